@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # -- receivers
 
 
-class Receiver(NamedTuple):
+class Receiver(msgspec.Struct, frozen=True):
     """A URL, and what of it may be shown: its path or login may be all that keeps others out."""
 
     url: str
@@ -46,7 +46,7 @@ def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
 
     Raises InvalidArgument, naming the option or variable and the place, for what is no http(s) URL.
     """
-    found = []
+    receivers = []
     for place, url in enumerate(dict.fromkeys(urls), 1):
         try:
             parts = urlsplit(url)
@@ -56,8 +56,8 @@ def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
         if host is None or parts.scheme not in ("http", "https") or not url.isprintable():
             raise InvalidArgument(name, f"URL {place} is none of http:// or https://HOST/...")
         where = host if port is None else f"{host}:{port}"
-        found.append(Receiver(url, f"{parts.scheme}://{where}"))
-    return found
+        receivers.append(Receiver(url, f"{parts.scheme}://{where}"))
+    return receivers
 
 
 HEADER = "X-Cachelog-Signature-256"
@@ -81,7 +81,7 @@ FORMAT = 1
 EVENT = "revision.published"
 
 
-class Patience(NamedTuple):
+class Patience(msgspec.Struct, frozen=True):
     """How often and how long a delivery is tried; times are in seconds.
 
     ``silence`` is how long nothing may come from a receiver, ``attempt_seconds`` how long an
@@ -96,7 +96,7 @@ class Patience(NamedTuple):
     longest_wait: float = 60.0
 
 
-class Delivered(NamedTuple):
+class Delivered(msgspec.Struct, frozen=True):
     """What became of a delivery: ``reason`` says why it failed, and is None where it did not.
 
     ``may_recover`` tells that the receiver was away or busy all the time.
@@ -119,7 +119,7 @@ class Deliverer:
         self,
         receivers: list[Receiver],
         secret: str,
-        patience: Patience = Patience(),  # noqa: B008 - it is a tuple
+        patience: Patience = Patience(),  # noqa: B008 - it is frozen
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._receivers = receivers
@@ -197,7 +197,9 @@ class Deliverer:
                 timeout=self._patience.silence,
                 headers={"User-Agent": importer_name().replace(" ", "/")},
             )
-            backend = BoundedBackend(Boundary(named_hosts(*(it.url for it in self._receivers))))
+            backend = BoundedBackend(
+                Boundary(named_hosts(*(receiver.url for receiver in self._receivers)))
+            )
             keep_within(client, backend)
             self._opened = client, backend
         return self._opened
@@ -232,12 +234,19 @@ _FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
 _GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_recover=True)
 
 
-class Notification(NamedTuple):
+class Notification(msgspec.Struct, frozen=True):
     """A revision, who was to be told of it, and what became of that."""
 
     revision: RevisionInfo
     receiver: Receiver
     delivered: Delivered
+
+    def failure(self) -> str | None:
+        """Return who was not told of what, and why; None where the receiver was told."""
+        reason = self.delivered.reason
+        if reason is None:
+            return None
+        return f"{self.receiver.shown} was not told of {title(self.revision)}: {reason}"
 
 
 class Notifier:
@@ -261,8 +270,10 @@ class Notifier:
 
     def tell(self, publications: Sequence[Publication]) -> None:
         """Tell of the new revisions, the oldest first."""
-        for revision in sorted({it.revision for it in publications if it.is_new}, key=age):
-            reachable = [it for it in self._receivers if it not in self._given_up]
+        for revision in sorted(
+            {publication.revision for publication in publications if publication.is_new}, key=age
+        ):
+            reachable = [receiver for receiver in self._receivers if receiver not in self._given_up]
             announced = self._announcement(revision) if reachable else None
             for receiver in self._receivers:
                 delivered = _GIVEN_UP
@@ -275,11 +286,7 @@ class Notifier:
     @property
     def failures(self) -> list[str]:
         """Who was not told of what, and why, each in a line."""
-        return [
-            f"{it.receiver.shown} was not told of {title(it.revision)}: {it.delivered.reason}"
-            for it in self.notifications
-            if it.delivered.reason is not None
-        ]
+        return [text for text in map(Notification.failure, self.notifications) if text]
 
     def _announcement(self, revision: RevisionInfo) -> Announcement:
         base = self._catalog.history.previous(revision)
@@ -309,12 +316,12 @@ def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, 
     """Return what became of notifications, for programs."""
     return [
         {
-            "receiver": it.receiver.shown,
-            "tag": it.revision.tag,
-            "digest": it.revision.digest,
-            "delivery": it.delivered.id or None,
-            "attempts": it.delivered.attempts,
-            "reason": it.delivered.reason,
+            "receiver": notification.receiver.shown,
+            "tag": notification.revision.tag,
+            "digest": notification.revision.digest,
+            "delivery": notification.delivered.id or None,
+            "attempts": notification.delivered.attempts,
+            "reason": notification.delivered.reason,
         }
-        for it in notifications
+        for notification in notifications
     ]

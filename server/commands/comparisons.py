@@ -70,8 +70,8 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
         names = [name.strip() for name in str(value).split(",") if name.strip()]
         unknown = [name for name in names if name not in DIMENSIONS]
         if unknown:
-            known = ", ".join(DIMENSIONS)
-            self.fail(f"{', '.join(map(repr, unknown))} is none of {known}", param, ctx)
+            names_of_all = ", ".join(DIMENSIONS)
+            self.fail(f"{', '.join(map(repr, unknown))} is none of {names_of_all}", param, ctx)
         if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
             self.fail(f"{', '.join(twice)} stands there twice", param, ctx)
         return tuple(CoverageDimension(name.replace("-", "_")) for name in names)

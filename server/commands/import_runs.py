@@ -24,8 +24,8 @@ from snapshots.catalog.importing import publish_locations
 from snapshots.catalog.publishing import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
+from snapshots.sources import git
 from snapshots.sources.git import Every
-from snapshots.sources.git import read as read_history
 from snapshots.sources.reports import Report
 
 _REVISIONS_AT_ONCE = 64
@@ -120,7 +120,7 @@ class ImportRun:
         """Publish the states of a repository that the catalog does not have yet."""
         options = self._options
         self._catalog.refresh(missing_ok=True)
-        history = read_history(
+        history = git.read(
             repository,
             path=options.path or _PAGES_FOLDER,
             since=options.since,
@@ -151,8 +151,12 @@ class ImportRun:
                 make_pairs=partial(making, jobs=options.jobs, cluster=options.cluster or None),
             )
             note_publishing("cachelog.revisions", len(published))
-            note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
-        for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
+            note_publishing(
+                "cachelog.new_revisions", sum(publication.is_new for publication in published)
+            )
+        for reason in dict.fromkeys(
+            publication.unkept for publication in published if publication.unkept
+        ):
             self._report.warn(
                 f"what changed could not be kept, which is made up for later: {reason}"
             )

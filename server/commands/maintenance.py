@@ -113,7 +113,7 @@ def prune_command(
     if series is not None:
         require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
-    removal = plan(opened.catalog, [it.revision for it in choices if not it.kept_by])
+    removal = plan(opened.catalog, [choice.revision for choice in choices if not choice.kept_by])
     removal = _remove(opened.catalog, removal, dry_run=dry_run)
     if as_json:
         say_json(pruned_facts(removal, choices, dry_run=dry_run))

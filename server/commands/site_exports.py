@@ -94,11 +94,15 @@ def _write(site: Site, folder: SiteFolder, location: str) -> None:
         is_whole = not site.faults
     finally:
         folder.finish(
-            {it.id: it.name for it in site.documents},
+            {document.id: document.name for document in site.documents},
             {
                 name: [
-                    {"tag": it.tag, "digest": it.digest, "takenAt": it.taken_at.isoformat()}
-                    for it in revisions
+                    {
+                        "tag": revision.tag,
+                        "digest": revision.digest,
+                        "takenAt": revision.taken_at.isoformat(),
+                    }
+                    for revision in revisions
                 ]
                 for name, revisions in site.chosen.revisions.items()
             },

@@ -5,7 +5,9 @@ This module imports what every look into a catalog takes, so the commands import
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Self
+
+import msgspec
 
 from server.terminal.console import note, progress
 from snapshots.catalog.asking.library import Library
@@ -29,7 +31,7 @@ _FEW_PAIRS = 16
 """So many pairs take one process less time than it takes to start others."""
 
 
-class OpenedCatalog(NamedTuple):
+class OpenedCatalog(msgspec.Struct, frozen=True):
     """A catalog, its revisions, and what answers questions about them."""
 
     catalog: Catalog
@@ -66,7 +68,7 @@ class OpenedCatalog(NamedTuple):
             return self
         if unreadable:
             note(str(left_out(self.history, unreadable, series)))
-        return self._replace(history=history)
+        return msgspec.structs.replace(self, history=history)
 
     def _fill(self, pairs: Sequence[Pair]) -> dict[str, str]:
         """Compare pairs, and return which contents could not be read, and why."""
@@ -158,12 +160,16 @@ def require_series(name: str, history: History, argument: str = "--series") -> N
 
 def require_package(name: str, frames: Sequence[Frame]) -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the package."""
-    _require("--package", name, {it for frame in frames for it in frame.packages}, len(frames))
+    _require(
+        "--package", name, {package for frame in frames for package in frame.packages}, len(frames)
+    )
 
 
 def require_stack(name: str, frames: Sequence[Frame]) -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
-    _require("--stack", name, {it for frame in frames for it in frame.stacks.items}, len(frames))
+    _require(
+        "--stack", name, {stack for frame in frames for stack in frame.stacks.items}, len(frames)
+    )
 
 
 def _require(option: str, name: str, names: set[str], num_revisions: int) -> None:

@@ -102,8 +102,8 @@ def complete_shown(ctx: click.Context, param: click.Parameter, incomplete: str) 
 def complete_dimensions(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the dimensions of coverage that begin so, also behind the comma of a list."""
     chosen, comma, name = incomplete.rpartition(",")
-    others = [it for it in DIMENSIONS if it not in chosen.split(",")]
-    return [f"{chosen}{comma}{it}" for it in _beginning(name, others)]
+    others = [dimension for dimension in DIMENSIONS if dimension not in chosen.split(",")]
+    return [f"{chosen}{comma}{dimension}" for dimension in _beginning(name, others)]
 
 
 @_never_failing

@@ -100,7 +100,7 @@ def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     first: list[str] = []
     for text in texts:
         first.append(text)
-        if sum(it.count("\n") for it in first) >= get_terminal_size().lines:
+        if sum(shown.count("\n") for shown in first) >= get_terminal_size().lines:
             break
     else:
         click.echo("".join(first), nl=False)

@@ -59,10 +59,10 @@ class Duration(click.ParamType[timedelta]):
         """Parse the text."""
         if isinstance(value, timedelta):
             return value
-        found = _DURATION.fullmatch(value)
-        if found is None:
+        match = _DURATION.fullmatch(value)
+        if match is None:
             self.fail(f"{value!r} is no duration such as 12h, 1d or 1w", param, ctx)
-        return int(found["number"] or 0) * _UNITS[found["unit"] or "h"]
+        return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
 
 
 class Percent(click.ParamType[Fraction]):
@@ -76,10 +76,10 @@ class Percent(click.ParamType[Fraction]):
         """Parse the number."""
         if isinstance(value, Fraction):
             return value
-        found = _PERCENT.fullmatch(value)
-        if found is None or Fraction(found["number"]) > 100:
+        match = _PERCENT.fullmatch(value)
+        if match is None or Fraction(match["number"]) > 100:
             self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
-        return Fraction(found["number"])
+        return Fraction(match["number"])
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
@@ -183,7 +183,11 @@ class HintingGroup(click.Group):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name
-            if any(name in option.opts for it in self.commands.values() for option in it.params):
+            if any(
+                name in option.opts
+                for command in self.commands.values()
+                for option in command.params
+            ):
                 behind = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
                 raise click.NoSuchOption(name, f"{error.message} {behind}", ctx=ctx) from None
             raise

@@ -11,12 +11,11 @@ from server.terminal.console import note
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import Column, table, wrapped
-from server.terminal.printing.listings import plain
+from server.terminal.printing.listings import digests, plain
 from snapshots.catalog.asking.covering import Covered, best_covering, candidates
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
 from snapshots.changes.wanted import Wanted
-from snapshots.digests import short_digest
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.escaping import shortened
 from snapshots.models import ConcreteSpec, RevisionInfo, Spec, revision_facts
@@ -111,7 +110,8 @@ def _last_seen(
     opened: OpenedCatalog, lookup: Lookup, revision: RevisionInfo
 ) -> dict[str, LastSeen] | None:
     """Return where each missing hash was last, if anywhere; None, with a note, if unknown."""
-    names = {it.hash: it.name for it in map(lookup.wanted.specs.__getitem__, lookup.missing)}
+    missing = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
+    names = {spec.hash: spec.name for spec in missing}
     try:
         opened = opened.complete()
         histories = opened.library.hash_histories(opened.history, names)
@@ -129,7 +129,7 @@ def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
         yield ""
     yield from _summary(checked, width)
     if left_out := checked.locked.left_out:
-        left = (f"{versioned(it.name, it.version)} ({it.why.value})" for it in left_out)
+        left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
         yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
     for number, missing in enumerate(checked.missing()):
         if number == 0:
@@ -139,15 +139,15 @@ def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
 
 def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
     covered = checked.covered[:_MOST_LISTED]
-    revisions = [it.revision for it in covered]
+    revisions = [holder.revision for holder in covered]
     wanted = checked.lookup.wanted
-    specs = [f"{it.num_found:,} of {len(wanted):,}" for it in covered]
-    roots = [f"{it.num_roots_found:,} of {wanted.num_roots:,}" for it in covered]
+    specs = [f"{holder.num_found:,} of {len(wanted):,}" for holder in covered]
+    roots = [f"{holder.num_roots_found:,} of {wanted.num_roots:,}" for holder in covered]
     yield from table(
         [
-            Column("tag", [it.tag for it in revisions], 0, style=styles.name),
-            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
-            Column("digest", [short_digest(it.digest) for it in revisions], 3, style=styles.digest),
+            Column("tag", [revision.tag for revision in revisions], 0, style=styles.name),
+            Column("taken at", [minute(revision.taken_at) for revision in revisions], 2),
+            digests(revisions, 3),
             Column("specs", specs, 0, is_number=True),
             Column("roots", roots, 1, is_number=True),
         ],
@@ -235,7 +235,8 @@ def check_document(checked: Checked) -> dict[str, Any]:
     }
     if checked.covered:
         document["best"] = [
-            it._asdict() | {"revision": revision_facts(it.revision)} for it in checked.covered
+            holder._asdict() | {"revision": revision_facts(holder.revision)}
+            for holder in checked.covered
         ]
     return document
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ import orjson
 
 from server.terminal.catalogs import OpenedCatalog, open_catalog, require_package, require_stack
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, Style, table, wrapped
+from server.terminal.printing.layout import Column, Style, numbers, table, wrapped
 from snapshots.changes.cause import CauseKind
 from snapshots.changes.causes import Causes, CauseStep
 from snapshots.changes.cells import CoverageDimension
@@ -51,7 +51,7 @@ _MOST_MATCHES = 3
 """So many hashes are named that begin alike."""
 
 
-class ReportedChange(NamedTuple):
+class ReportedChange(msgspec.Struct, frozen=True):
     """A changed hash with all that is told of it.
 
     ``counterpart`` is what it took the place of, or what took its place, as a row of the other
@@ -110,7 +110,9 @@ class Compared:
             self.why.main_causes(specs).tolist(),
         )
         return tuple(
-            ReportedChange(change, REASONS[reason], *(None if it < 0 else it for it in numbers))
+            ReportedChange(
+                change, REASONS[reason], *(None if number < 0 else number for number in numbers)
+            )
             for change, reason, *numbers in zip(specs, *columns, strict=True)
         )
 
@@ -125,14 +127,14 @@ class Compared:
         Raises InvalidArgument where none does, or several do.
         """
         prefix = text.removeprefix("/").lower()
-        matches = [it for it in self.changes if it.change.hash.startswith(prefix)]
+        matches = [match for match in self.changes if match.change.hash.startswith(prefix)]
         if not matches:
             reason = f"no changed spec has a hash that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
         if len(matches) > 1:
-            hashes = told_apart([it.change.hash for it in matches[:_MOST_MATCHES]])
+            hashes = told_apart([match.change.hash for match in matches[:_MOST_MATCHES]])
             more = ", ..." if len(matches) > _MOST_MATCHES else ""
-            named = ", ".join(f"/{it}" for it in hashes) + more
+            named = ", ".join(f"/{text}" for text in hashes) + more
             reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
             raise InvalidArgument("HASH", reason)
         return matches[0]
@@ -186,7 +188,7 @@ def _scope(opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, only: 
     matching = None
     if only.matching is not None:
         library = opened.library
-        before, after = (library.find(it.digest, only.matching) for it in (base, head))
+        before, after = (library.find(side.digest, only.matching) for side in (base, head))
         if not before.any() and not after.any():
             # A mistyped name would otherwise read as "nothing changed".
             for unknown in library.unknown_names(head.digest, only.matching):
@@ -197,11 +199,11 @@ def _scope(opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, only: 
 
 def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
     """Return the changes; of two counterparts only the added one, where it is among them."""
-    paired = {it.head_row for it in changes if it.reason in PAIRED}
+    paired = {reported.head_row for reported in changes if reported.reason in PAIRED}
     return [
-        it
-        for it in changes
-        if it.reason is not SpecChangeReason.REPLACED or it.head_row not in paired
+        reported
+        for reported in changes
+        if reported.reason is not SpecChangeReason.REPLACED or reported.head_row not in paired
     ]
 
 
@@ -230,9 +232,10 @@ def difference_lines(compared: Compared, width: int | None, *, stat: bool) -> It
     yield from title_lines(compared, width)
     packages = {change.name: change for change in compared.comparison.packages}
     in_order = sorted(
-        compared.changes, key=lambda it: (natural_key(it.change.name), it.change.hash)
+        compared.changes,
+        key=lambda reported: (natural_key(reported.change.name), reported.change.hash),
     )
-    for name, inside in groupby(in_order, key=lambda it: it.change.name):
+    for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
         shown = without_replaced([*inside])
         headline = f"{styles.name(name)}: {package_headline(packages[name])}"
         yield f"{headline} ({_counted(shown)})"
@@ -245,16 +248,18 @@ def difference_lines(compared: Compared, width: int | None, *, stat: bool) -> It
 
 def _totals(changes: Sequence[ReportedChange]) -> str:
     """Return how many hashes were added, removed and changed, and how many took a place."""
-    kinds = Counter(it.change.kind for it in changes)
+    kinds = Counter(reported.change.kind for reported in changes)
     hashes = ", ".join(f"{kinds[kind]:,} {kind.value}" for kind in SpecChangeKind)
-    reasons = Counter(it.reason for it in changes)
-    paired = [f"{reasons[it]:,} {text}" for it, text in PAIRED.items() if reasons[it]]
+    reasons = Counter(reported.reason for reported in changes)
+    paired = [f"{reasons[reason]:,} {text}" for reason, text in PAIRED.items() if reasons[reason]]
     return f"{hashes} ({', '.join(paired)})" if paired else hashes
 
 
 def _counted(changes: Iterable[ReportedChange]) -> str:
     """Return how many specs of a package were rebuilt, replaced, added, removed and changed."""
-    counts = Counter(PAIRED.get(it.reason, it.change.kind.value) for it in changes)
+    counts = Counter(
+        PAIRED.get(reported.reason, reported.change.kind.value) for reported in changes
+    )
     order = (*PAIRED.values(), *SpecChangeKind)
     return ", ".join(f"{counts[text]:,} {text}" for text in order if counts[text])
 
@@ -318,7 +323,7 @@ def pair_text(before: Spec, after: Spec) -> str:
         parts.append(_arrow(" ".join(off) or "nothing", " ".join(on) or "nothing"))
     if before.compiler != after.compiler:
         parts.append(f"%{_arrow(before.compiler or 'none', after.compiler or 'none')}")
-    old, new = ((it.platform, it.operating_system, it.target) for it in (before, after))
+    old, new = ((spec.platform, spec.operating_system, spec.target) for spec in (before, after))
     if old != new:
         parts.append(f"arch={_arrow('-'.join(old), '-'.join(new))}")
     if before.namespace != after.namespace and before.namespace and after.namespace:
@@ -370,7 +375,9 @@ def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None
             if cell.kind is CoverageChangeKind.LOST:
                 yield from map(styles.quiet, wrapped(_nearest(cells, cell), width, _INDENT))
     counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
-    dimensions = ", ".join(["package", *(in_words(it.value) for it in cells.dimensions)])
+    dimensions = ", ".join(
+        ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
+    )
     yield f"{counts} ({dimensions})"
 
 
@@ -396,22 +403,22 @@ def causes_lines(compared: Compared, width: int | None) -> Iterator[str]:
     It says of how many specs each cause is the main one, and in how many it is involved.
     """
     yield from title_lines(compared, width)
-    reasons = Counter(it.reason for it in compared.changes)
-    rebuilt, replaced = (reasons[it] for it in PAIRED)
+    reasons = Counter(reported.reason for reported in compared.changes)
+    rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
         f"{counted(rebuilt + replaced, 'spec')} took the place of another: {rebuilt:,} rebuilt, "
         f"{replaced:,} whose own facts differ",
         width,
     )
     causes = compared.why.causes
-    head_rows = [it.head_row for it in compared.changes if it.reason in PAIRED]
+    head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
     rows = list(causes.counted(np.array(head_rows, np.int32)))
     if not rows:
         return
     columns = [
-        Column("specs", [f"{it.num_specs:,}" for it in rows], 0, is_number=True),
-        Column("involved", [f"{it.num_involved:,}" for it in rows], 1, is_number=True),
-        Column("cause", [_titled(causes, it.number) for it in rows], 0, style=styles.name),
+        numbers("specs", [row.num_specs for row in rows], 0),
+        numbers("involved", [row.num_involved for row in rows], 1),
+        Column("cause", [_titled(causes, row.number) for row in rows], 0, style=styles.name),
     ]
     yield from table(columns, width)
 
@@ -475,7 +482,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
 
 
 def _step_text(why: Explanation, step: CauseStep) -> str:
-    hashes = [short_hash(it) for it in _step_hashes(why, step) if it is not None]
+    hashes = [short_hash(text) for text in _step_hashes(why, step) if text is not None]
     return f"{step.name} {styles.digest(' → '.join(hashes))}"
 
 
@@ -535,7 +542,9 @@ def spec_changes_facts(
 ) -> Iterator[dict[str, Any]]:
     """Yield each changed hash with its reason, its counterpart and its causes."""
     causes = compared.why.causes
-    rows = np.array([it.head_row for it in changes if it.head_row is not None], int)
+    rows = np.array(
+        [reported.head_row for reported in changes if reported.head_row is not None], int
+    )
     involved, paths = causes.involved_in(rows), iter(causes.paths(rows))
     keys = [causes.name_of(number).key for number in range(len(causes))]
     bounds = pairwise(involved.offsets.tolist())

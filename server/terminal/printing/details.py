@@ -222,9 +222,9 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
         before=neighbour(before, before, revision),
         after=neighbour(after, revision, after),
         same=[
-            it
-            for it in history.revisions
-            if it.digest == revision.digest and it.key != revision.key
+            other
+            for other in history.revisions
+            if other.digest == revision.digest and other.key != revision.key
         ],
         stacks=stack_listing(frame),
         facets=_facets(frame, slice(None)),
@@ -394,7 +394,10 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
             "dependencies": plain(self.dependencies),
             "dependents": None
             if dependents is None
-            else [{"name": it.name, "version": it.version, "hash": it.hash} for it in dependents],
+            else [
+                {"name": spec.name, "version": spec.version, "hash": spec.hash}
+                for spec in dependents
+            ],
             "history": hash_facts(self.past, self.past.spans),
             "took_place_of": before and _spec_in(before.revision, before.before),
             "replaced_by": after and _spec_in(after.revision, after.after),
@@ -526,13 +529,15 @@ def _dependency_lines(
         yield "Depends on nothing."
         return
     yield f"Depends on {counted(len(dependencies), 'spec')} directly:"
-    for it in dependencies:
-        virtuals = f" as {', '.join(it.virtuals)}" if it.virtuals else ""
-        outside = "" if it.is_in_revision else ", not in the revision"
-        if it.external_path is not None:
-            outside = f", external at {it.external_path}"
-        facts = f"({', '.join(it.types)}{virtuals}{outside})"
-        yield from wrapped(f"  /{it.hash} {versioned(it.name, it.version)} {facts}", width)
+    for needed in dependencies:
+        virtuals = f" as {', '.join(needed.virtuals)}" if needed.virtuals else ""
+        outside = "" if needed.is_in_revision else ", not in the revision"
+        if needed.external_path is not None:
+            outside = f", external at {needed.external_path}"
+        facts = f"({', '.join(needed.types)}{virtuals}{outside})"
+        yield from wrapped(
+            f"  /{needed.hash} {versioned(needed.name, needed.version)} {facts}", width
+        )
 
 
 def _dependent_lines(dependents: Sequence[Spec] | None, width: int | None) -> Iterator[str]:

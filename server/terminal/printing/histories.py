@@ -123,7 +123,7 @@ class SeriesLog(msgspec.Struct, frozen=True):
     selection: Selection
 
     def _selected(self) -> Iterator[GrowthPoint]:
-        return self.selection.of(reversed(self.points), lambda it: it.revision)
+        return self.selection.of(reversed(self.points), lambda point: point.revision)
 
     def _entries(self) -> Iterator[SeriesEntry]:
         """Yield the entries as they are asked for, in their order.
@@ -144,8 +144,10 @@ class SeriesLog(msgspec.Struct, frozen=True):
     def short_lines(self, _width: int | None) -> Iterator[str]:
         """Yield a line for each entry."""
         yield self._title()
-        for it in self._selected():
-            yield _short(it.revision, counts_text(it.num_added, it.num_removed, it.num_changed))
+        for point in self._selected():
+            yield _short(
+                point.revision, counts_text(point.num_added, point.num_removed, point.num_changed)
+            )
 
     def blocks(self, width: int | None) -> Iterator[Sequence[str]]:
         """Yield the lines of each entry, made as they are asked for."""
@@ -198,7 +200,7 @@ class PackageLog(msgspec.Struct, frozen=True):
     selection: Selection
 
     def _selected(self) -> Iterator[PackageEntry]:
-        return self.selection.of(self.timeline.entries, lambda it: it.head)
+        return self.selection.of(self.timeline.entries, lambda entry: entry.head)
 
     def _title(self, width: int | None) -> list[str]:
         timeline = self.timeline
@@ -252,14 +254,16 @@ def package_entry_facts(entry: PackageEntry) -> dict[str, Any]:
         "specs_added": entry.num_added,
         "specs_removed": entry.num_removed,
         "specs_changed": entry.num_changed,
-        "reasons": {it.value: entry.reasons[it] for it in REASONS if entry.reasons.get(it)},
+        "reasons": {
+            reason.value: entry.reasons[reason] for reason in REASONS if entry.reasons.get(reason)
+        },
     }
 
 
 def _package_text(entry: PackageEntry | PackageCounts) -> str:
     """Return what became of a package: upgraded, +1.3 -1.2."""
-    versions = [f"+{it}" for it in entry.versions_added]
-    versions += [f"-{it}" for it in entry.versions_removed]
+    versions = [f"+{version}" for version in entry.versions_added]
+    versions += [f"-{version}" for version in entry.versions_removed]
     kind = in_words(entry.kind.value)
     return f"{kind}, {' '.join(versions)}" if versions else kind
 
@@ -300,8 +304,8 @@ class HashLog(msgspec.Struct, frozen=True):
             events.append(HashEvent(span.first, span.series, "came", span.reason_came))
             if span.gone_in is not None and span.reason_gone is not None:
                 events.append(HashEvent(span.gone_in, span.series, "went", span.reason_gone))
-        newest_first = sorted(events, key=lambda it: age(it.revision), reverse=True)
-        return self.selection.of(newest_first, lambda it: it.revision)
+        newest_first = sorted(events, key=lambda event: age(event.revision), reverse=True)
+        return self.selection.of(newest_first, lambda event: event.revision)
 
     def _title(self, width: int | None) -> list[str]:
         name = styles.name(versioned(self.past.name, self.past.version))
@@ -406,9 +410,11 @@ def _bars(packages: Sequence[PackageCounts], width: int | None) -> Iterator[str]
 
     Where that does not fit beside the shortest bars, it is left out.
     """
-    totals = [it.specs_added + it.specs_removed + it.specs_changed for it in packages]
+    totals = [
+        package.specs_added + package.specs_removed + package.specs_changed for package in packages
+    ]
     texts = list(map(_headline, packages))
-    widest = max(len(it.name) for it in packages)
+    widest = max(len(package.name) for package in packages)
     digits = max(len(f"{total:,}") for total in totals)
     room = sys.maxsize if width is None else width - widest - digits - len(" " + " | " + " ")
     beside = room - max(len(text) + 1 for text in texts)
@@ -460,9 +466,9 @@ _COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
 def _counted_reasons(kind: SpecChangeKind, reasons: Mapping[SpecChangeReason, int]) -> str:
     """Return the reasons of one kind of change: 605 of new packages, 1 of a new version."""
     return ", ".join(
-        f"{reasons[it]:,} {_COUNTED[it][reasons[it] > 1]}"
-        for it in REASONS
-        if reasons.get(it) and _kind_of(it) is kind
+        f"{reasons[reason]:,} {_COUNTED[reason][reasons[reason] > 1]}"
+        for reason in REASONS
+        if reasons.get(reason) and _kind_of(reason) is kind
     )
 
 

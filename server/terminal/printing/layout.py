@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from server.terminal.printing import styles
 
@@ -18,7 +19,7 @@ def _plain(text: str) -> str:
     return text
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """A column of a table; those with the highest ``rank`` are left out first."""
 
     head: str
@@ -33,14 +34,19 @@ class Column(NamedTuple):
         return max(map(len, (self.head, *self.cells)))
 
 
+def numbers(head: str, counts: Iterable[int], rank: int) -> Column:
+    """Return a column of numbers of things."""
+    return Column(head, [f"{count:,}" for count in counts], rank, is_number=True)
+
+
 def table(columns: Sequence[Column], width: int | None) -> Iterator[str]:
     """Yield the lines of a table no wider than ``width``; None is as wide as it takes.
 
     Columns are left out until the others fit; the one of rank 0 always stays.
     """
     shown = list(columns)
-    while width is not None and _width_of(shown) > width and any(it.rank for it in shown):
-        shown.remove(max(shown, key=lambda it: it.rank))
+    while width is not None and _width_of(shown) > width and any(column.rank for column in shown):
+        shown.remove(max(shown, key=lambda column: column.rank))
     widths = [column.width for column in shown]
     for number in range(-1, len(columns[0].cells)):
         cells = []

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, table, wrapped
+from server.terminal.printing.layout import Column, numbers, table, wrapped
 from snapshots.catalog.publishing import Publication
 from snapshots.digests import short_digest
 from snapshots.frames.columns import Mask, Rows, rows_where
@@ -42,19 +42,27 @@ def revision_lines(
     seen = map(history.confirmed_at, revisions)
     return table(
         [
-            Column("tag", [it.tag for it in revisions], 0, style=styles.name),
-            Column("digest", [short_digest(it.digest) for it in revisions], 1, style=styles.digest),
-            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
+            Column("tag", [row.tag for row in revisions], 0, style=styles.name),
+            digests(revisions, 1),
+            Column("taken at", [minute(row.taken_at) for row in revisions], 2),
             Column("last seen", list(map(minute, seen)), 7),
-            Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
-            Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
-            Column("stacks", [num_stacks(it.known_stacks) for it in revisions], 6, is_number=True),
+            numbers("packages", [row.num_packages for row in revisions], 5),
+            numbers("specs", [row.num_specs for row in revisions], 3),
+            Column(
+                "stacks", [num_stacks(row.known_stacks) for row in revisions], 6, is_number=True
+            ),
             Column("source", list(map(_source, revisions)), 4),
             Column("hashes", list(map(proof_text, revisions)), 9),
-            Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
+            Column("read from", [row.source.location for row in revisions], 8, style=styles.quiet),
         ],
         width,
     )
+
+
+def digests(revisions: Sequence[RevisionInfo], rank: int) -> Column:
+    """Return the column of the digests of revisions, shortened."""
+    shortened = [short_digest(revision.digest) for revision in revisions]
+    return Column("digest", shortened, rank, style=styles.digest)
 
 
 def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
@@ -184,12 +192,17 @@ def package_lines(packages: Sequence[PackageLine], width: int | None) -> Iterato
     """Yield a table with one line a package."""
     return table(
         [
-            Column("package", [it.name for it in packages], 0, style=styles.name),
-            Column("newest", [it.versions[0] for it in packages], 1),
-            Column("versions", [f"{len(it.versions):,}" for it in packages], 3, is_number=True),
-            Column("specs", [f"{it.num_specs:,}" for it in packages], 2, is_number=True),
-            Column("stacks", [num_stacks(it.num_stacks) for it in packages], 4, is_number=True),
-            Column("size", [size(it.total_size) for it in packages], 5, is_number=True),
+            Column("package", [package.name for package in packages], 0, style=styles.name),
+            Column("newest", [package.versions[0] for package in packages], 1),
+            numbers("versions", [len(package.versions) for package in packages], 3),
+            numbers("specs", [package.num_specs for package in packages], 2),
+            Column(
+                "stacks",
+                [num_stacks(package.num_stacks) for package in packages],
+                4,
+                is_number=True,
+            ),
+            Column("size", [size(package.total_size) for package in packages], 5, is_number=True),
         ],
         width,
     )
@@ -214,10 +227,10 @@ def stack_lines(stacks: Sequence[StackLine], width: int | None) -> Iterator[str]
     """Yield a table with one line a stack."""
     return table(
         [
-            Column("stack", [it.name for it in stacks], 0, style=styles.name),
-            Column("packages", [f"{it.num_packages:,}" for it in stacks], 2, is_number=True),
-            Column("specs", [f"{it.num_specs:,}" for it in stacks], 1, is_number=True),
-            Column("size", [size(it.total_size) for it in stacks], 3, is_number=True),
+            Column("stack", [stack.name for stack in stacks], 0, style=styles.name),
+            numbers("packages", [stack.num_packages for stack in stacks], 2),
+            numbers("specs", [stack.num_specs for stack in stacks], 1),
+            Column("size", [size(stack.total_size) for stack in stacks], 3, is_number=True),
         ],
         width,
     )
@@ -244,12 +257,12 @@ def tag_lines(history: History, width: int | None) -> Iterator[str]:
         [
             Column("tag", history.tags, 0, style=styles.name),
             Column("series", list(map(series, history.tags)), 4),
-            Column("revisions", [f"{count:,}" for count in counts], 3, is_number=True),
-            Column("digest", [short_digest(it.digest) for it in newest], 2, style=styles.digest),
-            Column("taken at", [minute(it.taken_at) for it in newest], 1),
-            Column("last seen", [minute(history.confirmed_at(it)) for it in newest], 7),
-            Column("packages", [f"{it.num_packages:,}" for it in newest], 6, is_number=True),
-            Column("specs", [f"{it.num_specs:,}" for it in newest], 5, is_number=True),
+            numbers("revisions", counts, 3),
+            digests(newest, 2),
+            Column("taken at", [minute(revision.taken_at) for revision in newest], 1),
+            Column("last seen", [minute(history.confirmed_at(revision)) for revision in newest], 7),
+            numbers("packages", [revision.num_packages for revision in newest], 6),
+            numbers("specs", [revision.num_specs for revision in newest], 5),
         ],
         width,
     )

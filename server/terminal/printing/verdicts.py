@@ -65,7 +65,7 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
         is_refused = False
         with _placed(rules):
             for base, head, verdict in judge_planned(rule_set, planned, names):
-                if any(not it.passed for it in verdict.results):
+                if any(not result.passed for result in verdict.results):
                     for line in verdict_lines(GateReport(rules, base, head, verdict), None):
                         note(click.unstyle(line))
                 is_refused |= not verdict.passed
@@ -117,7 +117,7 @@ def few_breaches(result: RuleResult) -> list[str]:
 
     A single one that says what the rule's message says is left out.
     """
-    shown: Sequence[str] = [it.message for it in result.breaches[:FEW]]
+    shown: Sequence[str] = [breach.message for breach in result.breaches[:FEW]]
     if shown == [result.message]:
         return []
     more = len(result.breaches) - len(shown)
@@ -157,8 +157,8 @@ def _result_facts(result: RuleResult) -> dict[str, Any]:
         "message": result.message,
         "num_breaches": len(result.breaches),
         "breaches": [
-            {"message": it.message, "package": it.package, "specs": it.hashes()}
-            for it in result.breaches
+            {"message": breach.message, "package": breach.package, "specs": breach.hashes()}
+            for breach in result.breaches
         ],
     }
 
