@@ -54,7 +54,7 @@ UNREAD = 141
 
 
 class _Commands(HintingGroup):
-    """Lists commands in the order in which they were added; ends quietly when it is told to."""
+    """Lists commands in the order in which they were added; ends quietly on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -133,7 +133,7 @@ for _command in (
 def main() -> None:
     """Run the command line."""
     prepare_streams()
-    # What goes wrong with a store is told once, and as an error of ours.
+    # Errors of a store are reported once, as ours; its library would log them too.
     os.environ.setdefault("RUST_LOG", "error")
     try:
         require_own_schema()

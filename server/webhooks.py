@@ -1,4 +1,4 @@
-"""Webhooks: programs that are told over HTTP of each revision that is published."""
+"""Webhooks: receivers are notified over HTTP of each revision that is published."""
 
 import hmac
 import random
@@ -76,7 +76,7 @@ def signature(body: bytes, secret: str) -> str:
 
 
 FORMAT = 1
-"""The version of the document; it rises when a name in it goes or means something else."""
+"""The version of the document; it rises when a name is removed or changes its meaning."""
 
 EVENT = "revision.published"
 
@@ -99,7 +99,7 @@ class Patience(msgspec.Struct, frozen=True):
 class Delivered(msgspec.Struct, frozen=True):
     """What became of a delivery: ``reason`` says why it failed, and is None where it did not.
 
-    ``may_recover`` tells that the receiver was away or busy all the time.
+    ``may_recover`` says that the receiver was unreachable or busy at each attempt.
     """
 
     id: str
@@ -111,7 +111,7 @@ class Delivered(msgspec.Struct, frozen=True):
 class Deliverer:
     """Posts announcements; a context manager.
 
-    Redirects are not followed: only the receivers themselves are asked to trust the operator.
+    Redirects are not followed: the operator trusts the receivers alone.
     ``secret`` signs the bodies; without one they are sent unsigned.
     """
 
@@ -138,7 +138,7 @@ class Deliverer:
             self._opened[0].close()
 
     def deliver(self, announced: Announcement, receiver: Receiver) -> Delivered:
-        """Tell a receiver, and return what became of it; never raises for what a receiver does."""
+        """Notify a receiver, and return the outcome; never raises for what a receiver does."""
         delivery = str(uuid4())
         wait = 0.0
         for attempt in range(1, self._patience.attempts + 1):
@@ -235,14 +235,14 @@ _GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_re
 
 
 class Notification(msgspec.Struct, frozen=True):
-    """A revision, who was to be told of it, and what became of that."""
+    """A revision, a receiver, and the outcome of notifying it."""
 
     revision: RevisionInfo
     receiver: Receiver
     delivered: Delivered
 
     def failure(self) -> str | None:
-        """Return who was not told of what, and why; None where the receiver was told."""
+        """Return which receiver was not notified of what, and why; None where it was."""
         reason = self.delivered.reason
         if reason is None:
             return None
@@ -269,7 +269,7 @@ class Notifier:
         self.notifications: list[Notification] = []
 
     def tell(self, publications: Sequence[Publication]) -> None:
-        """Tell of the new revisions, the oldest first."""
+        """Notify the receivers of the new revisions, the oldest first."""
         for revision in sorted(
             {publication.revision for publication in publications if publication.is_new}, key=age
         ):
@@ -285,7 +285,7 @@ class Notifier:
 
     @property
     def failures(self) -> list[str]:
-        """Who was not told of what, and why, each in a line."""
+        """Which receivers were not notified of what, and why, each in a line."""
         return [text for text in map(Notification.failure, self.notifications) if text]
 
     def _announcement(self, revision: RevisionInfo) -> Announcement:
@@ -295,16 +295,16 @@ class Notifier:
             return announcement(neighbours, None)
         try:
             explanation = self._library.explain(base.digest, revision.digest)
-        except CatalogError:  # what was published counts, also beside a damaged content
+        except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
         return announcement(neighbours, changelog(base, revision, explanation))
 
 
 @contextmanager
 def notifying(catalog: Catalog, urls: Sequence[str], settings: Settings) -> Iterator[Notifier]:
-    """Give what tells the receivers at some URLs, or else at those of the settings.
+    """Yield a notifier of the receivers at some URLs, or else at those of the settings.
 
-    Raises InvalidArgument for a URL that nobody can be told at.
+    Raises InvalidArgument for a URL that nothing can be posted to.
     """
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)

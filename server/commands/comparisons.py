@@ -32,7 +32,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def scope_options(command: Decorated) -> Decorated:
-    """Add ``--package``, ``--stack`` and ``--matching``, which narrow what is told."""
+    """Add ``--package``, ``--stack`` and ``--matching``, which limit what is shown."""
     for option in (
         click.option(
             "--matching",
@@ -218,7 +218,7 @@ def why_command(
 
 
 def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, str | None]:
-    """Return what stands for HEAD, and for the package or hash; None where it is left out."""
+    """Return HEAD, and the package or hash; None for what is omitted."""
     expected = 1 if ".." in base else 2
     if len(words) > expected:
         raise click.UsageError(f"There is one word too many: {words[expected]}")

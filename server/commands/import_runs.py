@@ -141,7 +141,7 @@ class ImportRun:
     def _publish(
         self, snapshots: Iterable[Snapshot | PackedSnapshot], spans: Spans
     ) -> list[Publication]:
-        """Publish in a span; those of what is read on the way stand beside it, not within."""
+        """Publish in a span; the spans of what is read meanwhile are its siblings, not children."""
         options = self._options
         with spans.span("publish") as note_publishing:
             published = self._catalog.publish(

@@ -63,7 +63,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
-    # What is wrong is told before anything is served, and only once.
+    # Report errors before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
     settings.public_address()
     spans_from(settings).close()

@@ -117,7 +117,7 @@ def open_catalog(location: str) -> OpenedCatalog:
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
     """Return which other series had a package, or else which names are like it.
 
-    Whoever writes the name of a series or a tag in its place is told the option for that.
+    Where the name is that of a series or a tag, it is the option for that.
     """
     history = opened.history
     if name in history.series_names:

@@ -28,10 +28,10 @@ _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
 
 def prepare_streams() -> None:
-    """Let all standard streams be there, and take every character.
+    """Open closed standard streams, and let all of them take every character.
 
-    What a stream that is closed would have got is dropped. Characters that the encoding of the
-    output lacks are written out.
+    What is written to a stream that was closed is dropped. Characters that the encoding of the
+    output lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -53,7 +53,7 @@ def failed_output(error: OSError) -> OutputError | None:
 
 
 def drop_output() -> None:
-    """Let what is still written to the standard output go nowhere."""
+    """Redirect the standard output to the null device."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -61,7 +61,7 @@ def drop_output() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of the result; what is not seen in it is written out, but for styles."""
+    """Print a line of the result; invisible characters are escaped, except for styles."""
     click.echo(_visible(text))
 
 
@@ -74,8 +74,8 @@ def say_lines(lines: Iterable[str]) -> None:
 def say_pages(lines: Iterable[str]) -> None:
     """Print lines of the result: at a terminal that they do not fit on, through the pager.
 
-    PAGER names the pager, as everywhere; LESS may say how less behaves. That the reader leaves it
-    before the end is no fault.
+    PAGER names the pager, as everywhere; LESS may say how less behaves. Leaving
+    it before the end is no error.
     """
     shown = [_visible(line) for line in lines]
     is_read = sys.stdin.isatty() and sys.stdout.isatty()
@@ -89,8 +89,8 @@ def say_pages(lines: Iterable[str]) -> None:
 def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     """Print blocks of lines of the result as they come, with an empty line between them.
 
-    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: what
-    nobody scrolls to is not even made.
+    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: blocks
+    are made as the reader scrolls.
     """
     texts = _spaced(blocks)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -123,7 +123,7 @@ def say_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Print lines that are not part of the result, with what is not seen written out."""
+    """Print lines to standard error; invisible characters are escaped."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
 
 
@@ -134,9 +134,9 @@ def say_fault(error: Exception) -> None:
 
 
 def width() -> int | None:
-    """Return how many columns a line of the result may take; None where nobody reads it.
+    """Return how many columns a line of the result may take; None where it is no terminal.
 
-    Other programs, such as grep, want whole lines.
+    Other programs, such as grep, need whole lines.
     """
     return get_terminal_size().columns if sys.stdout.isatty() else None
 

@@ -85,7 +85,7 @@ class Percent(click.ParamType[Fraction]):
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
     """Return the catalog; raise InvalidArgument for a variable that is no setting.
 
-    Whoever mistypes CACHELOG_CATALOG would otherwise be told of another catalog.
+    A mistyped CACHELOG_CATALOG would otherwise select another catalog silently.
     """
     if not ctx.resilient_parsing and any(
         name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
@@ -118,12 +118,12 @@ def json_option(command: Decorated) -> Decorated:
 
 
 def series_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--series``, described so."""
+    """Return what adds ``--series``, with a description."""
     return click.option("--series", metavar="NAME", shell_complete=complete_series, help=describe)
 
 
 def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--jobs``, described so, and ``--cluster``."""
+    """Return what adds ``--jobs``, with a description, and ``--cluster``."""
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
@@ -142,7 +142,7 @@ def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
 
 
 def two_refs(command: Decorated) -> Decorated:
-    """Add the arguments BASE and HEAD; ``refs_of`` tells what they name."""
+    """Add the arguments BASE and HEAD; ``refs_of`` parses them."""
     base = click.argument(
         "base",
         metavar="BASE",
@@ -175,10 +175,10 @@ def refs_of(base: str, head: str | None) -> tuple[str, str]:
 
 
 class HintingGroup(click.Group):
-    """A group that tells whoever writes an option before its command where it belongs."""
+    """A group whose error for an option before its command says where it belongs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse what stands before the command."""
+        """Parse the arguments before the command."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -188,6 +188,6 @@ class HintingGroup(click.Group):
                 for command in self.commands.values()
                 for option in command.params
             ):
-                behind = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
-                raise click.NoSuchOption(name, f"{error.message} {behind}", ctx=ctx) from None
+                hint = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
+                raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
             raise

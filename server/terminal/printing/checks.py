@@ -44,7 +44,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 class Checked(msgspec.Struct, frozen=True):
     """A revision with what it holds of a lock file, ``locked``.
 
-    ``seen`` says where hashes that are missing were last, None where that cannot be told; a spec
+    ``seen`` says where hashes that are missing were last, None where that is unknown; a spec
     that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
     first; none where one was named.
     """
@@ -56,7 +56,7 @@ class Checked(msgspec.Struct, frozen=True):
     covered: Sequence[Covered] = ()
 
     def is_under(self, percent: Fraction) -> bool:
-        """Tell whether less of what is wanted is there."""
+        """Return whether fewer of the wanted specs are there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
     def groups(self) -> Iterator[tuple[str, int, int]]:

@@ -52,7 +52,7 @@ _MOST_MATCHES = 3
 
 
 class ReportedChange(msgspec.Struct, frozen=True):
-    """A changed hash with all that is told of it.
+    """A changed hash with its reason, counterpart and main cause.
 
     ``counterpart`` is what it took the place of, or what took its place, as a row of the other
     revision; ``head_row`` is that of the two which is in head, and ``cause`` the number of the main
@@ -70,7 +70,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
 class Compared:
     """Two revisions of a catalog; each part of the comparison is made when it is first used.
 
-    ``scope`` has the specs that are asked for; None for all.
+    ``scope`` has the specs that are compared; None for all.
     """
 
     base: RevisionInfo
@@ -122,7 +122,7 @@ class Compared:
         return coverage(self.whole, dimensions, masks)
 
     def change_of(self, text: str) -> ReportedChange:
-        """Return the change of the hash that begins with a text behind its slash.
+        """Return the change of the hash that begins with a text after its slash.
 
         Raises InvalidArgument where none does, or several do.
         """

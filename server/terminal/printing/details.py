@@ -90,7 +90,7 @@ def subject_of(
 
 
 def _facets(frame: Frame, rows: Rows | slice) -> dict[str, Counts]:
-    """Return the counts of each fact that specs are told apart by, for some rows of a frame."""
+    """Return the counts of each fact that distinguishes specs, for some rows of a frame."""
     return {name: frame.facet(name, rows) for name in _FACETS}
 
 
@@ -297,7 +297,7 @@ def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> Sho
 
 
 def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
-    """Return a package as it was last seen; ``no_ref`` tells why its name is no ref."""
+    """Return a package as it was last seen; ``no_ref`` says why its name is no ref."""
     try:
         timeline = opened.package_timeline(name, default_series(opened.history))
     except InvalidArgument as error:
@@ -327,7 +327,7 @@ def _shown_package(
 
 
 class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
-    """A direct dependency; ``version`` is None where nothing tells it.
+    """A direct dependency; ``version`` is None where it is unknown.
 
     ``external_path`` is where it is installed without Spack, if it is.
     """
@@ -353,7 +353,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A spec as a revision has it, what it needs and who needs it, and its past.
 
     ``dependencies`` and ``dependents`` are None where they are not known. ``took_place_of`` and
-    ``replaced_by`` tell of the last time that it came, and went.
+    ``replaced_by`` are of the last time that it came, and went.
     """
 
     spec: Spec
@@ -436,7 +436,7 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
 
 
 def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
-    """Return the hash in a revision that begins with a text behind its slash."""
+    """Return the hash in a revision that begins with a text after its slash."""
     prefix = text.removeprefix("/").lower()
     frame = opened.frame(revision)
     rows = frame.hashes.with_prefix(prefix).tolist()

@@ -67,7 +67,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 def log_of(
     opened: OpenedCatalog, subject: str | None, series: str | None, selection: Selection
 ) -> "SeriesLog | PackageLog | HashLog":
-    """Return the log of a series, or in it of a package, or of the hash behind a slash.
+    """Return the log of a series, or in it of a package, or of the hash after a slash.
 
     ``series`` is by default that of the newest revision; of a hash it is all.
     """
@@ -90,7 +90,7 @@ def log_of(
 class SeriesEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What a revision did to its series, from the one before it; None where that was nothing.
 
-    ``reasons`` counts specs, those that came back told apart from new ones. ``most_changed`` are
+    ``reasons`` counts specs, those that returned apart from new ones. ``most_changed`` are
     the packages with most changed specs, ``packages_touched`` how many changed at all.
     """
 
@@ -417,9 +417,9 @@ def _bars(packages: Sequence[PackageCounts], width: int | None) -> Iterator[str]
     widest = max(len(package.name) for package in packages)
     digits = max(len(f"{total:,}") for total in totals)
     room = sys.maxsize if width is None else width - widest - digits - len(" " + " | " + " ")
-    beside = room - max(len(text) + 1 for text in texts)
-    has_texts = beside >= _NARROWEST_BAR
-    longest = min(_WIDEST_BAR, beside if has_texts else room)
+    left = room - max(len(text) + 1 for text in texts)
+    has_texts = left >= _NARROWEST_BAR
+    longest = min(_WIDEST_BAR, left if has_texts else room)
     scale = min(1.0, longest / max(1, *totals))
     for change, total, text in zip(packages, totals, texts, strict=True):
         after = f" {text}" if has_texts else ""

@@ -1,4 +1,4 @@
-"""Text that fits the terminal: tables, facts behind their labels, long lines that go on below."""
+"""Text that fits the terminal: tables, labelled facts, wrapped lines."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

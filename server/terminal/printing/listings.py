@@ -72,7 +72,7 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
 
 
 def num_stacks(count: int | None) -> str:
-    """Return how many stacks there are; None where no source told of any."""
+    """Return how many stacks there are; None where no source lists any."""
     return "unknown" if count is None else f"{count:,}"
 
 
@@ -143,7 +143,7 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
 class PackageLine(msgspec.Struct, frozen=True):
     """A package of a revision; ``versions`` are newest first, ``total_size`` is in bytes.
 
-    ``num_stacks`` leaves out root, the union of all stacks; None where the source told none.
+    ``num_stacks`` leaves out root, the union of all stacks; None where the source lists none.
     """
 
     name: str
@@ -163,7 +163,7 @@ class StackLine(msgspec.Struct, frozen=True):
 
 
 def package_listing(frame: Frame, stack: str | None, search: str | None) -> list[PackageLine]:
-    """Return the packages by name: of a stack, with the text in their name, as far as asked."""
+    """Return the packages by name: only of a stack, only with a text in their name, if given."""
     rows = np.arange(len(frame), dtype=np.int32)
     if stack is not None:
         rows = rows_where(frame.in_stack(stack))
@@ -286,7 +286,7 @@ def stacks_document(revision: RevisionInfo, stacks: Sequence[StackLine]) -> dict
 
 
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> list[dict[str, Any]] | None:
-    """Return stacks for programs; None where the source of the revision told none."""
+    """Return stacks for programs; None where the source of the revision lists none."""
     return None if revision.num_specs and not stacks else plain(stacks)
 
 
@@ -304,10 +304,10 @@ def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
 
 
 def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
-    """Yield a spec with its hash in front and its stacks behind: one line if ``width`` is None."""
+    """Yield a spec between its hash and its stacks: one line if ``width`` is None."""
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
-    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
-    first, *others = wrapped(f"{spec.hash} {spec.short}{behind}", width)
+    in_stacks = f"  (stacks: {' '.join(stacks)})" if stacks else ""
+    first, *others = wrapped(f"{spec.hash} {spec.short}{in_stacks}", width)
     yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
     yield from others
 
@@ -315,7 +315,7 @@ def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
 def spec_facts(spec: Spec) -> dict[str, Any]:
     """Return a spec as a program reads it, without its dependencies: they are not read here.
 
-    A spec without any stack, not even root, is of a source that tells none.
+    A spec without any stack, not even root, is of a source that lists none.
     """
     facts: dict[str, Any] = msgspec.to_builtins(spec) | {"stacks": list(spec.stacks) or None}
     del facts["dependencies"]  # a null would say that they are not known

@@ -61,8 +61,8 @@ def pruned_lines(
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
     if held := sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices):
-        told = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
-        yield from wrapped(told, width)
+        text = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
+        yield from wrapped(text, width)
     yield from wrapped(_summary(removal, dry_run=dry_run), width)
 
 

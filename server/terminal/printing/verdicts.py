@@ -24,7 +24,7 @@ from snapshots.models import RevisionInfo, revision_facts
 from snapshots.wording import counted, title
 
 FORMAT = 1
-"""The version of the document; it rises when a name in it goes or means something else."""
+"""The version of the document; it rises when a name is removed or changes its meaning."""
 
 FEW = 20
 """How many breaches of a rule are listed for people."""
