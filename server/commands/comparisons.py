@@ -101,12 +101,10 @@ def diff_command(
     *,
     as_json: bool,
     stat: bool,
-    package: str | None,
-    stack: str | None,
-    matching: str | None,
     dimensions: "tuple[CoverageDimension, ...] | None",
     exit_code: bool,
     catalog: str,
+    **scope: str | None,
 ) -> None:
     """Print what changed between two revisions, and why.
 
@@ -123,9 +121,7 @@ def diff_command(
 
     if stat and dimensions is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
-    compared = compare(
-        catalog, refs_of(base, head), package=package, stack=stack, matching=matching
-    )
+    compared = compare(catalog, refs_of(base, head), **scope)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
         differs = bool(cells)
@@ -169,10 +165,9 @@ def why_command(
     words: tuple[str, ...],
     *,
     package: str | None,
-    stack: str | None,
-    matching: str | None,
     as_json: bool,
     catalog: str,
+    **scope: str | None,
 ) -> None:
     """Print what set off the rebuilds between two revisions.
 
@@ -193,13 +188,8 @@ def why_command(
         raise click.UsageError("A package or hash is named twice; leave --package out.")
     is_hash = subject is not None and subject.startswith("/")
     try:
-        compared = compare(
-            catalog,
-            refs_of(base, head),
-            package=package if is_hash else subject or package,
-            stack=stack,
-            matching=matching,
-        )
+        package = package if is_hash else subject or package
+        compared = compare(catalog, refs_of(base, head), package=package, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
@@ -256,28 +246,25 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
     help="Write there, not to the terminal.",
 )
 @catalog_option
-@click.pass_context
 def notes_command(
-    ctx: click.Context,
     base: str,
     head: str | None,
     *,
     form: str,
     template: Path | None,
-    package: str | None,
-    stack: str | None,
-    matching: str | None,
     output: Path | None,
     catalog: str,
+    **scope: str | None,
 ) -> None:
     """Write release notes: what changed, and why."""
     from server.terminal.printing.comparisons import compare
 
-    if template is not None and ctx.get_parameter_source("form") is not _DEFAULT:
+    if (
+        template is not None
+        and click.get_current_context().get_parameter_source("form") is not _DEFAULT
+    ):
         raise click.UsageError("--template says how notes are written; leave --format out.")
-    compared = compare(
-        catalog, refs_of(base, head), package=package, stack=stack, matching=matching
-    )
+    compared = compare(catalog, refs_of(base, head), **scope)
     text = _rendered(compared.changelog(), form, template)
     if output is None:
         click.echo(text, nl=False)

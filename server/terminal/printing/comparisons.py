@@ -160,22 +160,15 @@ class Compared:
         return self.comparison.base.spec(before), self.comparison.head.spec(after)
 
 
-def compare(
-    location: str,
-    refs: tuple[str, str],
-    *,
-    package: str | None,
-    stack: str | None,
-    matching: str | None,
-) -> Compared:
-    """Return the comparison of the revisions of a catalog that two refs name, in a scope.
+def compare(location: str, refs: tuple[str, str], **scope: str | None) -> Compared:
+    """Return the comparison of the revisions of a catalog that two refs name.
 
-    Raises as ``History.resolve`` does, InvalidArgument for names that neither revision has, and
-    UnknownPackage for a name in a query that nothing has.
+    ``scope`` are the fields of ``Only``. Raises as ``History.resolve`` does, InvalidArgument for
+    names that neither revision has, and UnknownPackage for a name in a query that nothing has.
     """
     opened = open_catalog(location)
     base, head = map(opened.history.resolve, refs)
-    only = Only(package=package, stack=stack, matching=matching)
+    only = Only(**scope)
     return Compared(base, head, _scope(opened, base, head, only) if only else None, opened)
 
 
