@@ -32,7 +32,7 @@ _MOST_LISTED = 10
 _LONGEST_GROUP = 30
 
 
-class Missing(msgspec.Struct, frozen=True, kw_only=True):
+class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A spec that is missing: where it was last, if anywhere, and the nearest that is there."""
 
     spec: ConcreteSpec
@@ -67,13 +67,13 @@ class Checked(msgspec.Struct, frozen=True):
             roots = [is_there[root] for root in group.roots if root in is_there]
             yield group.name, sum(roots), len(roots)
 
-    def missing(self) -> Iterator[Missing]:
+    def missing(self) -> Iterator[UnmetSpec]:
         """Yield the specs that are missing, roots first."""
         lookup = self.lookup
         for number, place in enumerate(lookup.missing.tolist()):
             row = int(lookup.nearest[number])
             spec = lookup.wanted.specs[place]
-            yield Missing(
+            yield UnmetSpec(
                 spec=spec,
                 seen=(self.seen or {}).get(spec.hash),
                 nearest=None if row < 0 else lookup.frame.spec(row),
@@ -181,7 +181,7 @@ def _summary(checked: Checked, width: int | None) -> Iterator[str]:
         yield f"  {name:<{widest}}  {numbers}  {percent(num_found, num_wanted):>7}"
 
 
-def _missing_lines(missing: Missing, width: int | None, *, is_seen_known: bool) -> Iterator[str]:
+def _missing_lines(missing: UnmetSpec, width: int | None, *, is_seen_known: bool) -> Iterator[str]:
     spec, nearest = missing.spec, missing.nearest
     root = ", a root" if spec.is_root else ""
     name = styles.name(versioned(spec.name, spec.version))
@@ -241,7 +241,7 @@ def check_document(checked: Checked) -> dict[str, Any]:
     return document
 
 
-def _missing_facts(missing: Missing) -> dict[str, Any]:
+def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
         "hash": spec.hash,

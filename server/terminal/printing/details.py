@@ -341,7 +341,7 @@ class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
     external_path: str | None
 
 
-class Counterparts(msgspec.Struct, frozen=True):
+class SpecPair(msgspec.Struct, frozen=True):
     """A spec that took the place of another one, in a revision."""
 
     revision: RevisionInfo
@@ -361,8 +361,8 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     past: HashHistory
     dependencies: Sequence[DirectDependency] | None
     dependents: Sequence[Spec] | None
-    took_place_of: Counterparts | None
-    replaced_by: Counterparts | None
+    took_place_of: SpecPair | None
+    replaced_by: SpecPair | None
 
     def lines(self, width: int | None) -> Iterator[str]:
         """Yield the lines for people."""
@@ -450,7 +450,7 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
     return frame.hashes.at(rows[0])
 
 
-def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counterparts | None:
+def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> SpecPair | None:
     """Return the pair that a hash is one of, where it came to a revision or was gone in it."""
     base = opened.history.previous(head)
     if base is None:
@@ -459,9 +459,9 @@ def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Count
     before, after = why.base.frame, why.head.frame
     row, gone = after.hashes.find(text), before.hashes.find(text)
     if row is not None and (other := int(why.counterparts.base_of[row])) >= 0:
-        return Counterparts(head, before.spec(other), after.spec(row))
+        return SpecPair(head, before.spec(other), after.spec(row))
     if gone is not None and (other := int(why.counterparts.head_of[gone])) >= 0:
-        return Counterparts(head, before.spec(gone), after.spec(other))
+        return SpecPair(head, before.spec(gone), after.spec(other))
     return None
 
 
