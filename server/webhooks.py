@@ -301,7 +301,7 @@ class Notifier:
 
 
 @contextmanager
-def notifying(catalog: Catalog, urls: Sequence[str], settings: Settings) -> Iterator[Notifier]:
+def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> Iterator[Notifier]:
     """Yield a notifier of the receivers at some URLs, or else at those of the settings.
 
     Raises InvalidArgument for a URL that nothing can be posted to.

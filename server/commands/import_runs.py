@@ -16,7 +16,7 @@ from server.terminal.console import note, progress, say_json, say_lines
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.tracing.spans import Spans, closing, reading, spans_from
-from server.webhooks import Notifier, notification_facts, notifying
+from server.webhooks import Notifier, notification_facts, open_notifier
 from snapshots.catalog.bulk.mapping import check_cluster
 from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
@@ -74,7 +74,7 @@ class ImportRun:
     def publish(self) -> None:
         """Publish what the options name, and print what was done."""
         with (
-            notifying(self._catalog, self._options.receivers, self._settings) as notifier,
+            open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
             closing(spans_from(self._settings)) as spans,
             spans.span("import") as note_import,
             progress() as bars,
