@@ -8,30 +8,28 @@ from typing import Any, NoReturn
 
 import click
 
-from server.commands.backups import backup_command, restore_command
-from server.commands.checking import check_command
-from server.commands.comparing import diff_command
-from server.commands.completing import completion_command
-from server.commands.demo import demo_command
-from server.commands.explaining import why_command
-from server.commands.exporting import export_site_command
-from server.commands.feeding import feed_command
-from server.commands.filling import history_group
-from server.commands.finding import find_command
-from server.commands.gating import gate_command
-from server.commands.importing import import_command
-from server.commands.keeping import prune_command, remove_command, vacuum_command
-from server.commands.listing import (
+from server.commands.checks import check_command, gate_command
+from server.commands.comparisons import diff_command, notes_command, why_command
+from server.commands.exports import export_site_command, feed_command
+from server.commands.histories import history_group, log_command
+from server.commands.imports import demo_command, import_command
+from server.commands.lookups import (
+    find_command,
     packages_command,
     revisions_command,
+    show_command,
     stacks_command,
     tags_command,
 )
-from server.commands.looking_back import log_command
-from server.commands.noting import notes_command
-from server.commands.serving import export_schema_command, serve_command
-from server.commands.showing import show_command
-from server.commands.verifying import verify_command
+from server.commands.maintenance import (
+    backup_command,
+    prune_command,
+    remove_command,
+    restore_command,
+    vacuum_command,
+    verify_command,
+)
+from server.commands.service import completion_command, export_schema_command, serve_command
 from server.foreign import require_own_schema
 from server.terminal.console import (
     colour_of,
@@ -42,7 +40,7 @@ from server.terminal.console import (
     say,
     say_fault,
 )
-from server.terminal.groups import HintingGroup
+from server.terminal.parameters import HintingGroup
 from snapshots.errors import CachelogError
 
 FAULT = 1
@@ -56,7 +54,7 @@ UNREAD = 141
 
 
 class _Commands(HintingGroup):
-    """Lists commands in the order in which they were added; ends quietly when it is told to."""
+    """Lists commands in the order in which they were added; ends quietly on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -135,7 +133,7 @@ for _command in (
 def main() -> None:
     """Run the command line."""
     prepare_streams()
-    # What goes wrong with a store is told once, and as an error of ours.
+    # Errors of a store are reported once, as ours; its library would log them too.
     os.environ.setdefault("RUST_LOG", "error")
     try:
         require_own_schema()

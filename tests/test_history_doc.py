@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from server.terminal.printing.logs import MOST_CHANGED
+from server.terminal.printing.histories import MOST_CHANGED
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.models import SPEC_FACTS
 from tests.server.commands import cachelog

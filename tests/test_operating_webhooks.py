@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from server.webhooks.delivering import Patience, document
-from server.webhooks.signing import HEADER, signature
+from server.webhooks import HEADER, Patience, document, signature
 from snapshots.history import Neighbours
 from snapshots.notes.announcement import AnnouncedCause, announcement
 from tests.snapshots.notes.stories import BASE, HEAD, told

@@ -16,7 +16,7 @@ from snapshots.spack.names import is_name
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 
 if TYPE_CHECKING:
-    from server.commands.past import Past
+    from server.terminal.catalogs import OpenedCatalog
     from snapshots.sources.reports import Progress
 
 _READ_AT_ONCE = 32
@@ -25,7 +25,7 @@ AddressesOf = Callable[[str | None], FeedAddresses]
 """Returns the addresses in the feed of a series (None), or of a package."""
 
 
-def series_document(past: "Past", series: str, addresses: FeedAddresses) -> bytes:
+def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses) -> bytes:
     """Return the feed of a series that is there."""
     history, library = past.history, past.library
     try:
@@ -41,13 +41,15 @@ def series_document(past: "Past", series: str, addresses: FeedAddresses) -> byte
     return to_xml(feed)
 
 
-def package_document(past: "Past", series: str, name: str, addresses: FeedAddresses) -> bytes:
+def package_document(
+    past: "OpenedCatalog", series: str, name: str, addresses: FeedAddresses
+) -> bytes:
     """Return the feed of a package; raises InvalidArgument where the series never had it."""
     return to_xml(package_feed(past.package_timeline(name, series), addresses))
 
 
 def write_all(
-    past: "Past",
+    past: "OpenedCatalog",
     wanted: Iterable[str],
     folder: Path,
     addresses: AddressesOf,
@@ -71,7 +73,9 @@ def write_all(
     return num_written
 
 
-def _timelines(past: "Past", series: str, names: Sequence[str]) -> Iterator[PackageTimeline | None]:
+def _timelines(
+    past: "OpenedCatalog", series: str, names: Sequence[str]
+) -> Iterator[PackageTimeline | None]:
     """Yield the timeline of each package, None where the series never had it.
 
     Changes are kept by package: those of packages that follow one another are read at once.
@@ -85,7 +89,7 @@ def _timelines(past: "Past", series: str, names: Sequence[str]) -> Iterator[Pack
             yield package_timeline(rows, name, series, past.history)
 
 
-def _packages(past: "Past", series: str, folder: Path) -> list[str]:
+def _packages(past: "OpenedCatalog", series: str, folder: Path) -> list[str]:
     newest = past.history.of_series(series)[0]
     return sorted({*past.library.frames.get(newest.digest).packages, *_written(folder)})
 

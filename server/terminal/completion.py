@@ -1,7 +1,7 @@
 """What the shell offers to complete: refs, packages and stacks of the catalog.
 
-Whoever presses TAB wants no error in the middle of a command line, so where nothing can be read
-nothing is offered.
+An error must not appear in the middle of a command line, so where nothing can be read nothing is
+offered.
 """
 
 import re
@@ -29,7 +29,7 @@ DIMENSIONS = (
 """The dimensions of coverage, as the command line names them."""
 
 
-def _never_failing(complete: Completer) -> Completer:
+def _without_errors(complete: Completer) -> Completer:
     def quiet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         try:
             return complete(ctx, param, incomplete)
@@ -39,85 +39,85 @@ def _never_failing(complete: Completer) -> Completer:
     return quiet
 
 
-@_never_failing
+@_without_errors
 def complete_tag(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the tags that begin so, in natural order."""
+    """Return the tags with this prefix, in natural order."""
     return _beginning(incomplete, _names_of(ctx).history.tags)
 
 
-@_never_failing
+@_without_errors
 def complete_ref(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the tags that begin so, in natural order, and then the digests."""
+    """Return the tags with this prefix, in natural order, and then the digests."""
     return _refs(ctx, incomplete)
 
 
-@_never_failing
+@_without_errors
 def complete_range(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the refs that begin so, also behind the dots of ``BASE..HEAD``."""
+    """Return the refs with this prefix, also after the dots of ``BASE..HEAD``."""
     base, dots, head = incomplete.rpartition("..")
     return [f"{base}{dots}{ref}" for ref in _refs(ctx, head)]
 
 
-@_never_failing
+@_without_errors
 def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the packages that begin so, in natural order."""
+    """Return the packages with this prefix, in natural order."""
     names = _names_of(ctx)
     return _in_order(incomplete, names.packages(_digest(ctx, names)))
 
 
-@_never_failing
+@_without_errors
 def complete_series(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the series that begin so, in the catalog's order."""
+    """Return the series with this prefix, in the catalog's order."""
     return _beginning(incomplete, _names_of(ctx).history.series_names)
 
 
-@_never_failing
+@_without_errors
 def complete_package_or_hash(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return the packages that begin so; nothing behind the slash of a hash."""
+    """Return the packages with this prefix; nothing after the slash of a hash."""
     return [] if incomplete.startswith("/") else complete_package(ctx, param, incomplete)
 
 
-@_never_failing
+@_without_errors
 def complete_head_or_package(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[str]:
-    """Return refs until both revisions are named, and then the packages that begin so."""
+    """Return refs until both revisions are named, and then the packages with this prefix."""
     typed = [ctx.params.get("base") or "", *(ctx.params.get("words") or ())]
     is_complete = len(typed) > 1 or ".." in typed[0]
     return (complete_package if is_complete else complete_ref)(ctx, param, incomplete)
 
 
-@_never_failing
+@_without_errors
 def complete_shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the refs and the packages that begin so; packages alone behind a ref."""
+    """Return the refs and the packages with this prefix; packages alone after a ref."""
     if incomplete.startswith("/"):
         return []
     refs = [] if ctx.params.get("words") else _refs(ctx, incomplete)
     return [*refs, *complete_package(ctx, param, incomplete)]
 
 
-@_never_failing
+@_without_errors
 def complete_dimensions(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the dimensions of coverage that begin so, also behind the comma of a list."""
+    """Return the dimensions of coverage with this prefix, also after the comma of a list."""
     chosen, comma, name = incomplete.rpartition(",")
-    others = [it for it in DIMENSIONS if it not in chosen.split(",")]
-    return [f"{chosen}{comma}{it}" for it in _beginning(name, others)]
+    others = [dimension for dimension in DIMENSIONS if dimension not in chosen.split(",")]
+    return [f"{chosen}{comma}{dimension}" for dimension in _beginning(name, others)]
 
 
-@_never_failing
+@_without_errors
 def complete_query(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the packages that begin so, also as a dependency (``^NAME``, ``%NAME``)."""
+    """Return the packages with this prefix, also as a dependency (``^NAME``, ``%NAME``)."""
     word = _WORD.fullmatch(incomplete)
     if word is None:
         return []
     return [word["sigil"] + name for name in complete_package(ctx, param, word["name"])]
 
 
-@_never_failing
+@_without_errors
 def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the stacks that begin so, in natural order."""
+    """Return the stacks with this prefix, in natural order."""
     names = _names_of(ctx)
     return _in_order(incomplete, names.stacks(_digest(ctx, names)))
 

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain
 from shutil import get_terminal_size
@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from snapshots.errors import OutputError
+from snapshots.sources.reports import Progress as Notify
 from snapshots.wording import is_plain, visible
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
@@ -27,10 +28,10 @@ _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
 
 def prepare_streams() -> None:
-    """Let all standard streams be there, and take every character.
+    """Open closed standard streams, and let all of them take every character.
 
-    What a stream that is closed would have got is dropped. Characters that the encoding of the
-    output lacks are written out.
+    What is written to a stream that was closed is dropped. Characters that the encoding of the
+    output lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -52,7 +53,7 @@ def failed_output(error: OSError) -> OutputError | None:
 
 
 def drop_output() -> None:
-    """Let what is still written to the standard output go nowhere."""
+    """Redirect the standard output to the null device."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -60,15 +61,21 @@ def drop_output() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of the result; what is not seen in it is written out, but for styles."""
+    """Print a line of the result; invisible characters are escaped, except for styles."""
     click.echo(_visible(text))
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines of the result as they come."""
+    for line in lines:
+        say(line)
 
 
 def say_pages(lines: Iterable[str]) -> None:
     """Print lines of the result: at a terminal that they do not fit on, through the pager.
 
-    PAGER names the pager, as everywhere; LESS may say how less behaves. That the reader leaves it
-    before the end is no fault.
+    PAGER names the pager, as everywhere; LESS may say how less behaves. Leaving
+    it before the end is no error.
     """
     shown = [_visible(line) for line in lines]
     is_read = sys.stdin.isatty() and sys.stdout.isatty()
@@ -82,8 +89,8 @@ def say_pages(lines: Iterable[str]) -> None:
 def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     """Print blocks of lines of the result as they come, with an empty line between them.
 
-    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: what
-    nobody scrolls to is not even made.
+    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: blocks
+    are made as the reader scrolls.
     """
     texts = _spaced(blocks)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -93,7 +100,7 @@ def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     first: list[str] = []
     for text in texts:
         first.append(text)
-        if sum(it.count("\n") for it in first) >= get_terminal_size().lines:
+        if sum(shown.count("\n") for shown in first) >= get_terminal_size().lines:
             break
     else:
         click.echo("".join(first), nl=False)
@@ -116,7 +123,7 @@ def say_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Print lines that are not part of the result, with what is not seen written out."""
+    """Print lines to standard error; invisible characters are escaped."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
 
 
@@ -127,9 +134,9 @@ def say_fault(error: Exception) -> None:
 
 
 def width() -> int | None:
-    """Return how many columns a line of the result may take; None where nobody reads it.
+    """Return how many columns a line of the result may take; None where it is no terminal.
 
-    Other programs, such as grep, want whole lines.
+    Other programs, such as grep, need whole lines.
     """
     return get_terminal_size().columns if sys.stdout.isatty() else None
 
@@ -157,3 +164,39 @@ def _json_escape(match: re.Match[str]) -> str:
         return character
     units = character.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+# -- progress
+
+
+@contextmanager
+def progress() -> Iterator[Notify]:
+    """Show progress bars at a terminal, nothing elsewhere; yields the function to report to."""
+    if not sys.stderr.isatty():
+        yield lambda _task, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(task: str, done: int, total: int | None) -> None:
+            if task not in tasks:
+                tasks[task] = bars.add_task(visible(task), total=total)
+            bars.update(tasks[task], completed=done, total=total, visible=done != total)
+
+        yield report

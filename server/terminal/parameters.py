@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the types of their values."""
+"""Arguments, options and groups that several commands share, and the types of their values."""
 
 import os
 import re
@@ -59,10 +59,10 @@ class Duration(click.ParamType[timedelta]):
         """Parse the text."""
         if isinstance(value, timedelta):
             return value
-        found = _DURATION.fullmatch(value)
-        if found is None:
+        match = _DURATION.fullmatch(value)
+        if match is None:
             self.fail(f"{value!r} is no duration such as 12h, 1d or 1w", param, ctx)
-        return int(found["number"] or 0) * _UNITS[found["unit"] or "h"]
+        return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
 
 
 class Percent(click.ParamType[Fraction]):
@@ -76,16 +76,16 @@ class Percent(click.ParamType[Fraction]):
         """Parse the number."""
         if isinstance(value, Fraction):
             return value
-        found = _PERCENT.fullmatch(value)
-        if found is None or Fraction(found["number"]) > 100:
+        match = _PERCENT.fullmatch(value)
+        if match is None or Fraction(match["number"]) > 100:
             self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
-        return Fraction(found["number"])
+        return Fraction(match["number"])
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
     """Return the catalog; raise InvalidArgument for a variable that is no setting.
 
-    Whoever mistypes CACHELOG_CATALOG would otherwise be told of another catalog.
+    A mistyped CACHELOG_CATALOG would otherwise select another catalog silently.
     """
     if not ctx.resilient_parsing and any(
         name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
@@ -118,12 +118,12 @@ def json_option(command: Decorated) -> Decorated:
 
 
 def series_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--series``, described so."""
+    """Return what adds ``--series``, with a description."""
     return click.option("--series", metavar="NAME", shell_complete=complete_series, help=describe)
 
 
 def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--jobs``, described so, and ``--cluster``."""
+    """Return what adds ``--jobs``, with a description, and ``--cluster``."""
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
@@ -142,7 +142,7 @@ def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
 
 
 def two_refs(command: Decorated) -> Decorated:
-    """Add the arguments BASE and HEAD; ``refs_of`` tells what they name."""
+    """Add the arguments BASE and HEAD; ``refs_of`` parses them."""
     base = click.argument(
         "base",
         metavar="BASE",
@@ -172,3 +172,22 @@ def refs_of(base: str, head: str | None) -> tuple[str, str]:
     if not base or not head or head.startswith("."):
         raise click.UsageError("Write two revisions with two dots between them: BASE..HEAD.")
     return base, head
+
+
+class HintingGroup(click.Group):
+    """A group whose error for an option before its command says where it belongs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments before the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if any(
+                name in option.opts
+                for command in self.commands.values()
+                for option in command.params
+            ):
+                hint = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
+                raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
+            raise

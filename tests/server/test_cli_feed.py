@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from server.commands.feeding import feed_command
+from server.commands.exports import feed_command
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of

@@ -10,9 +10,7 @@ import pytest
 from junitparser import JUnitXml
 from msgspec.structs import replace
 
-from server.terminal.printing.annotations import annotations
-from server.terminal.printing.junit import junit
-from server.terminal.printing.verdicts import FEW, Report
+from server.terminal.printing.verdicts import FEW, GateReport, annotations, junit
 from snapshots.changes.rules.rules import Forbid, Forbidden, Rule, RuleLevel
 from snapshots.changes.rules.verdict import Breach, Breaches, RuleResult, Verdict
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
@@ -235,12 +233,12 @@ def test_junit(world: World, rules: Path) -> None:
 ODD = "a\x00b\x1b[1m ]]> <&\"'% ::error::,: \u202e\ud800\n\r\x85"
 
 
-def odd_report(level: RuleLevel = RuleLevel.ERROR) -> Report:
+def odd_report(level: RuleLevel = RuleLevel.ERROR) -> GateReport:
     """Return a verdict of which every text is odd."""
     rule = Rule(name=ODD, level=level, demand=Forbid(Forbidden.SPEC_REMOVED), line=7)
     breaches = Breaches(FEW + 5, lambda number: Breach(f"{number} {ODD}", ODD))
     result = RuleResult(rule, f"found {ODD}", breaches, passed=False)
-    return Report(ODD, None, a_revision("develop", 1), Verdict((result,)))
+    return GateReport(ODD, None, a_revision("develop", 1), Verdict((result,)))
 
 
 @pytest.mark.parametrize("level", RuleLevel)

@@ -1,19 +1,25 @@
-"""``cachelog tags``, ``packages`` and ``stacks``: one line each, as the records have them."""
+"""``cachelog revisions``, ``tags``, ``packages`` and ``stacks``: a line each, as in the records."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
 from snapshots.models import Spec, revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import version_key
-from tests.schema.worlds import World, known_world
+from tests.schema import naive
+from tests.schema.worlds import STATES, World, known_world
 from tests.server.commands import Done, cachelog
+
+BASE = STATES[0][0]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +28,161 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return known_world(tmp_path_factory.mktemp("catalog"))
 
 
-def good(catalog: object, *arguments: object, terminal: int | None = None) -> Done:
+def ask(world: World, *arguments: object) -> Done:
+    """Run a command on the catalog."""
+    return cachelog(*arguments, catalog=world.catalog.location)
+
+
+def good(world: World, *arguments: object) -> Done:
+    """Run a command that must succeed without a word beside its result."""
+    done = ask(world, *arguments)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+# -- revisions
+
+
+def test_revisions_are_listed_newest_first(world: World) -> None:
+    """In a table for people: tag, digest, time, numbers and source, none of them cut."""
+    done = good(world, "revisions")
+    heads, *rows = done.lines
+    assert re.split("  +", heads) == [
+        "tag",
+        "digest",
+        "taken at",
+        "last seen",
+        "packages",
+        "specs",
+        "stacks",
+        "source",
+        "hashes",
+        "read from",
+    ]
+    assert len(rows) == len(STATES)
+    for row, state in zip(rows, world.states[::-1], strict=True):
+        info = state.info
+        times = 2 * f"{info.taken_at:%Y-%m-%d %H:%M}".split()
+        facts = [info.tag, info.digest[:12], *times]
+        facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
+        assert row.split() == [
+            *facts,
+            *["pages", "(synthetic)", "not", "checked"],
+            info.source.location,
+        ]
+
+
+def test_revisions_as_json(world: World) -> None:
+    """Newest first, with whole digests, times in RFC 3339, and their sources."""
+    facts = good(world, "revisions", "--json").json
+    assert [it["digest"] for it in facts] == [it.info.digest for it in world.states[::-1]]
+    assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
+    assert facts[0]["num_specs"] == len(world.newest.specs)
+    assert facts[0]["source"]["version"] == "0123abcd"
+
+
+def test_a_revision_that_was_confirmed(tmp_path: Path) -> None:
+    """Is listed once, with the time at which it was last seen, for people and for programs."""
+    (state,) = history(revisions=1, packages=3, specs=9)
+    catalog = Catalog(str(tmp_path))
+    days = [datetime(2025, 3, day, tzinfo=UTC) for day in (1, 3)]
+    for day in days:
+        catalog.publish([msgspec.structs.replace(state, taken_at=day)])
+    _, row = cachelog("revisions", catalog=tmp_path).lines
+    assert "  2025-03-01 00:00  2025-03-03 00:00  " in row
+    (facts,) = cachelog("revisions", "--json", catalog=tmp_path).json
+    assert facts["taken_at"] == "2025-03-01T00:00:00Z"
+    assert facts["confirmed_at"] == "2025-03-03T00:00:00Z"
+
+
+def test_revisions_of_a_tag(world: World) -> None:
+    """Only those; a tag that is not there is a fault that names those that are."""
+    facts = good(world, "revisions", "--tag", "develop", "--json").json
+    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
+    assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
+    done = ask(world, "revisions", "--tag", "nope")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(
+        "cachelog: --tag: there is no tag 'nope'; nearest: develop, v0.22.1, v0.22.0"
+    )
+
+
+# -- find
+
+
+def spec_line(spec: Spec) -> str:
+    """Return how a spec is printed where nobody limits the width."""
+    stacks = [stack for stack in spec.stacks if stack != "root"]
+    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
+    return f"{spec.hash} {spec.short}{behind}"
+
+
+def test_specs_are_found_by_a_query(world: World) -> None:
+    """In the newest revision unless told otherwise, by package, newest version first."""
+    for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
+        specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
+        *lines, total = good(world, "find", "+mpi", *options).lines
+        assert lines == list(map(spec_line, specs))
+        assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
+        *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
+        assert lines == list(map(spec_line, specs[:2]))
+        assert total.startswith(f"2 of {len(specs)} specs in ")
+        facts = good(world, "find", "+mpi", "--json", *options).json
+        assert facts["total"] == len(specs)
+        assert facts["revision"]["digest"] == state.info.digest
+        assert [it["hash"] for it in facts["specs"]] == [it.hash for it in specs]
+        assert facts["specs"][0]["short"] == specs[0].short
+
+
+def test_nothing_found_is_no_failure(world: World) -> None:
+    """It is told beside the result, which is empty."""
+    query = f"{world.states[-1].specs[0].name}@=999"
+    done = ask(world, "find", query)
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith(f"matches {query}.\n")
+    assert good(world, "find", query, "--json").json["specs"] == []
+
+
+def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
+    """The place in it is pointed at."""
+    done = ask(world, "find", "zlib", "@")
+    assert (done.code, done.out) == (1, "")
+    message, query, *_ = done.err.splitlines()
+    assert message.startswith("cachelog: ")
+    assert query.startswith(" " * len("cachelog: "))
+
+
+# -- no catalog
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib"), ("revisions",)],
+    ids=" ".join,
+)
+def test_no_catalog_says_how_to_make_one(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """There is nothing to list, to compare or to find, and nothing is made by asking."""
+    done = cachelog(*arguments, catalog=tmp_path / "nothing")
+    assert (done.code, done.out) == (1, "")
+    assert f"there is no catalog at {tmp_path / 'nothing'}; make one with" in done.err
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+    """The place and the reason are told in one line."""
+    log = tmp_path / "revisions" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{ no commit")
+    done = cachelog("revisions", catalog=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    assert done.err.count("\n") == 1
+
+
+# -- tags, packages and stacks
+
+
+def good_in(catalog: object, *arguments: object, terminal: int | None = None) -> Done:
     """Run a command that must succeed without a word beside its result."""
     done = cachelog(*arguments, catalog=catalog, terminal=terminal)
     assert (done.code, done.err) == (0, "")
@@ -47,7 +207,7 @@ def size_of(specs: list[Spec]) -> int | None:
 def test_tags(world: World) -> None:
     """In the catalog's order, each with its series, its revisions and the newest of them."""
     history = Catalog(world.catalog.location).require_history()
-    done = good(world.catalog.location, "tags", "--json").json
+    done = good_in(world.catalog.location, "tags", "--json").json
     assert done == [
         {
             "tag": tag,
@@ -57,7 +217,7 @@ def test_tags(world: World) -> None:
         }
         for tag in history.tags
     ]
-    heads, *rows = good(world.catalog.location, "tags").lines
+    heads, *rows = good_in(world.catalog.location, "tags").lines
     assert re.split("  +", heads)[:5] == ["tag", "series", "revisions", "digest", "taken at"]
     assert [row.split()[0] for row in rows] == history.tags
 
@@ -70,7 +230,7 @@ def test_packages(world: World, stack: str | None) -> None:
         expected = by_package(state.specs, stack)
         if not any(stack is None or stack in spec.stacks for spec in state.specs):
             continue
-        found = good(world.catalog.location, *asked, "--json").json
+        found = good_in(world.catalog.location, *asked, "--json").json
         assert found["revision"] == revision_facts(
             Catalog(world.catalog.location).require_history().resolve(state.info.digest)
         )
@@ -87,7 +247,7 @@ def test_packages(world: World, stack: str | None) -> None:
             }
             for name, specs in expected.items()
         ]
-        heads, *rows = good(world.catalog.location, *asked).lines
+        heads, *rows = good_in(world.catalog.location, *asked).lines
         assert re.split("  +", heads) == [
             "package",
             "newest",
@@ -104,7 +264,7 @@ def test_stacks(world: World) -> None:
     for state in world.states:
         names = sorted({it for spec in state.specs for it in spec.stacks})
         inside = {name: [it for it in state.specs if name in it.stacks] for name in names}
-        found = good(world.catalog.location, "stacks", state.info.digest, "--json").json
+        found = good_in(world.catalog.location, "stacks", state.info.digest, "--json").json
         assert found["stacks"] == [
             {
                 "name": name,
@@ -119,7 +279,7 @@ def test_stacks(world: World) -> None:
 def test_search(demo_catalog: Path) -> None:
     """Packages with the text in their name, in any case; that none fits is told beside it."""
     every, some = (
-        good(demo_catalog, "packages", *asked, "--json").json["packages"]
+        good_in(demo_catalog, "packages", *asked, "--json").json["packages"]
         for asked in ((), ("--search", "LIB"))
     )
     assert some == [it for it in every if "lib" in it["name"]]
@@ -149,6 +309,6 @@ def test_an_unknown_stack(demo_catalog: Path) -> None:
 @pytest.mark.parametrize("command", ["tags", "packages", "stacks"])
 def test_narrow_terminals_show_fewer_columns(command: str, demo_catalog: Path) -> None:
     """Names always stay."""
-    narrow, wide = (good(demo_catalog, command, terminal=it).lines for it in (30, 200))
+    narrow, wide = (good_in(demo_catalog, command, terminal=it).lines for it in (30, 200))
     assert len(narrow) == len(wide)
     assert max(map(len, narrow)) < max(map(len, wide))

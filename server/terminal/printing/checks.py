@@ -2,43 +2,48 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from server.terminal.catalogs import OpenedCatalog, require_series
+from server.terminal.console import note
 from server.terminal.printing import styles
-from server.terminal.printing.differences import field_text
+from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import Column, table, wrapped
-from snapshots.catalog.asking.covering import Covered
-from snapshots.changes.lookup import Lookup
+from server.terminal.printing.listings import digests, plain
+from snapshots.catalog.asking.covering import Covered, best_covering, candidates
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.pairings import FieldChange
-from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
+from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.models import ConcreteSpec, RevisionInfo, Spec, revision_facts
+from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.sources.lockfiles import LockFile
-from snapshots.timelines.spans import LastSeen
-from snapshots.wording import (
-    counted,
-    in_words,
-    minute,
-    percent,
-    short_digest,
-    short_hash,
-    shortened,
-    versioned,
-)
+from snapshots.timelines.spans import LastSeen, last_seen
+from snapshots.wording import counted, in_words, minute, percent, short_hash, shortened, versioned
 
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
 
+_USUAL_TAG = "develop"
 _MOST_LISTED = 10
 _LONGEST_GROUP = 30
 
 
-class Checked(NamedTuple):
+class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A spec that is missing: where it was last, if anywhere, and the nearest that is there."""
+
+    spec: ConcreteSpec
+    seen: LastSeen | None
+    nearest: Spec | None
+    differences: Sequence[FieldChange]
+
+
+class Checked(msgspec.Struct, frozen=True):
     """A revision with what it holds of a lock file, ``locked``.
 
-    ``seen`` says where hashes that are missing were last, None where that cannot be told; a spec
+    ``seen`` says where hashes that are missing were last, None where that is unknown; a spec
     that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
     first; none where one was named.
     """
@@ -50,21 +55,70 @@ class Checked(NamedTuple):
     covered: Sequence[Covered] = ()
 
     def is_under(self, percent: Fraction) -> bool:
-        """Tell whether less of what is wanted is there."""
+        """Return whether fewer of the wanted specs are there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
-    def shares_of_groups(self) -> Iterator[tuple[str, int, int]]:
+    def groups(self) -> Iterator[tuple[str, int, int]]:
         """Yield each group of roots: how many of its roots are there, and how many count."""
-        is_there = dict(
-            zip(
-                (spec.hash for spec in self.lookup.wanted.specs),
-                (self.lookup.rows >= 0).tolist(),
-                strict=True,
-            )
-        )
+        specs, rows = self.lookup.wanted.specs, self.lookup.rows.tolist()
+        is_there = {spec.hash: row >= 0 for spec, row in zip(specs, rows, strict=True)}
         for group in self.locked.groups:
-            found = [is_there[root] for root in group.roots if root in is_there]
-            yield group.name, sum(found), len(found)
+            roots = [is_there[root] for root in group.roots if root in is_there]
+            yield group.name, sum(roots), len(roots)
+
+    def missing(self) -> Iterator[UnmetSpec]:
+        """Yield the specs that are missing, roots first."""
+        lookup = self.lookup
+        for number, place in enumerate(lookup.missing.tolist()):
+            row = int(lookup.nearest[number])
+            spec = lookup.wanted.specs[place]
+            yield UnmetSpec(
+                spec=spec,
+                seen=(self.seen or {}).get(spec.hash),
+                nearest=None if row < 0 else lookup.frame.spec(row),
+                differences=lookup.differences(number),
+            )
+
+
+def check(
+    opened: OpenedCatalog, locked: LockFile, ref: str | None, *, best: bool, series: str | None
+) -> Checked:
+    """Look for what a lock file wants in a revision, or in the one that has most of it.
+
+    The revision is by default the newest of develop, or else of all. With ``best`` the newest of
+    each tag is searched, or all of a ``series``.
+    """
+    if series is not None:
+        require_series(series, opened.history)
+    wanted = Wanted(locked.specs)
+    covered: Sequence[Covered] = ()
+    if best:
+        covered = best_covering(opened.library, candidates(opened.history, series), wanted)
+    if covered:
+        revision = covered[0].revision
+    elif ref is not None:
+        revision = opened.history.resolve(ref)
+    else:
+        revision = (opened.history.of_tag(_USUAL_TAG) or opened.history.revisions)[0]
+    lookup = Lookup(wanted, opened.frame(revision))
+    seen = _last_seen(opened, lookup, revision) if len(lookup.missing) else {}
+    return Checked(revision, lookup, locked, seen, covered)
+
+
+def _last_seen(
+    opened: OpenedCatalog, lookup: Lookup, revision: RevisionInfo
+) -> dict[str, LastSeen] | None:
+    """Return where each missing hash was last, if anywhere; None, with a note, if unknown."""
+    missing = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
+    names = {spec.hash: spec.name for spec in missing}
+    try:
+        opened = opened.complete()
+        histories = opened.library.hash_histories(opened.history, names)
+    except (CatalogError, IncompleteHistory) as error:
+        note(f"When they were last there cannot be told: {error}")
+        return None
+    own = series_of(revision.tag)
+    return {text: last_seen(history, own) for text, history in histories.items()}
 
 
 def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
@@ -74,27 +128,25 @@ def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
         yield ""
     yield from _summary(checked, width)
     if left_out := checked.locked.left_out:
-        left = (f"{versioned(it.name, it.version)} ({it.why.value})" for it in left_out)
+        left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
         yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
-    missing = checked.lookup.missing
-    if len(missing):
-        yield ""
-    yield from chain.from_iterable(
-        _missing_lines(checked, number, width) for number in range(len(missing))
-    )
+    for number, missing in enumerate(checked.missing()):
+        if number == 0:
+            yield ""
+        yield from _missing_lines(missing, width, is_seen_known=checked.seen is not None)
 
 
 def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
     covered = checked.covered[:_MOST_LISTED]
-    revisions = [it.revision for it in covered]
+    revisions = [holder.revision for holder in covered]
     wanted = checked.lookup.wanted
-    specs = [_share(it.num_found, len(wanted)) for it in covered]
-    roots = [_share(it.num_roots_found, wanted.num_roots) for it in covered]
+    specs = [f"{holder.num_found:,} of {len(wanted):,}" for holder in covered]
+    roots = [f"{holder.num_roots_found:,} of {wanted.num_roots:,}" for holder in covered]
     yield from table(
         [
-            Column("tag", [it.tag for it in revisions], 0, style=styles.name),
-            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
-            Column("digest", [short_digest(it.digest) for it in revisions], 3, style=styles.digest),
+            Column("tag", [revision.tag for revision in revisions], 0, style=styles.name),
+            Column("taken at", [minute(revision.taken_at) for revision in revisions], 2),
+            digests(revisions, 3),
             Column("specs", specs, 0, is_number=True),
             Column("roots", roots, 1, is_number=True),
         ],
@@ -112,8 +164,8 @@ def _summary(checked: Checked, width: int | None) -> Iterator[str]:
         looked += f", for a lock file of {writer}"
     yield from wrapped(looked, width)
     of_groups = [
-        (f"  {shortened(name, _LONGEST_GROUP)}", found, wanted)
-        for name, found, wanted in checked.shares_of_groups()
+        (f"  {shortened(name, _LONGEST_GROUP)}", num_found, num_wanted)
+        for name, num_found, num_wanted in checked.groups()
     ]
     rows = [
         ("roots", found_roots, num_roots),
@@ -121,35 +173,28 @@ def _summary(checked: Checked, width: int | None) -> Iterator[str]:
         ("dependencies", lookup.num_found - found_roots, len(lookup.wanted) - num_roots),
         ("all", lookup.num_found, len(lookup.wanted)),
     ]
-    wide = len(f"{len(lookup.wanted):,}")
+    digits = len(f"{len(lookup.wanted):,}")
     widest = max(len(name) for name, *_ in rows)
-    for name, found, wanted in rows:
-        numbers = f"{found:>{wide},} of {wanted:>{wide},}"
-        yield f"  {name:<{widest}}  {numbers}  {percent(found, wanted):>7}"
+    for name, num_found, num_wanted in rows:
+        numbers = f"{num_found:>{digits},} of {num_wanted:>{digits},}"
+        yield f"  {name:<{widest}}  {numbers}  {percent(num_found, num_wanted):>7}"
 
 
-def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator[str]:
-    spec = _missing(checked, number)
-    name = styles.name(versioned(spec.name, spec.version))
+def _missing_lines(missing: UnmetSpec, width: int | None, *, is_seen_known: bool) -> Iterator[str]:
+    spec, nearest = missing.spec, missing.nearest
     root = ", a root" if spec.is_root else ""
+    name = styles.name(versioned(spec.name, spec.version))
+    texts = [_seen_text(missing.seen)] if is_seen_known else []
+    if nearest is None:
+        texts.append("no other spec of the package is there")
+    else:
+        what = "; ".join(map(_difference, missing.differences))
+        what = what or "only its dependencies differ"
+        other = f"{versioned(nearest.name, nearest.version)} {short_hash(nearest.hash)}"
+        texts.append(f"nearest: {other}: {what}")
     yield f"{styles.removed('-')} {name} {short_hash(spec.hash)}{root}"
-    for text in _about(checked, number):
+    for text in texts:
         yield from (f"    {line}" for line in wrapped(text, width and width - 4))
-
-
-def _about(checked: Checked, number: int) -> Iterator[str]:
-    lookup = checked.lookup
-    if checked.seen is not None:
-        yield _seen_text(checked.seen.get(_missing(checked, number).hash))
-    row = int(lookup.nearest[number])
-    if row < 0:
-        yield "no other spec of the package is there"
-        return
-    near = lookup.frame.spec(row)
-    differences = lookup.differences(number)
-    texts = [_difference(it) for it in differences]
-    what = "; ".join(texts) or "the same over other dependencies"
-    yield f"nearest: {versioned(near.name, near.version)} {short_hash(near.hash)}: {what}"
 
 
 def _seen_text(seen: LastSeen | None) -> str:
@@ -160,13 +205,6 @@ def _seen_text(seen: LastSeen | None) -> str:
     if seen.gone_in is None or seen.reason is None:
         return f"{text}, the newest of its series"
     return f"{text}, gone in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
-
-
-def _missing(checked: Checked, number: int) -> ConcreteSpec:
-    """Return a spec that is missing, as it was wanted."""
-    lookup = checked.lookup
-    spec: ConcreteSpec = lookup.wanted.specs[int(lookup.missing[number])]
-    return spec
 
 
 def _difference(change: FieldChange) -> str:
@@ -187,46 +225,31 @@ def check_document(checked: Checked) -> dict[str, Any]:
         "is_history_known": checked.seen is not None,
         "spack": msgspec.to_builtins(checked.locked.writer),
         "groups": [
-            {"name": name, "num_roots": wanted, "num_roots_found": found}
-            for name, found, wanted in checked.shares_of_groups()
+            {"name": name, "num_roots": num_wanted, "num_roots_found": num_found}
+            for name, num_found, num_wanted in checked.groups()
         ],
-        "left_out": [msgspec.to_builtins(it) for it in checked.locked.left_out],
+        "left_out": plain(checked.locked.left_out),
         "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
-        "missing": [_missing_facts(checked, number) for number in range(len(lookup.missing))],
+        "missing": list(map(_missing_facts, checked.missing())),
     }
     if checked.covered:
         document["best"] = [
-            {
-                "revision": revision_facts(it.revision),
-                "num_found": it.num_found,
-                "num_roots_found": it.num_roots_found,
-            }
-            for it in checked.covered
+            holder._asdict() | {"revision": revision_facts(holder.revision)}
+            for holder in checked.covered
         ]
     return document
 
 
-def _missing_facts(checked: Checked, number: int) -> dict[str, Any]:
-    lookup = checked.lookup
-    spec = _missing(checked, number)
-    seen = (checked.seen or {}).get(spec.hash)
-    gone_in = seen and seen.gone_in
-    row = int(lookup.nearest[number])
-    nearest = None
-    if row >= 0:
-        nearest = {"hash": lookup.frame.hashes.at(row), "short": lookup.frame.spec(row).short}
+def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
+    spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
         "hash": spec.hash,
         "name": spec.name,
         "version": spec.version,
         "is_root": spec.is_root,
-        "last_seen": None if seen is None else revision_facts(seen.revision),
-        "reason": seen and seen.reason and seen.reason.value,
-        "gone_in": None if gone_in is None else revision_facts(gone_in),
-        "nearest": nearest,
-        "differences": [msgspec.to_builtins(it) for it in lookup.differences(number)],
+        "last_seen": seen and revision_facts(seen.revision),
+        "reason": seen and plain(seen.reason),
+        "gone_in": seen and plain(seen.gone_in),
+        "nearest": nearest and {"hash": nearest.hash, "short": nearest.short},
+        "differences": msgspec.to_builtins(missing.differences),
     }
-
-
-def _share(found: int, wanted: int) -> str:
-    return f"{found:,} of {wanted:,}"

@@ -1,8 +1,11 @@
-"""Text that fits the terminal: tables that leave out columns, long lines that go on below."""
+"""Text that fits the terminal: tables, labelled facts, wrapped lines."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from server.terminal.printing import styles
 
 Style = Callable[[str], str]
 
@@ -16,7 +19,7 @@ def _plain(text: str) -> str:
     return text
 
 
-class Column(NamedTuple):
+class Column(msgspec.Struct, frozen=True):
     """A column of a table; those with the highest ``rank`` are left out first."""
 
     head: str
@@ -31,14 +34,19 @@ class Column(NamedTuple):
         return max(map(len, (self.head, *self.cells)))
 
 
+def numbers(head: str, counts: Iterable[int], rank: int) -> Column:
+    """Return a column of numbers of things."""
+    return Column(head, [f"{count:,}" for count in counts], rank, is_number=True)
+
+
 def table(columns: Sequence[Column], width: int | None) -> Iterator[str]:
     """Yield the lines of a table no wider than ``width``; None is as wide as it takes.
 
     Columns are left out until the others fit; the one of rank 0 always stays.
     """
     shown = list(columns)
-    while width is not None and _width_of(shown) > width and any(it.rank for it in shown):
-        shown.remove(max(shown, key=lambda it: it.rank))
+    while width is not None and _width_of(shown) > width and any(column.rank for column in shown):
+        shown.remove(max(shown, key=lambda column: column.rank))
     widths = [column.width for column in shown]
     for number in range(-1, len(columns[0].cells)):
         cells = []
@@ -70,3 +78,16 @@ def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
         else:
             lines[-1] += piece
     return lines
+
+
+_LABEL_GAP = 2
+
+
+def labelled(facts: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """Yield a line for each label and its text, the texts aligned; long ones take more lines."""
+    shown = [(f"{label}:", text) for label, text in facts if text]
+    widest = max((len(label) for label, _ in shown), default=0) + _LABEL_GAP
+    for label, text in shown:
+        first, *others = wrapped(label.ljust(widest) + text, width, " " * widest)
+        yield styles.quiet(first[:widest]) + first[widest:]
+        yield from others

@@ -1,30 +1,88 @@
-"""The verdict of rules, as lines of text and as a document for programs."""
+"""The verdict of rules: as lines of text, a document for programs, and in formats of CI systems."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+import click
+import msgspec
+
+from server.terminal.catalogs import open_catalog
+from server.terminal.console import note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
+from snapshots.catalog.asking.judging import judge_planned, judged
+from snapshots.catalog.publishing import Approve, Planned
+from snapshots.changes.rules.rule_files import read_rules
 from snapshots.changes.rules.rules import RuleLevel
-from snapshots.changes.rules.verdict import RuleResult, Verdict
+from snapshots.changes.rules.verdict import RuleResult, Verdict, judge
+from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import title
-from snapshots.wording import counted
+from snapshots.wording import counted, visible
 
 FORMAT = 1
-"""The version of the document; it rises when a name in it goes or means something else."""
+"""The version of the document; it rises when a name is removed or changes its meaning."""
 
 FEW = 20
 """How many breaches of a rule are listed for people."""
 
 
-class Report(NamedTuple):
+class GateReport(msgspec.Struct, frozen=True):
     """What was judged by the rules of a file, and the verdict; no base where head was alone."""
 
     rules: str
     base: RevisionInfo | None
     head: RevisionInfo
     verdict: Verdict
+
+
+def judge_revisions(rules: str, location: str, refs: Sequence[str]) -> GateReport:
+    """Judge the last of one or two revisions by the rules of a file, which is read first.
+
+    Raises CachelogError where that cannot be done.
+    """
+    rule_set = read_rules(rules)
+    opened = open_catalog(location)
+    *before, head = map(opened.history.resolve, refs)
+    base = before[0] if before else None
+    subject = judged(opened.library, base.digest if base else None, head.digest)
+    with _placed(rules):
+        return GateReport(rules, base, head, judge(rule_set, subject))
+
+
+def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
+    """Return what lets only revisions be published that keep the rules of a file.
+
+    The file is read now; raises RulesError as ``read_rules`` does. What breaks a rule is printed
+    to standard error; ``names`` returns the packages of the catalog.
+    """
+    rule_set = read_rules(rules)
+
+    def approve(planned: Planned) -> None:
+        is_refused = False
+        with _placed(rules):
+            for base, head, verdict in judge_planned(rule_set, planned, names):
+                if any(not result.passed for result in verdict.results):
+                    for line in verdict_lines(GateReport(rules, base, head, verdict), None):
+                        note(click.unstyle(line))
+                is_refused |= not verdict.passed
+        if is_refused:
+            raise RefusedByRules(rules)
+
+    return approve
+
+
+@contextmanager
+def _placed(rules: str) -> Iterator[None]:
+    """Name the place in a file of a rule that cannot be judged."""
+    try:
+        yield
+    except RuleUnusable as error:
+        reason = f"rule {error.rule!r}: {error.reason}"
+        place = SourceError(rules, reason, line=error.line, key=error.key)
+        raise RulesError([place]) from None
 
 
 def outcome(result: RuleResult) -> str:
@@ -39,7 +97,7 @@ _STYLES: dict[str, Style] = {
 }
 
 
-def verdict_lines(report: Report, width: int | None) -> Iterator[str]:
+def verdict_lines(report: GateReport, width: int | None) -> Iterator[str]:
     """Yield what was judged, each rule with its first breaches, and how many are broken."""
     base = f"{title(report.base)} -> " if report.base else ""
     yield from wrapped(f"{base}{title(report.head)}", width)
@@ -58,7 +116,7 @@ def few_breaches(result: RuleResult) -> list[str]:
 
     A single one that says what the rule's message says is left out.
     """
-    shown: Sequence[str] = [it.message for it in result.breaches[:FEW]]
+    shown: Sequence[str] = [breach.message for breach in result.breaches[:FEW]]
     if shown == [result.message]:
         return []
     more = len(result.breaches) - len(shown)
@@ -76,7 +134,7 @@ def summary(verdict: Verdict) -> str:
     return f"{' and '.join(parts)} in {total}"
 
 
-def verdict_document(report: Report) -> dict[str, Any]:
+def verdict_document(report: GateReport) -> dict[str, Any]:
     """Return the verdict for programs; docs/gates.md describes it."""
     verdict = report.verdict
     return {
@@ -98,7 +156,77 @@ def _result_facts(result: RuleResult) -> dict[str, Any]:
         "message": result.message,
         "num_breaches": len(result.breaches),
         "breaches": [
-            {"message": it.message, "package": it.package, "specs": it.hashes()}
-            for it in result.breaches
+            {"message": breach.message, "package": breach.package, "specs": breach.hashes()}
+            for breach in result.breaches
         ],
     }
+
+
+# -- annotations of GitHub
+
+
+_END_OF_LINE = "%0A"
+_IN_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": _END_OF_LINE})
+_IN_PROPERTIES = _IN_DATA | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def annotations(report: GateReport) -> Iterator[str]:
+    """Yield a command for each broken rule, at its line of the file, and then the summary."""
+    for result in report.verdict.results:
+        if not result.passed:
+            yield _annotation(result, report.rules)
+    yield summary(report.verdict)
+
+
+def _annotation(result: RuleResult, file: str) -> str:
+    properties = {"file": file, "line": str(result.rule.line or 1), "title": result.rule.name}
+    written = ",".join(
+        f"{name}={visible(value).translate(_IN_PROPERTIES)}" for name, value in properties.items()
+    )
+    # What is not seen is written out first, so that the only ends of lines are those between lines.
+    lines = map(visible, (result.message, *few_breaches(result)))
+    data = _END_OF_LINE.join(line.translate(_IN_DATA) for line in lines)
+    return f"::{result.rule.level.value} {written}::{data}"
+
+
+# -- JUnit
+
+
+_SUITE = "cachelog gate"
+
+
+def junit(report: GateReport) -> str:
+    """Return the verdict as a document: a test suite with a test case for each rule."""
+    failures = len(report.verdict.broken(RuleLevel.ERROR))
+    counts = {"tests": str(len(report.verdict.results)), "failures": str(failures), "errors": "0"}
+    suites = Element("testsuites", {"name": _SUITE, **counts, "time": "0"})
+    moment = f"{report.head.taken_at:%Y-%m-%dT%H:%M:%S}"
+    suite = SubElement(
+        suites, "testsuite", {"name": _SUITE, **counts, "time": "0", "timestamp": moment}
+    )
+    properties = SubElement(suite, "properties")
+    for name, revision in (("base", report.base), ("head", report.head)):
+        if revision is not None:
+            SubElement(properties, "property", _property(name, revision))
+    for result in report.verdict.results:
+        _add_case(suite, result, visible(report.rules))
+    indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, "unicode")
+
+
+def _property(name: str, revision: RevisionInfo) -> dict[str, str]:
+    return {"name": name, "value": visible(title(revision))}
+
+
+def _add_case(suite: Element, result: RuleResult, file: str) -> None:
+    rule = result.rule
+    case = SubElement(
+        suite, "testcase", {"name": visible(rule.name), "classname": file, "time": "0"}
+    )
+    place = file if rule.line is None else f"{file}:{rule.line}"
+    text = "\n".join(map(visible, (f"{place}: {result.message}", *few_breaches(result))))
+    if result.passed or rule.level is RuleLevel.WARNING:
+        SubElement(case, "system-out").text = text if result.passed else f"warning: {text}"
+        return
+    failure = {"message": visible(result.message), "type": type(rule.demand).__name__.lower()}
+    SubElement(case, "failure", failure).text = text

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from msgspec.structs import replace
 
-from server.webhooks.delivering import Delivered, Deliverer, Patience
-from server.webhooks.receivers import Receiver, receivers_of
-from server.webhooks.signing import signature
+from server.webhooks import Delivered, Deliverer, Patience, Receiver, receivers_of, signature
 from snapshots.errors import InvalidArgument
 from snapshots.history import Neighbours
 from snapshots.notes.announcement import NUM_CAUSES, Announcement, announcement
@@ -126,7 +125,7 @@ def test_pauses_grow_and_heed_the_receiver() -> None:
 @pytest.mark.parametrize("how", ["nobody", "silent", "drips"])
 def test_a_dead_receiver_is_given_up(how: str) -> None:
     """One that is away, says nothing, or never comes to an end: within the time of all attempts."""
-    patience = SOON._replace(attempts=2)
+    patience = replace(SOON, attempts=2)
     if how == "nobody":
         delivered, pauses = deliver(f"http://127.0.0.1:{free_port()}/", patience=patience)
         assert delivered.reason == "the connection failed: ConnectError"

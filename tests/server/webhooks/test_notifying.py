@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.webhooks.delivering import Deliverer, Patience
-from server.webhooks.notifying import Notifier
-from server.webhooks.receivers import receivers_of
+from server.webhooks import Deliverer, Notifier, Patience, receivers_of
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages

@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from server.terminal.printing.layout import Column, table, wrapped
 
@@ -40,7 +41,7 @@ def test_styles_do_not_count_as_width() -> None:
     """Cells are styled when they have their width; heads are not."""
     columns = [
         Column("tag", ["a"], 0, style=lambda text: f"<{text}>"),
-        COLUMNS[1]._replace(cells=["1"]),
+        replace(COLUMNS[1], cells=["1"]),
     ]
     assert list(table(columns, None)) == ["tag  specs", "<a  >      1"]
 

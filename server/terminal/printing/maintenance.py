@@ -1,4 +1,4 @@
-"""What was removed from a catalog, stayed, was deleted or copied; in words and as JSON."""
+"""What a command did to a catalog, or found in it: in words and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,15 +9,19 @@ import msgspec
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table, wrapped
-from server.terminal.printing.revisions import revision_lines
+from server.terminal.printing.listings import digests, revision_lines
+from snapshots.catalog.filling import Filled
 from snapshots.catalog.keeping.copies import Copied
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
 from snapshots.catalog.keeping.vacuum import Vacuumed
+from snapshots.catalog.verifying.verify import Verified
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, minute, short_digest, size
+from snapshots.wording import counted, minute, size
+
+# -- removing, deleting, copying
 
 
 def removed_lines(
@@ -38,23 +42,27 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series stay and go; for a dry run each of them first."""
     if dry_run:
-        shown = [it.revision for it in choices]
+        shown = [choice.revision for choice in choices]
         yield from table(
             [
-                Column("tag", [it.tag for it in shown], 0, style=styles.name),
-                Column("digest", [short_digest(it.digest) for it in shown], 1, style=styles.digest),
-                Column("taken at", [minute(it.taken_at) for it in shown], 2),
-                Column("kept by", [", ".join(it.kept_by) or "nothing: goes" for it in choices], 1),
+                Column("tag", [revision.tag for revision in shown], 0, style=styles.name),
+                digests(shown, 1),
+                Column("taken at", [minute(revision.taken_at) for revision in shown], 2),
+                Column(
+                    "kept by",
+                    [", ".join(choice.kept_by) or "nothing: goes" for choice in choices],
+                    1,
+                ),
             ],
             width,
         )
-    stay = Counter(series(it.revision.tag) for it in choices if it.kept_by)
-    go = Counter(series(it.revision.tag) for it in choices if not it.kept_by)
+    stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
+    go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
-    if held := sum(it.kept_by == (NEWEST_OF_TAG,) for it in choices):
-        told = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
-        yield from wrapped(told, width)
+    if held := sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices):
+        text = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
+        yield from wrapped(text, width)
     yield from wrapped(_summary(removal, dry_run=dry_run), width)
 
 
@@ -75,7 +83,7 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
     """Return what was removed, for programs."""
     return {
         "dry_run": dry_run,
-        "removed": [revision_facts(it) for it in removal.revisions],
+        "removed": [revision_facts(revision) for revision in removal.revisions],
         "unused_contents": list(removal.contents),
         "num_unused_bytes": removal.num_bytes,
         "warnings": list(removal.unkept),
@@ -85,7 +93,9 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
 def pruned_facts(removal: Removal, choices: Sequence[Choice], *, dry_run: bool) -> dict[str, Any]:
     """Return what was removed and what stayed, and why, for programs."""
     kept = [
-        revision_facts(it.revision) | {"kept_by": list(it.kept_by)} for it in choices if it.kept_by
+        revision_facts(choice.revision) | {"kept_by": list(choice.kept_by)}
+        for choice in choices
+        if choice.kept_by
     ]
     return removal_facts(removal, dry_run=dry_run) | {"kept": kept}
 
@@ -147,3 +157,64 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
     """Return what was copied, for programs."""
     return {"location": place, **msgspec.structs.asdict(copied)}
+
+
+# -- filling in history
+
+
+def filled_lines(filled: Filled) -> Iterator[str]:
+    """Yield one line or two."""
+    if filled.num_made:
+        yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
+    elif not filled.failures:
+        yield "nothing is missing: the changes of all neighbours are kept"
+    if filled.failures:
+        yield f"{counted(len(filled.failures), 'pair')} could not be compared"
+
+
+def filled_facts(filled: Filled) -> dict[str, Any]:
+    """Return what was done, for programs."""
+    return {
+        "num_compared": filled.num_made,
+        "failed": [
+            {"base": pair.base, "head": pair.head, "reason": reason}
+            for pair, reason in filled.failures.items()
+        ],
+    }
+
+
+# -- verification
+
+
+def verified_lines(verified: Verified) -> Iterator[str]:
+    """Yield a line a finding, what is damaged first, and what was read."""
+    for finding in verified.findings:
+        kind = styles.removed("damaged") if finding.is_damage else styles.quiet("note")
+        yield f"{kind}: {finding}"
+    read = (
+        f"{counted(verified.num_contents, 'content')} of "
+        f"{counted(verified.num_revisions, 'revision')} read, "
+        f"{counted(verified.num_specs, 'spec')}"
+    )
+    damaged = sum(finding.is_damage for finding in verified.findings)
+    yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: all is sound"
+
+
+def verified_facts(verified: Verified) -> dict[str, Any]:
+    """Return what was found, for programs."""
+    return {
+        "sound": verified.is_sound,
+        "num_revisions": verified.num_revisions,
+        "num_contents": verified.num_contents,
+        "num_specs": verified.num_specs,
+        "num_pairs": verified.num_pairs,
+        "findings": [
+            {
+                "damaged": finding.is_damage,
+                "place": finding.place,
+                "reason": finding.reason,
+                "advice": finding.advice,
+            }
+            for finding in verified.findings
+        ],
+    }

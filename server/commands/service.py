@@ -1,12 +1,16 @@
-"""``cachelog serve`` and ``cachelog export-schema``: the API for others."""
+"""``cachelog serve``, ``export-schema`` and ``completion``: what others use cachelog by."""
 
 import os
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
 
 from server.terminal.console import note, say
 from server.terminal.parameters import catalog_option
+from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
@@ -44,8 +48,6 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
     of which docs/operating.md has a table.
     """
-    from contextlib import ExitStack
-    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from msgspec.structs import replace
@@ -61,7 +63,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
-    # What is wrong is told before anything is served, and only once.
+    # Report errors before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
     settings.public_address()
     spans_from(settings).close()
@@ -99,8 +101,6 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
 def _require_folder(variable: str, folder: str) -> None:
     """Raise InvalidArgument for what is no folder, or one that nothing can be written to."""
-    from snapshots.errors import InvalidArgument
-
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
         raise InvalidArgument(variable, f"{folder!r} is no folder that can be written to")
 
@@ -125,3 +125,24 @@ def export_schema_command() -> None:
     from schema.api import sdl
 
     click.echo(sdl(), nl=False)
+
+
+@click.command("completion")
+@click.argument(
+    "shell",
+    metavar="SHELL",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    help="The shell: bash, zsh or fish.",
+)
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes commands in a shell.
+
+    It completes options, revisions, packages and stacks too. Write it where the shell looks for
+    such scripts: for bash into ~/.local/share/bash-completion/completions/cachelog.
+    """
+    complete = get_completion_class(shell)
+    assert complete is not None  # noqa: S101 - click knows the shells of the choice
+    root = ctx.find_root()
+    script = complete(root.command, {}, str(root.info_name), "_CACHELOG_COMPLETE").source()
+    click.echo(script)

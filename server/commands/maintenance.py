@@ -1,4 +1,4 @@
-"""``cachelog remove``, ``prune`` and ``vacuum``: what the catalog is to forget."""
+"""``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``restore``."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -6,19 +6,26 @@ from typing import TYPE_CHECKING
 import click
 
 from server.terminal.completion import complete_ref
-from server.terminal.console import note, say, say_json, width
+from server.terminal.console import note, progress, say_json, say_lines, width
 from server.terminal.parameters import (
     REF_FORMS,
     Duration,
     catalog_option,
+    jobs_option,
     json_option,
     series_option,
 )
+from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.keeping.copies import Copied
     from snapshots.catalog.keeping.removing import Removal
     from snapshots.catalog.keeping.retention import Rule
+
+
+# -- removing
+
 
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Change nothing; tell what would be done."
@@ -42,24 +49,21 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
     They are gone at once. Contents that no other revision has follow with 'cachelog vacuum'.
     """
-    from server.terminal.printing.keeping import removal_facts, removed_lines
-    from snapshots.catalog.catalog import Catalog
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.maintenance import removal_facts, removed_lines
     from snapshots.catalog.keeping.removing import plan
 
-    opened = Catalog(catalog)
-    history = opened.require_history()
-    removal = plan(opened, map(history.resolve, refs))
-    removal = _remove(opened, removal, dry_run=dry_run)
+    opened = open_catalog(catalog)
+    removal = plan(opened.catalog, map(opened.history.resolve, refs))
+    removal = _remove(opened.catalog, removal, dry_run=dry_run)
     if as_json:
         say_json(removal_facts(removal, dry_run=dry_run))
     else:
-        for line in removed_lines(removal, history, width(), dry_run=dry_run):
-            say(line)
+        say_lines(removed_lines(removal, opened.history, width(), dry_run=dry_run))
 
 
 def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[Rule, ...]":
     from snapshots.catalog.keeping.retention import parse_policy
-    from snapshots.errors import InvalidArgument
 
     try:
         return parse_policy(text)
@@ -99,28 +103,25 @@ def prune_command(
     The newest revision of each series stays in any case. Contents that no revision has any more
     follow with 'cachelog vacuum'.
     """
-    from server.commands.names import require_series
-    from server.terminal.printing.keeping import pruned_facts, pruned_lines
-    from snapshots.catalog.catalog import Catalog
+    from server.terminal.catalogs import open_catalog, require_series
+    from server.terminal.printing.maintenance import pruned_facts, pruned_lines
     from snapshots.catalog.keeping.removing import plan
     from snapshots.catalog.keeping.retention import choose
 
-    opened = Catalog(catalog)
-    history = opened.require_history()
+    opened = open_catalog(catalog)
+    history = opened.history
     if series is not None:
         require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
-    removal = plan(opened, [it.revision for it in choices if not it.kept_by])
-    removal = _remove(opened, removal, dry_run=dry_run)
+    removal = plan(opened.catalog, [choice.revision for choice in choices if not choice.kept_by])
+    removal = _remove(opened.catalog, removal, dry_run=dry_run)
     if as_json:
         say_json(pruned_facts(removal, choices, dry_run=dry_run))
     else:
-        for line in pruned_lines(removal, choices, history, width(), dry_run=dry_run):
-            say(line)
+        say_lines(pruned_lines(removal, choices, history, width(), dry_run=dry_run))
 
 
 def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
-    from server.terminal.progress import progress
     from snapshots.catalog.keeping.removing import remove
 
     if dry_run:
@@ -160,11 +161,9 @@ def vacuum_command(
     killed imports left, while none runs. What can be deleted is before anything is written, as on a
     full disk.
     """
-    from server.terminal.printing.keeping import vacuumed_facts, vacuumed_lines
-    from server.terminal.progress import progress
+    from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.vacuum import check_grace, vacuum
-    from snapshots.errors import InvalidArgument
 
     try:
         grace = check_grace(older_than, nothing_runs=nothing_runs)
@@ -175,5 +174,96 @@ def vacuum_command(
     if as_json:
         say_json(vacuumed_facts(done, dry_run=dry_run))
     else:
-        for line in vacuumed_lines(done, grace, dry_run=dry_run):
-            say(line)
+        say_lines(vacuumed_lines(done, grace, dry_run=dry_run))
+
+
+# -- verify
+
+
+@click.command("verify")
+@click.option("--deep", is_flag=True, help="Compare all neighbours anew, too.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="First drop the last commit or checkpoint of a table's log where it is unreadable, as a "
+    "power cut can leave it.",
+)
+@jobs_option("Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.")
+@json_option
+@catalog_option
+def verify_command(
+    *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
+) -> None:
+    """Read all of the catalog, and tell what is damaged.
+
+    Each finding comes with what to do about it. Leaves with 1 where anything is damaged. Nothing
+    is changed without --repair; imports and servers may run meanwhile.
+    """
+    from server.terminal.printing.maintenance import verified_facts, verified_lines
+    from snapshots.catalog.verifying.verify import verify
+
+    with progress() as bars:
+        verified = verify(
+            catalog,
+            deep=deep,
+            repair=repair,
+            jobs=jobs,
+            cluster=cluster or None,
+            progress=bars,
+        )
+    if as_json:
+        say_json(verified_facts(verified))
+    else:
+        say_lines(verified_lines(verified))
+    if not verified.is_sound:
+        raise click.exceptions.Exit(1)
+
+
+# -- backup and restore
+
+
+_PLACE = "a folder, or a URL of object storage"
+
+
+@click.command("backup")
+@click.argument(
+    "target", metavar="TARGET", help=f"Where to: {_PLACE}; empty, or an earlier copy of it."
+)
+@json_option
+@catalog_option
+def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
+    """Copy the catalog, as it is now.
+
+    To an earlier copy of it, that is what is new since. Imports and servers may run meanwhile.
+    'cachelog verify --catalog TARGET' reads the copy whole.
+    """
+    from snapshots.catalog.keeping.copies import backup
+
+    with progress() as bars:
+        copied = backup(catalog, target, progress=bars)
+    _say_copied(copied, target, as_json=as_json)
+
+
+@click.command("restore")
+@click.argument("copy", metavar="COPY", help=f"What 'cachelog backup' made: {_PLACE}.")
+@json_option
+@catalog_option
+def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
+    """Copy a backup to where no catalog is.
+
+    That is the place that --catalog names. Who is interrupted runs the same again.
+    """
+    from snapshots.catalog.keeping.copies import restore
+
+    with progress() as bars:
+        copied = restore(copy, catalog, progress=bars)
+    _say_copied(copied, catalog, as_json=as_json)
+
+
+def _say_copied(copied: "Copied", place: str, *, as_json: bool) -> None:
+    from server.terminal.printing.maintenance import copied_facts, copied_lines
+
+    if as_json:
+        say_json(copied_facts(copied, place))
+    else:
+        say_lines(copied_lines(copied, place))

@@ -1,0 +1,180 @@
+"""``cachelog check`` and ``gate``: whether a revision has what a lock file wants, keeps rules."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from server.terminal.completion import complete_range, complete_ref
+from server.terminal.console import note, say_fault, say_json, say_lines, say_pages, width
+from server.terminal.parameters import (
+    REF_FORMS,
+    Percent,
+    catalog_option,
+    json_option,
+    refs_of,
+    series_option,
+)
+from snapshots.errors import CachelogError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+
+# -- check
+
+
+UNDER = 1
+"""The exit code where less is there than was asked for."""
+
+_STDIN = "-"
+
+
+@click.command("check")
+@click.argument(
+    "file",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
+    "standard input.",
+)
+@click.option(
+    "--in",
+    "ref",
+    metavar="REF",
+    shell_complete=complete_ref,
+    help=f"The revision to look in: {REF_FORMS}. By default the newest of develop; where there is "
+    "no develop, of the catalog.",
+)
+@click.option(
+    "--best",
+    is_flag=True,
+    help="Look in the newest revision of each tag, and list those that hold most.",
+)
+@series_option("With --best: look in all revisions of this series instead: develop, vX.Y.Z ...")
+@click.option(
+    "--fail-under",
+    type=Percent(),
+    metavar="PERCENT",
+    help="Leave with 1 if less of all specs is there, else with 0.",
+)
+@json_option
+@catalog_option
+def check_command(
+    file: str,
+    *,
+    ref: str | None,
+    best: bool,
+    series: str | None,
+    fail_under: "Fraction | None",
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what of a lock file is in a build cache.
+
+    For each that is missing: when it was last there, why it went, and what is nearest to it.
+    External and development specs are in no build cache, and left out.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.checks import check, check_document, check_lines
+    from snapshots.sources import lockfiles
+
+    if series is not None and not best:
+        raise click.UsageError("--series says where --best looks; add --best.")
+    if ref is not None and best:
+        raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
+    if file == _STDIN:
+        locked = lockfiles.parse(sys.stdin.buffer.read(lockfiles.MAX_BYTES + 1), "standard input")
+    else:
+        locked = lockfiles.read(file)
+    checked = check(open_catalog(catalog), locked, ref, best=best, series=series)
+    if as_json:
+        say_json(check_document(checked))
+    else:
+        say_pages(check_lines(checked, width()))
+    if fail_under is not None and checked.is_under(fail_under):
+        note(f"That is less than {float(fail_under):g} %.")
+        raise SystemExit(UNDER)
+
+
+# -- gate
+
+
+BROKEN = 1
+"""The exit code where a rule of level error is broken."""
+
+NOT_JUDGED = 2
+"""The exit code where nothing was judged: click's on wrong usage, and that of a bad file."""
+
+
+def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        from snapshots.changes.rules.keys import SCHEMA_FILE
+
+        click.echo(SCHEMA_FILE.read_text("utf-8"), nl=False)
+        ctx.exit()
+
+
+@click.command("gate")
+@click.argument(
+    "base",
+    metavar="BASE",
+    shell_complete=complete_range,
+    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once. The only "
+    "one, without HEAD, is judged alone, by rules that need no other.",
+)
+@click.argument(
+    "head",
+    metavar="[HEAD]",
+    required=False,
+    shell_complete=complete_ref,
+    help="The revision that is judged, named likewise.",
+)
+@click.option(
+    "--rules",
+    type=click.Path(),
+    required=True,
+    metavar="FILE",
+    help="The rules, in TOML; docs/gates.md describes them.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "junit", "github"]),
+    default="text",
+    show_default=True,
+    help="For people, for programs, for what shows test results, or as annotations of GitHub.",
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON schema of files of rules, and leave.",
+)
+@catalog_option
+def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
+    """Judge a revision by the rules of a file.
+
+    Leaves with 1 where a rule of level error is broken, and with 2 where nothing could be judged.
+    """
+    from server.terminal.printing import verdicts
+
+    refs = (base,) if head is None and ".." not in base else refs_of(base, head)
+    try:
+        report = verdicts.judge_revisions(rules, catalog, refs)
+    except CachelogError as error:
+        say_fault(error)
+        raise SystemExit(NOT_JUDGED) from None
+    match form:
+        case "text":
+            say_pages(verdicts.verdict_lines(report, width()))
+        case "json":
+            say_json(verdicts.verdict_document(report))
+        case "junit":
+            click.echo(verdicts.junit(report))
+        case "github":
+            say_lines(verdicts.annotations(report))
+    if not report.verdict.passed:
+        raise SystemExit(BROKEN)

@@ -1,0 +1,199 @@
+"""Runs of ``cachelog import``: read, publish in spans, notify receivers, and say what was done.
+
+The command imports this module when it runs.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from itertools import chain, islice
+
+import msgspec
+
+from server.environment import settings_from
+from server.terminal.console import note, progress, say_json, say_lines
+from server.terminal.printing.listings import publication_facts, publication_lines
+from server.terminal.printing.verdicts import gatekeeper
+from server.tracing.spans import Spans, closing, reading, spans_from
+from server.webhooks import Notifier, notification_facts, open_notifier
+from snapshots.catalog.bulk.mapping import check_cluster
+from snapshots.catalog.bulk.pairs import making
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.importing import publish_locations
+from snapshots.catalog.publishing import Publication
+from snapshots.contents import PackedSnapshot, Snapshot
+from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
+from snapshots.sources import git
+from snapshots.sources.git import Every
+from snapshots.sources.reports import Report
+
+_REVISIONS_AT_ONCE = 64
+"""How many revisions of a history are published at once: an import that is cut loses no more."""
+
+_PAGES_FOLDER = "_cache"
+
+
+class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command, as it describes them."""
+
+    locations: tuple[str, ...]
+    tags: tuple[str, ...]
+    taken_at: datetime | None
+    sizes: bool
+    no_proof: bool
+    view: str | None
+    git: str | None
+    path: str | None
+    since: datetime | None
+    every: Every | None
+    gate: str | None
+    skip_bad: bool
+    receivers: tuple[str, ...]
+    jobs: int | None
+    cluster: str | None
+
+
+class ImportRun:
+    """An import into a catalog; ``failures`` says which receivers could not be notified of what."""
+
+    def __init__(self, location: str, options: ImportOptions, *, as_json: bool) -> None:
+        if options.cluster:
+            check_cluster(options.cluster)
+        self._options = options
+        self._as_json = as_json
+        self._catalog = Catalog(location)
+        self._settings = settings_from(os.environ)
+        self._approve = (
+            None if options.gate is None else gatekeeper(options.gate, self._catalog.package_names)
+        )
+        self._report = Report(skip_bad=options.skip_bad)
+        self._publications: list[Publication] = []
+        self.failures: list[str] = []
+
+    def publish(self) -> None:
+        """Publish what the options name, and print what was done."""
+        with (
+            open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
+            closing(spans_from(self._settings)) as spans,
+            spans.span("import") as note_import,
+            progress() as bars,
+        ):
+            self._report.progress = bars
+            try:
+                if self._options.git:
+                    self._publish_history(self._options.git, spans, notifier)
+                else:
+                    self._publish_locations(spans)
+                    notifier.tell(self._publications)
+            except NothingToPublish:
+                self._say_remarks()
+                raise
+            except CachelogError:
+                if self._publications:
+                    self._say(notifier)
+                raise
+            finally:
+                note_import("cachelog.revisions", len(self._publications))
+                note_import("cachelog.skipped", len(self._report.skipped))
+        self._say(notifier)
+        self.failures = notifier.failures
+
+    def _publish_locations(self, spans: Spans) -> None:
+        options = self._options
+        settings = msgspec.structs.replace(
+            self._settings.reading(), proof=not options.no_proof, view=options.view
+        )
+        self._publications += publish_locations(
+            options.locations,
+            lambda read: self._publish(reading(_undated(read, options.taken_at), spans), spans),
+            catalog=self._catalog,
+            tags=options.tags,
+            sizes=options.sizes,
+            settings=settings,
+            report=self._report,
+            jobs=options.jobs,
+            cluster=options.cluster or None,
+        )
+
+    def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
+        """Publish the states of a repository that the catalog does not have yet."""
+        options = self._options
+        self._catalog.refresh(missing_ok=True)
+        history = git.read(
+            repository,
+            path=options.path or _PAGES_FOLDER,
+            since=options.since,
+            tags=options.tags,
+            every=options.every or "commit",
+            history=self._catalog.history,
+            settings=self._settings.reading(),
+            report=self._report,
+        )
+        snapshots = reading(history, spans)
+        for first in snapshots:
+            # One by one, as they are read: as objects a large state takes 100 MB.
+            batch = chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1))
+            published = self._publish(batch, spans)
+            self._publications += published
+            notifier.tell(published)
+
+    def _publish(
+        self, snapshots: Iterable[Snapshot | PackedSnapshot], spans: Spans
+    ) -> list[Publication]:
+        """Publish in a span; the spans of what is read meanwhile are its siblings, not children."""
+        options = self._options
+        with spans.span("publish") as note_publishing:
+            published = self._catalog.publish(
+                snapshots,
+                taken_at=options.taken_at,
+                approve=self._approve,
+                make_pairs=partial(making, jobs=options.jobs, cluster=options.cluster or None),
+            )
+            note_publishing("cachelog.revisions", len(published))
+            note_publishing(
+                "cachelog.new_revisions", sum(publication.is_new for publication in published)
+            )
+        for reason in dict.fromkeys(
+            publication.unkept for publication in published if publication.unkept
+        ):
+            self._report.warn(
+                f"what changed could not be kept, which is made up for later: {reason}"
+            )
+        return published
+
+    def _say(self, notifier: Notifier) -> None:
+        self._say_remarks()
+        for failure in notifier.failures:
+            note(f"warning: {failure}")
+        if self._as_json:
+            notified = {"notifications": notification_facts(notifier.notifications)}
+            say_json(publication_facts(self._publications, self._report) | notified)
+        else:
+            say_lines(publication_lines(self._publications))
+
+    def _say_remarks(self) -> None:
+        for warning in self._report.warnings:
+            note(f"warning: {warning}")
+        for error in self._report.skipped:
+            note(f"skipped: {error}")
+
+
+def _undated(
+    snapshots: Iterable[PackedSnapshot], taken_at: datetime | None
+) -> Iterator[PackedSnapshot]:
+    """Yield snapshots without dates of their own where a moment is given for all of them.
+
+    Raises InvalidArgument for several states of one tag: they cannot all be of that moment.
+    """
+    has_date: dict[str, bool] = {}
+    for snapshot in snapshots:
+        if taken_at is None:
+            yield snapshot
+            continue
+        is_dated = snapshot.taken_at is not None
+        if snapshot.tag in has_date and (is_dated or has_date[snapshot.tag]):
+            reason = f"is one moment, and the folders of {snapshot.tag} are of several"
+            raise InvalidArgument("--taken-at", f"{reason}: leave it out, or import them apart")
+        has_date[snapshot.tag] = is_dated
+        yield msgspec.structs.replace(snapshot, taken_at=None)

@@ -1,0 +1,190 @@
+"""``cachelog import`` and ``demo``: what fills a catalog."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from server.terminal.console import say, say_lines
+from server.terminal.parameters import Time, catalog_option, jobs_option, json_option
+
+_OF_GIT = ("since", "path", "every")
+_OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
+"""The options that go with one way to import, and not with the other."""
+
+_NOT_NOTIFIED = 3
+"""The exit code where all was published, but somebody was not notified; 1 means a fault."""
+
+
+@click.command("import")
+@click.argument(
+    "locations",
+    metavar="[LOCATION...]",
+    nargs=-1,
+    help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
+    "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
+    "s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.",
+)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    help="Only these tags (names or globs, repeatable); or the tag to publish under, for what "
+    "names no tag of its own or one other.",
+)
+@click.option(
+    "--taken-at",
+    type=Time(),
+    metavar="TIME",
+    help="When the cache had this state (RFC 3339). By default the date in the tag, or in the name "
+    "of a folder of pages (TAG-DATE), or now.",
+)
+@click.option(
+    "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
+)
+@click.option(
+    "--no-proof",
+    is_flag=True,
+    help="Believe the hashes of an index; by default each that can be is computed anew, and a "
+    "spec that has another one is refused.",
+)
+@click.option(
+    "--view",
+    metavar="NAME",
+    help="Read the index of this view of a build cache instead of the whole one.",
+)
+@click.option(
+    "--git",
+    metavar="REPO",
+    help="Read the history of cache pages in a git repository (a path or clone URL): a revision "
+    "for each commit that changed a tag.",
+)
+@click.option(
+    "--path",
+    metavar="FOLDER",
+    help="With --git: where the pages are in it. By default _cache.",
+)
+@click.option("--since", type=Time(), metavar="TIME", help="With --git: only commits from then on.")
+@click.option(
+    "--every",
+    type=click.Choice(["commit", "day", "week"]),
+    help="With --git: each commit (the default), or the last of each day or week.",
+)
+@click.option(
+    "--gate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
+    "revision against the one before it in its series.",
+)
+@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
+@click.option(
+    "--notify",
+    "receivers",
+    metavar="URL",
+    multiple=True,
+    help="Tell the program at this URL of each revision that is published (repeatable); by default "
+    "those in CACHELOG_NOTIFY.",
+)
+@jobs_option(
+    "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
+    "compare neighbours likewise."
+)
+@json_option
+@catalog_option
+def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
+    """Publish what a build cache holds.
+
+    All that was asked for is published, or nothing. A history from git is published piece by
+    piece: run the same again to go on after an interruption, or to add what is new.
+
+    The exit code is 3 where all was published, but a program of --notify could not be told.
+    """
+    _require_fitting(options)
+    from server.commands.import_runs import ImportOptions, ImportRun
+
+    run = ImportRun(catalog, ImportOptions(**options), as_json=as_json)
+    run.publish()
+    if run.failures:
+        click.get_current_context().exit(_NOT_NOTIFIED)
+
+
+def _require_fitting(options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that the import would ignore."""
+    locations, git = options["locations"], options["git"]
+    if not locations and not git:
+        raise click.UsageError("Name one LOCATION or more, or a repository with --git.")
+    if "" in locations:
+        raise click.UsageError("A LOCATION is empty.")
+    if locations and git:
+        raise click.UsageError("LOCATION and --git are two imports: make them one by one.")
+    for name in _OF_LOCATIONS if git else _OF_GIT:
+        if options[name] not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
+
+
+@click.command("demo")
+@click.option(
+    "--revisions",
+    type=int,
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="How many revisions of develop, a week apart.",
+)
+@click.option(
+    "--packages",
+    type=int,
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="How many packages the first has.",
+)
+@click.option(
+    "--specs",
+    type=int,
+    default=1_500,
+    show_default=True,
+    metavar="N",
+    help="How many specs the first has.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The same seed makes the same history.",
+)
+@click.option(
+    "--pages",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write cache pages there, not into the catalog.",
+)
+@catalog_option
+def demo_command(
+    revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
+) -> None:
+    """Make up a history of a build cache.
+
+    Each revision has a second tag, by its date or that of a release. Of pages, a tag has one state:
+    there, only the last revision is develop. All is marked as synthetic wherever it is shown.
+    """
+    from snapshots import demo
+    from snapshots.wording import counted
+
+    numbers = {"revisions": revisions, "packages": packages, "specs": specs, "seed": seed}
+    if pages is None:
+        from server.terminal.printing.listings import publication_lines
+        from snapshots.catalog.catalog import Catalog
+
+        made_up = demo.develop_history(**numbers)
+        say_lines(publication_lines(Catalog(catalog).publish(made_up)))
+        return
+    for snapshot in demo.history(**numbers):
+        written = demo.write_pages(snapshot, pages)
+        say(f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}")

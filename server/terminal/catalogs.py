@@ -1,0 +1,183 @@
+"""Catalogs as the commands ask them: about their past, of which what is missing is made first.
+
+This module imports what every look into a catalog takes, so the commands import it when they run.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+
+from server.terminal.console import note, progress
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.asking.past import left_out
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.errors import InvalidArgument
+from snapshots.frames.frame import Frame
+from snapshots.history import History, Pair
+from snapshots.models import RevisionInfo
+from snapshots.refs import series as series_of
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
+from snapshots.wording import nearest_hint, nearest_names
+
+_MOST_REASONS = 3
+_MOST_NAMES = 3
+_MOST_JOBS = 4
+
+_FEW_PAIRS = 16
+"""So many pairs take one process less time than it takes to start others."""
+
+
+class OpenedCatalog(msgspec.Struct, frozen=True):
+    """A catalog, its revisions, and what answers questions about them."""
+
+    catalog: Catalog
+    history: History
+    library: Library
+
+    def revision(self, ref: str | None) -> RevisionInfo:
+        """Return the revision that a ref names, by default the newest; raises as ``resolve``."""
+        return self.history.revisions[0] if ref is None else self.history.resolve(ref)
+
+    def frame(self, revision: RevisionInfo) -> Frame:
+        """Return what a revision holds."""
+        return self.library.frames.get(revision.digest)
+
+    def complete(self, series: str | None = None) -> Self:
+        """Compare the neighbours whose changes are missing, and keep the changes.
+
+        A progress bar shows how far it is; ``series`` limits it to one series. Returns a catalog
+        whose history lacks the revisions that cannot be read; those are listed on standard error,
+        and their neighbours follow one another. Where no other revision is left, what asks for
+        changes raises IncompleteHistory. Raises CatalogError where no changes can be kept.
+        """
+        unreadable: dict[str, str] = {}
+        history = self.history
+        while pairs := missing_pairs(self.catalog, history, series):
+            faults = self._fill(pairs)
+            if faults.keys() <= unreadable.keys():
+                break
+            unreadable |= faults
+            history = self.history.without(unreadable)
+        for reason in list(dict.fromkeys(unreadable.values()))[:_MOST_REASONS]:
+            note(reason)
+        if not (history.revisions if series is None else history.of_series(series)):
+            return self
+        if unreadable:
+            note(str(left_out(self.history, unreadable, series)))
+        return msgspec.structs.replace(self, history=history)
+
+    def _fill(self, pairs: Sequence[Pair]) -> dict[str, str]:
+        """Compare pairs, and return which contents could not be read, and why."""
+        jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
+        with progress() as notify:
+            filled = fill(
+                self.catalog,
+                pairs,
+                jobs=jobs,
+                progress=lambda done, total: notify("history", done, total),
+            )
+        return filled.unreadable
+
+    def hash_history(self, text: str) -> HashHistory:
+        """Return the history of the hash that begins with a text, with or without its slash.
+
+        Raises InvalidArgument where no revision ever had one, and AmbiguousHash.
+        """
+        prefix = text.removeprefix("/").lower()
+        opened = self.complete()
+        history = opened.library.hash_history(opened.history, prefix)
+        if history is None:
+            reason = f"no revision has ever had one that begins with {prefix!r}"
+            raise InvalidArgument("HASH", reason)
+        return history
+
+    def package_timeline(self, name: str, series: str) -> PackageTimeline:
+        """Return the timeline of a package in a series.
+
+        Raises InvalidArgument, naming the series that had it, where no revision of this one did.
+        """
+        opened = self.complete(series)
+        timeline = opened.library.package_timeline(opened.history, series, name)
+        if timeline is None:
+            reason = f"no revision of the series {series} has ever had {name!r}"
+            raise InvalidArgument("PACKAGE", reason + _elsewhere(opened, name, series))
+        return timeline
+
+
+def open_catalog(location: str) -> OpenedCatalog:
+    """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
+    catalog = Catalog(location)
+    return OpenedCatalog(catalog, catalog.require_history(), Library(catalog))
+
+
+def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
+    """Return which other series had a package, or else which names are like it.
+
+    Where the name is that of a series or a tag, it is the option for that.
+    """
+    history = opened.history
+    if name in history.series_names:
+        return f"; that is a series (--series {name})"
+    if name in history.tags:
+        return f"; that is a tag (--tag {name})"
+    others = [
+        other
+        for other in history.series_names
+        if other != series
+        and not missing_pairs(opened.catalog, history, other)
+        and opened.library.package_timeline(history, other, name) is not None
+    ]
+    if others:
+        return f"; these had it: {', '.join(others)} (--series)"
+    return nearest_hint(nearest_names(name, opened.library.package_names()))
+
+
+def default_series(history: History) -> str:
+    """Return the series of the newest revision, which is meant where none is named."""
+    return series_of(history.revisions[0].tag)
+
+
+# -- names that options have
+
+
+def require_tag(name: str, history: History) -> None:
+    """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
+    if name not in history.tags:
+        nearest = nearest_names(name, history.tags) or history.tags[:_MOST_NAMES]
+        raise unknown_name("--tag", f"there is no tag {name!r}", nearest)
+
+
+def require_series(name: str, history: History, argument: str = "--series") -> None:
+    """Raise InvalidArgument, with the nearest series, where no tag is of the series."""
+    if name not in history.series_names:
+        nearest = nearest_names(name, history.series_names) or history.series_names[:_MOST_NAMES]
+        raise unknown_name(argument, f"there is no series {name!r}", nearest)
+
+
+def require_package(name: str, frames: Sequence[Frame]) -> None:
+    """Raise InvalidArgument, with the nearest names, where no frame has the package."""
+    _require(
+        "--package", name, {package for frame in frames for package in frame.packages}, len(frames)
+    )
+
+
+def require_stack(name: str, frames: Sequence[Frame]) -> None:
+    """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
+    _require(
+        "--stack", name, {stack for frame in frames for stack in frame.stacks.items}, len(frames)
+    )
+
+
+def _require(option: str, name: str, names: set[str], num_revisions: int) -> None:
+    if name not in names:
+        who = "neither revision has" if num_revisions > 1 else "the revision does not have"
+        raise unknown_name(option, f"{who} {name!r}", nearest_names(name, names))
+
+
+def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
+    """Return the fault of a name that nothing has, with the nearest names."""
+    return InvalidArgument(option, reason + nearest_hint(nearest))

@@ -1,0 +1,592 @@
+"""What changed between two revisions, and why: lines for people, documents for programs.
+
+docs/notes.md describes the documents. Their names are those of the API, in snake case.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+import orjson
+
+from server.terminal.catalogs import OpenedCatalog, open_catalog, require_package, require_stack
+from server.terminal.printing import styles
+from server.terminal.printing.layout import Column, Style, numbers, table, wrapped
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.causes import Causes, CauseStep
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+    coverage,
+)
+from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.sides import Side
+from snapshots.errors import InvalidArgument, UnknownPackage
+from snapshots.frames.columns import Mask
+from snapshots.models import RevisionInfo, Spec, revision_facts
+from snapshots.notes.changelog import changelog
+from snapshots.notes.document import FORMAT, Changelog, to_json
+from snapshots.notes.entries import Section
+from snapshots.notes.scope import Only, Scope, scope_of
+from snapshots.refs import title
+from snapshots.spack.names import ROOT_STACK, natural_key
+from snapshots.wording import counted, distinct_prefixes, in_words, short_hash, single_value
+
+# -- changes with their reasons
+
+
+PAIRED = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
+"""The reasons of added specs that have a counterpart, and what became of the two."""
+
+
+_MOST_MATCHES = 3
+"""So many hashes are named that begin alike."""
+
+
+class ReportedChange(msgspec.Struct, frozen=True):
+    """A changed hash with its reason, counterpart and main cause.
+
+    ``counterpart`` is what it took the place of, or what took its place, as a row of the other
+    revision; ``head_row`` is that of the two which is in head, and ``cause`` the number of the main
+    cause. All three are None where there is no counterpart.
+    """
+
+    change: SpecChange
+    reason: SpecChangeReason
+    counterpart: int | None
+    head_row: int | None
+    cause: int | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two revisions of a catalog; each part of the comparison is made when it is first used.
+
+    ``scope`` has the specs that are compared; None for all.
+    """
+
+    base: RevisionInfo
+    head: RevisionInfo
+    scope: Scope | None
+    opened: OpenedCatalog
+
+    @cached_property
+    def whole(self) -> Comparison:
+        """What changed from base to head, in scope or not."""
+        return self.opened.library.compare(self.base.digest, self.head.digest)
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """What changed, in scope."""
+        scope = self.scope
+        return self.whole if scope is None else self.whole.narrowed_to(scope.in_base, scope.in_head)
+
+    @cached_property
+    def why(self) -> Explanation:
+        """Why it changed, in scope or not."""
+        return self.opened.library.explain(self.base.digest, self.head.digest)
+
+    @cached_property
+    def _returned(self) -> Mask:
+        """The rows of head whose hash an earlier revision of the series had."""
+        return self.opened.library.find_returned(self.opened.history, self.base, self.head)
+
+    @cached_property
+    def changes(self) -> tuple[ReportedChange, ...]:
+        """The changed hashes in scope, each with its reason."""
+        specs = self.comparison.specs
+        columns = (
+            self.why.reasons(specs, self._returned).tolist(),
+            self.why.counterpart_rows(specs).tolist(),
+            self.why.head_rows(specs).tolist(),
+            self.why.main_causes(specs).tolist(),
+        )
+        return tuple(
+            ReportedChange(
+                change, REASONS[reason], *(None if number < 0 else number for number in numbers)
+            )
+            for change, reason, *numbers in zip(specs, *columns, strict=True)
+        )
+
+    def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
+        """Return the combinations of packages and dimensions in scope that were lost and gained."""
+        masks = None if self.scope is None else (self.scope.in_base, self.scope.in_head)
+        return coverage(self.whole, dimensions, masks)
+
+    def change_of(self, text: str) -> ReportedChange:
+        """Return the change of the hash that begins with a text after its slash.
+
+        Raises InvalidArgument where none does, or several do.
+        """
+        prefix = text.removeprefix("/").lower()
+        matches = [match for match in self.changes if match.change.hash.startswith(prefix)]
+        if not matches:
+            reason = f"no changed spec has a hash that begins with {prefix!r}"
+            raise InvalidArgument("HASH", reason)
+        if len(matches) > 1:
+            hashes = distinct_prefixes([match.change.hash for match in matches[:_MOST_MATCHES]])
+            more = ", ..." if len(matches) > _MOST_MATCHES else ""
+            named = ", ".join(f"/{text}" for text in hashes) + more
+            reason = f"{prefix!r} begins {len(matches):,} changed specs: {named}"
+            raise InvalidArgument("HASH", reason)
+        return matches[0]
+
+    def changelog(self) -> Changelog:
+        """Return the changes in scope as release notes have them."""
+        return changelog(self.base, self.head, self.why, self.scope, self._returned)
+
+    def own(self, reported: ReportedChange) -> Spec:
+        """Return the spec of the hash itself, as it is in head where it is there."""
+        change = reported.change
+        if change.after is not None:
+            return self.comparison.head.spec(change.after)
+        return self.comparison.base.spec(change.before or 0)
+
+    def pair(self, reported: ReportedChange) -> tuple[Spec, Spec]:
+        """Return the specs before and after, of a change that has a counterpart or both sides."""
+        change, other = reported.change, reported.counterpart
+        before = other if change.before is None else change.before
+        after = other if change.after is None else change.after
+        if before is None or after is None:
+            raise ValueError(f"{change.hash} has no counterpart")
+        return self.comparison.base.spec(before), self.comparison.head.spec(after)
+
+
+def compare(location: str, refs: tuple[str, str], **scope: str | None) -> Compared:
+    """Return the comparison of the revisions of a catalog that two refs name.
+
+    ``scope`` are the fields of ``Only``. Raises as ``History.resolve`` does, InvalidArgument for
+    names that neither revision has, and UnknownPackage for a name in a query that nothing has.
+    """
+    opened = open_catalog(location)
+    base, head = map(opened.history.resolve, refs)
+    only = Only(**scope)
+    return Compared(base, head, _scope(opened, base, head, only) if only else None, opened)
+
+
+def _scope(opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, only: Only) -> Scope:
+    frames = opened.frame(base), opened.frame(head)
+    if only.package is not None:
+        require_package(only.package, frames)
+    if only.stack is not None:
+        require_stack(only.stack, frames)
+    matching = None
+    if only.matching is not None:
+        library = opened.library
+        before, after = (library.find(side.digest, only.matching) for side in (base, head))
+        if not before.any() and not after.any():
+            # A mistyped name would otherwise read as "nothing changed".
+            for unknown in library.unknown_names(head.digest, only.matching):
+                raise UnknownPackage(unknown.name, unknown.nearest)
+        matching = before, after
+    return scope_of(only, frames, matching)
+
+
+def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
+    """Return the changes; of two counterparts only the added one, where it is among them."""
+    paired = {reported.head_row for reported in changes if reported.reason in PAIRED}
+    return [
+        reported
+        for reported in changes
+        if reported.reason is not SpecChangeReason.REPLACED or reported.head_row not in paired
+    ]
+
+
+# -- changes of specs, as lines
+
+
+SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
+    SpecChangeKind.ADDED: ("+", styles.added),
+    SpecChangeKind.REMOVED: ("-", styles.removed),
+    SpecChangeKind.CHANGED: ("=", styles.changed),
+}
+"""The sign and the colour of each kind of change."""
+
+_SHOWN_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
+_PAIR_SIGN = "~"
+_INDENT = " " * 8
+
+
+def title_lines(compared: Compared, width: int | None) -> list[str]:
+    """Return which two revisions are compared."""
+    return wrapped(f"{title(compared.base)} -> {title(compared.head)}", width)
+
+
+def difference_lines(compared: Compared, width: int | None, *, stat: bool) -> Iterator[str]:
+    """Yield the changes package by package, or with ``stat`` one line a package; and totals."""
+    yield from title_lines(compared, width)
+    packages = {change.name: change for change in compared.comparison.packages}
+    in_order = sorted(
+        compared.changes,
+        key=lambda reported: (natural_key(reported.change.name), reported.change.hash),
+    )
+    for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
+        shown = without_replaced([*inside])
+        headline = f"{styles.name(name)}: {package_headline(packages[name])}"
+        yield f"{headline} ({_counted(shown)})"
+        if not stat:
+            for reported in shown:
+                lines = _pair_lines if reported.reason in PAIRED else _spec_lines
+                yield from lines(compared, reported, width)
+    yield _totals(compared.changes)
+
+
+def _totals(changes: Sequence[ReportedChange]) -> str:
+    """Return how many hashes were added, removed and changed, and how many took a place."""
+    kinds = Counter(reported.change.kind for reported in changes)
+    hashes = ", ".join(f"{kinds[kind]:,} {kind.value}" for kind in SpecChangeKind)
+    reasons = Counter(reported.reason for reported in changes)
+    paired = [f"{reasons[reason]:,} {text}" for reason, text in PAIRED.items() if reasons[reason]]
+    return f"{hashes} ({', '.join(paired)})" if paired else hashes
+
+
+def _counted(changes: Iterable[ReportedChange]) -> str:
+    """Return how many specs of a package were rebuilt, replaced, added, removed and changed."""
+    counts = Counter(
+        PAIRED.get(reported.reason, reported.change.kind.value) for reported in changes
+    )
+    order = (*PAIRED.values(), *SpecChangeKind)
+    return ", ".join(f"{counts[text]:,} {text}" for text in order if counts[text])
+
+
+def package_headline(change: PackageChange) -> str:
+    """Return what became of a package, in words: upgraded 1.2 -> 1.3."""
+    kind = in_words(Section.of(change).value)
+    if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
+        kind += f" {change.newest_before} -> {change.newest_after}"
+    return kind
+
+
+def _package_lines(
+    compared: Compared, stories: Sequence[ReportedChange], width: int | None
+) -> Iterator[str]:
+    """Yield a line for each change; two counterparts share one."""
+    for reported in stories:
+        if reported.reason in PAIRED:
+            yield from _pair_lines(compared, reported, width)
+        else:
+            yield from _spec_lines(compared, reported, width)
+
+
+def _pair_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+    before, after = compared.pair(reported)
+    hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
+    text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(compared, reported)}"
+    yield from map(styles.changed, wrapped(text, width, _INDENT))
+
+
+def _cause_text(compared: Compared, reported: ReportedChange) -> str:
+    """Return the main cause of a spec in brackets; nothing where its facts show it."""
+    if reported.cause is None:
+        return ""
+    cause = compared.why.causes.name_of(reported.cause)
+    is_shown = cause.package == reported.change.name and cause.kind in _SHOWN_BY_FACTS
+    return "" if is_shown else f" ({cause.title})"
+
+
+def _spec_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+    change = reported.change
+    spec = compared.own(reported)
+    sign, style = SIGNS[change.kind]
+    for line in wrapped(f"  {sign} {change.hash} {spec.short}", width, _INDENT):
+        yield style(line)
+    if change.kind is SpecChangeKind.CHANGED:
+        for field in compared.comparison.field_changes(change):
+            yield from wrapped(f"      {field_text(field)}", width, _INDENT)
+        return
+    text = in_words(reported.reason.value)
+    if reported.reason is SpecChangeReason.REPLACED:
+        text += f" by {short_hash(compared.pair(reported)[1].hash)}"
+    yield styles.quiet(f"      {text}")
+
+
+def pair_text(before: Spec, after: Spec) -> str:
+    """Return a spec that took the place of another: its name, version, and what else differs."""
+    parts = [f"{after.name}@{_arrow(before.version, after.version)}"]
+    off, on = _only_in(before.variants, after.variants), _only_in(after.variants, before.variants)
+    if off or on:
+        parts.append(_arrow(" ".join(off) or "nothing", " ".join(on) or "nothing"))
+    if before.compiler != after.compiler:
+        parts.append(f"%{_arrow(before.compiler or 'none', after.compiler or 'none')}")
+    old, new = ((spec.platform, spec.operating_system, spec.target) for spec in (before, after))
+    if old != new:
+        parts.append(f"arch={_arrow('-'.join(old), '-'.join(new))}")
+    if before.namespace != after.namespace and before.namespace and after.namespace:
+        parts.append(f"namespace={_arrow(before.namespace, after.namespace)}")
+    return " ".join(parts)
+
+
+def _arrow(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def field_text(change: FieldChange) -> str:
+    """Return a fact that differs; of a list, what was added to it and what was removed."""
+    before, after = change.before, change.after
+    if not isinstance(before, (list, tuple)):
+        return f"{change.path}: {single_value(before)} -> {single_value(after)}"
+    items = [f"+{_quoted(item)}" for item in _only_in(after, before)]
+    items += [f"-{_quoted(item)}" for item in _only_in(before, after)]
+    return f"{change.path}: {' '.join(items)}"
+
+
+def _only_in(items: Sequence[str], others: Sequence[str]) -> list[str]:
+    return sorted({*items} - {*others}, key=natural_key)
+
+
+def _quoted(item: str) -> str:
+    """Quote an item that begins with a sign of its own, as variants do, or has blanks."""
+    return f"'{item}'" if item.startswith(("+", "-", "~")) or " " in item else item
+
+
+# -- coverage, as lines
+
+
+_CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
+    CoverageChangeKind.LOST: ("-", styles.removed),
+    CoverageChangeKind.GAINED: ("+", styles.added),
+}
+
+
+def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None) -> Iterator[str]:
+    """Yield the cells package by package, below a lost one the nearest that is left; and totals."""
+    yield from title_lines(compared, width)
+    for package, inside in groupby(cells, key=attrgetter("package")):
+        yield styles.name(package)
+        for cell in inside:
+            sign, style = _CELL_SIGNS[cell.kind]
+            text = f"  {sign} {' '.join(cell.values) or package}"
+            yield from map(style, wrapped(text, width, _INDENT))
+            if cell.kind is CoverageChangeKind.LOST:
+                yield from map(styles.quiet, wrapped(_nearest(cells, cell), width, _INDENT))
+    counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
+    dimensions = ", ".join(
+        ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
+    )
+    yield f"{counts} ({dimensions})"
+
+
+def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
+    if not cell.nearest:
+        return "      nothing of it is left"
+    spec = cells.head.spec(cell.nearest[0])
+    stacks = [stack for stack in spec.stacks if stack != ROOT_STACK]
+    where = f" (stacks: {' '.join(stacks)})" if stacks else ""
+    return f"      nearest: {spec.hash} {spec.short}{where}"
+
+
+# -- causes, as lines
+
+
+_MOST_TOGETHER = 5
+"""So many causes are named that go together with another."""
+
+
+def causes_lines(compared: Compared, width: int | None) -> Iterator[str]:
+    """Yield how many specs were rebuilt or replaced, and a table of what set that off.
+
+    It says of how many specs each cause is the main one, and in how many it is involved.
+    """
+    yield from title_lines(compared, width)
+    reasons = Counter(reported.reason for reported in compared.changes)
+    rebuilt, replaced = (reasons[reason] for reason in PAIRED)
+    yield from wrapped(
+        f"{counted(rebuilt + replaced, 'spec')} took the place of another: {rebuilt:,} rebuilt, "
+        f"{replaced:,} whose own facts differ",
+        width,
+    )
+    causes = compared.why.causes
+    head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
+    rows = list(causes.counted(np.array(head_rows, np.int32)))
+    if not rows:
+        return
+    columns = [
+        numbers("specs", [row.num_specs for row in rows], 0),
+        numbers("involved", [row.num_involved for row in rows], 1),
+        Column("cause", [_titled(causes, row.number) for row in rows], 0, style=styles.name),
+    ]
+    yield from table(columns, width)
+
+
+def _titled(causes: Causes, number: int) -> str:
+    return causes.name_of(number).title + _together(causes, number)
+
+
+def _together(causes: Causes, number: int) -> str:
+    """Return the causes that go together with one, in brackets; nothing where there are none."""
+    together = causes.together_with(number)
+    if not together:
+        return ""
+    named = [causes.name_of(other).title for other in together[:_MOST_TOGETHER]]
+    more = causes.num_together(number) - len(named)
+    return f" (together with {', '.join(named)}{f' and {more:,} more' if more else ''})"
+
+
+def stories_lines(
+    compared: Compared, changes: Sequence[ReportedChange], width: int | None
+) -> Iterator[str]:
+    """Yield all that is known of why each hash came, went or changed; nothing without changes."""
+    if changes:
+        yield from title_lines(compared, width)
+    for reported in without_replaced(changes):
+        yield from _story_lines(compared, reported, width)
+
+
+def _story_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+    own = compared.own(reported)
+    yield from wrapped(f"{styles.digest(own.hash)} {own.short}", width)
+    if reported.counterpart is None:
+        yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
+        return
+    before, after = compared.pair(reported)
+    is_removed = reported.reason is SpecChangeReason.REPLACED
+    verb, other = ("replaced by", after) if is_removed else ("took the place of", before)
+    yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}", width)
+    yield from _path_lines(compared, reported, width)
+
+
+def _path_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+    """Yield the way from a spec with a counterpart down to its main cause, and other causes."""
+    why, causes = compared.why, compared.why.causes
+    row = reported.head_row
+    if reported.cause is None or row is None:
+        return
+    yield from wrapped(f"  main cause: {styles.name(causes.name_of(reported.cause).title)}", width)
+    if unknown := causes.why_unknown(reported.cause):
+        yield from wrapped(f"    {unknown}", width)
+    path = why.path(row)
+    if len(path) > 1:
+        for depth, step in enumerate(path):
+            yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step_text(why, step)}"
+    involved = causes.involved_in(np.array([row], np.int32)).numbers.tolist()
+    others = [number for number in involved if number != reported.cause]
+    if others:
+        yield f"  also involved: {counted(len(others), 'cause')}"
+        for number in others:
+            yield from wrapped(f"    {causes.name_of(number).title}", width)
+
+
+def _step_text(why: Explanation, step: CauseStep) -> str:
+    hashes = [short_hash(text) for text in _step_hashes(why, step) if text is not None]
+    return f"{step.name} {styles.digest(' → '.join(hashes))}"
+
+
+# -- documents
+
+
+def difference_document(compared: Compared) -> dict[str, Any]:
+    """Return the release notes as data, with every change of a spec and of a stack."""
+    specs: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in SpecChangeKind}
+    all_facts = spec_changes_facts(compared, compared.changes)
+    for reported, facts in zip(compared.changes, all_facts, strict=True):
+        specs[reported.change.kind.value].append(facts)
+    stacks = [msgspec.to_builtins(change) for change in compared.comparison.stacks]
+    return _notes(compared) | {"specs": specs, "stack_changes": stacks}
+
+
+def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, Any]:
+    """Return the cells that were lost and gained, with the hashes of what is nearest."""
+    return _head(compared) | {
+        "by": [dimension.value for dimension in cells.dimensions],
+        "coverage": [
+            msgspec.to_builtins(cell)
+            | {"nearest": [cells.head.hashes.at(row) for row in cell.nearest]}
+            for cell in cells
+        ],
+    }
+
+
+def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> dict[str, Any]:
+    """Return the causes of what is in scope, and each of its specs with its path."""
+    notes = _notes(compared)
+    return _head(compared) | {
+        "summary": notes["summary"],
+        "causes": notes["causes"],
+        "why_unknown": notes["why_unknown"],
+        "specs": list(spec_changes_facts(compared, changes)),
+    }
+
+
+def _notes(compared: Compared) -> dict[str, Any]:
+    notes: dict[str, Any] = orjson.loads(to_json(compared.changelog()))
+    return notes
+
+
+def _head(compared: Compared) -> dict[str, Any]:
+    only = compared.scope.only if compared.scope is not None else Only()
+    return {
+        "format": FORMAT,
+        "base": revision_facts(compared.base),
+        "head": revision_facts(compared.head),
+        "only": msgspec.to_builtins(only),
+    }
+
+
+def spec_changes_facts(
+    compared: Compared, changes: Iterable[ReportedChange]
+) -> Iterator[dict[str, Any]]:
+    """Yield each changed hash with its reason, its counterpart and its causes."""
+    causes = compared.why.causes
+    rows = np.array(
+        [reported.head_row for reported in changes if reported.head_row is not None], int
+    )
+    involved, paths = causes.involved_in(rows), iter(causes.paths(rows))
+    keys = [causes.name_of(number).key for number in range(len(causes))]
+    bounds = pairwise(involved.offsets.tolist())
+    for reported in changes:
+        facts = _reported_facts(compared, reported)
+        if reported.change.kind is SpecChangeKind.CHANGED:
+            yield facts
+        elif reported.head_row is None:
+            yield facts | {"cause": None, "causes": [], "path": []}
+        else:
+            own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
+            path = [_step_facts(compared.why, step) for step in next(paths)]
+            yield facts | {"cause": own[0], "causes": own, "path": path}
+
+
+def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
+    """Return what a change is, why, and what differs of it or stands against it."""
+    change = reported.change
+    facts: dict[str, Any] = {
+        "hash": change.hash,
+        "name": change.name,
+        "reason": reported.reason.value,
+    }
+    if change.kind is SpecChangeKind.CHANGED:
+        fields = compared.comparison.field_changes(change)
+        return facts | {"fields": [msgspec.to_builtins(field) for field in fields]}
+    other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head
+    row = reported.counterpart
+    return facts | {"counterpart": None if row is None else other.frame.hashes.at(row)}
+
+
+def _step_facts(why: Explanation, step: CauseStep) -> dict[str, Any]:
+    before, after = _step_hashes(why, step)
+    return {"name": step.name, "before": before, "after": after}
+
+
+def _step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:
+    """Return the hashes in base and head of a step of a path."""
+    before, after = step.base_node, step.head_node
+    return (
+        None if before is None else _hash_at(why.base, before),
+        None if after is None else _hash_at(why.head, after),
+    )
+
+
+def _hash_at(side: Side, node: int) -> str:
+    absent = side.graph.absent_at(node)
+    return side.frame.hashes.at(node) if absent is None else absent.hash

@@ -1,0 +1,556 @@
+"""All there is to say of a revision, a package or a spec, for people and for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from server.terminal.catalogs import OpenedCatalog, default_series, unknown_name
+from server.terminal.printing import styles
+from server.terminal.printing.comparisons import pair_text
+from server.terminal.printing.histories import (
+    counts_text,
+    hash_facts,
+    package_entry_facts,
+    package_line,
+    span_lines,
+)
+from server.terminal.printing.layout import labelled, wrapped
+from server.terminal.printing.listings import (
+    StackLine,
+    holds,
+    plain,
+    proof_text,
+    source_text,
+    spec_facts,
+    stack_facts,
+    stack_lines,
+    stack_listing,
+)
+from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.errors import AmbiguousHash, CatalogError, InvalidArgument, RevisionNotFound
+from snapshots.frames.columns import Rows
+from snapshots.frames.dependencies import DependencyGraph, DependencyType
+from snapshots.frames.frame import Frame
+from snapshots.history import History, Neighbours
+from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit, revision_facts
+from snapshots.refs import series as series_of
+from snapshots.refs import title
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
+from snapshots.wording import (
+    counted,
+    in_words,
+    minute,
+    nearest_names,
+    single_value,
+    size,
+    versioned,
+)
+
+Counts = Sequence[tuple[str, int]]
+"""Values with how many specs have each."""
+
+_FACETS = ("target", "platform", "operating_system", "compiler")
+_MOST_SAME = 5
+_MOST_DEPENDENTS = 20
+_MOST_AMBIGUOUS = 5
+_REF_AND_SUBJECT = 2
+
+
+def subject_of(
+    opened: OpenedCatalog, words: Sequence[str]
+) -> "ShownRevision | ShownPackage | ShownSpec":
+    """Return what the words ``[REF] [PACKAGE|/HASH]`` name.
+
+    A word alone is a ref, if it can be one; else it is a package. Raises as ``History.resolve``
+    does, and InvalidArgument, CatalogError or AmbiguousHash where there is no such subject.
+    """
+    if len(words) == _REF_AND_SUBJECT:
+        revision = opened.history.resolve(words[0])
+        if words[1].startswith("/"):
+            return _shown_spec(opened, revision, words[1])
+        return _package_of(opened, revision, words[1])
+    if not words:
+        return _shown_revision(opened, opened.revision(None))
+    if words[0].startswith("/"):
+        return _shown_spec(opened, None, words[0])
+    try:
+        revision = opened.history.resolve(words[0])
+    except RevisionNotFound as error:
+        if any(sign in words[0] for sign in "~@"):
+            raise
+        return _newest_package(opened, words[0], error)
+    return _shown_revision(opened, revision)
+
+
+# -- values that specs have
+
+
+def _facets(frame: Frame, rows: Rows | slice) -> dict[str, Counts]:
+    """Return the counts of each fact that distinguishes specs, for some rows of a frame."""
+    return {name: frame.facet(name, rows) for name in _FACETS}
+
+
+def _with_counts(counts: Counts) -> str:
+    """Return values with how many specs have each: 1.14.6 (12), 1.14.5 (3)."""
+    return ", ".join(f"{value} ({count:,})" for value, count in counts)
+
+
+def _facet_labels(facets: Mapping[str, Counts]) -> Iterator[tuple[str, str]]:
+    for name, counts in facets.items():
+        yield f"{in_words(name).capitalize()}s", _with_counts(counts)
+
+
+def _counts_facts(counts: Counts) -> list[dict[str, Any]]:
+    return [{"value": value, "num_specs": count} for value, count in counts]
+
+
+def _facet_facts(facets: Mapping[str, Counts]) -> dict[str, Any]:
+    return {f"{name}s": _counts_facts(counts) for name, counts in facets.items()}
+
+
+# -- a revision
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A neighbour of a revision, and what changed between the two, where that is known."""
+
+    revision: RevisionInfo
+    counts: PairCounts | None
+
+    def text(self, how: str) -> str:
+        """Return the neighbour and what changed, read in a direction."""
+        counts = self.counts
+        if counts is None:
+            return title(self.revision)
+        changed = counts_text(counts.specs_added, counts.specs_removed, counts.specs_changed)
+        return f"{title(self.revision)}, {how}: {changed}"
+
+    def facts(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        names = ("specs_added", "specs_removed", "specs_changed")
+        counts = {name: self.counts and getattr(self.counts, name) for name in names}
+        return {"revision": revision_facts(self.revision), **counts}
+
+
+class ShownRevision(msgspec.Struct, frozen=True):
+    """A revision, its neighbours in its series, who else holds the same, and what it holds."""
+
+    revision: RevisionInfo
+    history: History
+    before: Neighbour | None
+    after: Neighbour | None
+    same: Sequence[RevisionInfo]
+    stacks: Sequence[StackLine]
+    facets: Mapping[str, Counts]
+
+    @property
+    def place(self) -> int:
+        """The place of the revision in its series, from 1."""
+        return len(self.history.earlier(self.revision)) + 1
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield the lines for people."""
+        revision, source = self.revision, self.revision.source
+        series = series_of(revision.tag)
+        total = len(self.history.of_series(series))
+        confirmed_at = self.history.confirmed_at(revision)
+        version = f", version {source.version}" if source.version else ""
+        synthetic = ", synthetic" if source.synthetic else ""
+        how_large = "" if revision.total_size is None else f", {size(revision.total_size)}"
+        same = ", ".join(map(title, self.same[:_MOST_SAME]))
+        if (more := len(self.same) - _MOST_SAME) > 0:
+            same += f" and {more:,} more"
+        yield styles.digest(f"revision {revision.digest}")
+        yield from labelled(
+            [
+                ("Tag", revision.tag),
+                ("Series", f"{series}, revision {self.place:,} of {total:,}"),
+                ("Taken at", minute(revision.taken_at)),
+                ("Last seen", "" if confirmed_at == revision.taken_at else minute(confirmed_at)),
+                ("Published at", minute(revision.published_at)),
+                ("Source", f"{source_text(source)}{version}{synthetic}, read by {source.importer}"),
+                ("Holds", holds(revision) + how_large),
+                ("Hashes", proof_text(revision)),
+                ("Before", self.before.text("from it to this") if self.before else "none"),
+                ("After", self.after.text("from this to it") if self.after else "none"),
+                ("The same as", same),
+                *_facet_labels(self.facets),
+            ],
+            width,
+        )
+        if self.stacks:
+            yield ""
+            yield from stack_lines(self.stacks, width)
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        revision, series = self.revision, series_of(self.revision.tag)
+        return {
+            "revision": revision_facts(revision),
+            "series": series,
+            "place": self.place,
+            "num_revisions": len(self.history.of_series(series)),
+            "confirmed_at": plain(self.history.confirmed_at(revision)),
+            "before": self.before and self.before.facts(),
+            "after": self.after and self.after.facts(),
+            "same": plain(self.same),
+            "stacks": stack_facts(revision, self.stacks),
+            **_facet_facts(self.facets),
+        }
+
+
+def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevision:
+    history, frame = opened.history, opened.frame(revision)
+
+    def neighbour(
+        other: RevisionInfo | None, base: RevisionInfo | None, head: RevisionInfo | None
+    ) -> Neighbour | None:
+        if other is None or head is None:
+            return None
+        pair = Neighbours(base, head).pair
+        counts = NO_COUNTS if pair.base == pair.head else opened.catalog.counts.get(pair)
+        return Neighbour(other, counts)
+
+    before, after = history.previous(revision), history.next(revision)
+    return ShownRevision(
+        revision=revision,
+        history=history,
+        before=neighbour(before, before, revision),
+        after=neighbour(after, revision, after),
+        same=[
+            other
+            for other in history.revisions
+            if other.digest == revision.digest and other.key != revision.key
+        ],
+        stacks=stack_listing(frame),
+        facets=_facets(frame, slice(None)),
+    )
+
+
+# -- a package
+
+
+class ShownPackage(msgspec.Struct, frozen=True):
+    """A package in a revision, and its timeline in the revision's series.
+
+    Values stand with how many of its specs have each: versions newest first, the others as often
+    as they are had.
+    """
+
+    revision: RevisionInfo
+    num_specs: int
+    total_size: int | None
+    versions: Counts
+    stacks: Counts
+    facets: Mapping[str, Counts]
+    timeline: PackageTimeline
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield the lines for people."""
+        timeline, newest = self.timeline, self.timeline.entries[0]
+        how_large = "" if self.total_size is None else f", {size(self.total_size)}"
+        yield styles.name(f"{timeline.name} in {title(self.revision)}")
+        yield from labelled(
+            [
+                ("Holds", counted(self.num_specs, "spec") + how_large),
+                ("Versions", _with_counts(self.versions)),
+                ("Stacks", _with_counts(self.stacks)),
+                *_facet_labels(self.facets),
+                ("Series", timeline.series),
+                ("First seen", title(timeline.first_seen)),
+                ("Last seen", title(timeline.last_seen)),
+                ("Last change", f"{title(newest.head)}: {package_line(newest)}"),
+                ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
+            ],
+            width,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        timeline = self.timeline
+        return {
+            "revision": revision_facts(self.revision),
+            "package": timeline.name,
+            "num_specs": self.num_specs,
+            "total_size": self.total_size,
+            "versions": _counts_facts(self.versions),
+            "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
+            **_facet_facts(self.facets),
+            "series": timeline.series,
+            "first_seen": revision_facts(timeline.first_seen),
+            "last_seen": revision_facts(timeline.last_seen),
+            "num_entries": len(timeline.entries),
+            "last_change": package_entry_facts(timeline.entries[0]),
+        }
+
+
+def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> ShownPackage:
+    frame = opened.frame(revision)
+    if frame.rows_of(name) is None:
+        reason = f"{title(revision)} does not have {name!r}"
+        raise unknown_name("PACKAGE", reason, nearest_names(name, frame.packages))
+    return _shown_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
+
+
+def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
+    """Return a package as it was last seen; ``no_ref`` says why its name is no ref."""
+    try:
+        timeline = opened.package_timeline(name, default_series(opened.history))
+    except InvalidArgument as error:
+        nearest = ", ".join(nearest_names(name, opened.history.tags))
+        reason = no_ref.reason + (f" (nearest: {nearest})" if nearest else "")
+        raise InvalidArgument("REF or PACKAGE", f"{reason}, and {error.reason}") from None
+    return _shown_package(opened, timeline.last_seen, timeline)
+
+
+def _shown_package(
+    opened: OpenedCatalog, revision: RevisionInfo, timeline: PackageTimeline
+) -> ShownPackage:
+    frame = opened.frame(revision)
+    rows = frame.rows_of(timeline.name) or slice(0, 0)
+    return ShownPackage(
+        revision=revision,
+        num_specs=rows.stop - rows.start,
+        total_size=frame.size.total(rows),
+        versions=frame.version.counts(rows)[::-1],
+        stacks=frame.facet("stacks", rows),
+        facets=_facets(frame, rows),
+        timeline=timeline,
+    )
+
+
+# -- a spec
+
+
+class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
+    """A direct dependency; ``version`` is None where it is unknown.
+
+    ``external_path`` is where it is installed without Spack, if it is.
+    """
+
+    name: str
+    version: str | None
+    hash: str
+    types: Sequence[str]
+    virtuals: Sequence[str]
+    is_in_revision: bool
+    external_path: str | None
+
+
+class SpecPair(msgspec.Struct, frozen=True):
+    """A spec that took the place of another one, in a revision."""
+
+    revision: RevisionInfo
+    before: Spec
+    after: Spec
+
+
+class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A spec as a revision has it, what it needs and who needs it, and its past.
+
+    ``dependencies`` and ``dependents`` are None where they are not known. ``took_place_of`` and
+    ``replaced_by`` are of the last time that it came, and went.
+    """
+
+    spec: Spec
+    revision: RevisionInfo
+    past: HashHistory
+    dependencies: Sequence[DirectDependency] | None
+    dependents: Sequence[Spec] | None
+    took_place_of: SpecPair | None
+    replaced_by: SpecPair | None
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield the lines for people."""
+        yield from map(styles.name, wrapped(self.spec.short, width))
+        facts = ((_label(fact), _fact_text(self, fact)) for fact in SPEC_FACTS.values())
+        yield from labelled([*facts, ("As of", title(self.revision))], width)
+        yield from _dependency_lines(self.dependencies, width)
+        yield from _dependent_lines(self.dependents, width)
+        yield ""
+        yield "Where it was:"
+        for line in span_lines(self.past.spans, None if width is None else width - 2):
+            yield f"  {line}"
+        for words, pair in (
+            ("Took the place of", self.took_place_of),
+            ("Its place was taken by", self.replaced_by),
+        ):
+            if pair is not None:
+                other = pair.after if pair.before.hash == self.spec.hash else pair.before
+                yield from wrapped(f"{words} /{other.hash} in {title(pair.revision)}:", width)
+                yield from wrapped(f"  {pair_text(pair.before, pair.after)}", width)
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        dependents = self.dependents
+        before, after = self.took_place_of, self.replaced_by
+        return {
+            "revision": revision_facts(self.revision),
+            "spec": spec_facts(self.spec),
+            "dependencies": plain(self.dependencies),
+            "dependents": None
+            if dependents is None
+            else [
+                {"name": spec.name, "version": spec.version, "hash": spec.hash}
+                for spec in dependents
+            ],
+            "history": hash_facts(self.past, self.past.spans),
+            "took_place_of": before and _spec_in(before.revision, before.before),
+            "replaced_by": after and _spec_in(after.revision, after.after),
+        }
+
+
+def _spec_in(revision: RevisionInfo, spec: Spec) -> dict[str, Any]:
+    return {"revision": revision_facts(revision), "spec": spec_facts(spec)}
+
+
+def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> ShownSpec:
+    """Return the spec of the hash that begins with a text, in a revision or the newest with it."""
+    past = opened.hash_history(text if revision is None else _hash_in(opened, revision, text))
+    revision = revision or past.newest
+    frame = opened.frame(revision)
+    graph = opened.library.dependencies.get(revision.digest)
+    row = frame.hashes.find(past.hash)
+    if row is None:
+        reason = f"{title(revision)} lacks {past.hash}, which it has by what is kept of the history"
+        raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
+    newest = max(past.spans, key=lambda span: span.last.taken_at)
+    took_place_of = replaced_by = None
+    if newest.reason_came in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES):
+        took_place_of = _counterparts(opened, past.hash, newest.first)
+    if newest.gone_in is not None and newest.reason_gone is SpecChangeReason.REPLACED:
+        replaced_by = _counterparts(opened, past.hash, newest.gone_in)
+    return ShownSpec(
+        spec=frame.spec(row),
+        revision=revision,
+        past=past,
+        dependencies=_dependencies_of(frame, graph, row),
+        dependents=_dependents_of(frame, graph, row),
+        took_place_of=took_place_of,
+        replaced_by=replaced_by,
+    )
+
+
+def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
+    """Return the hash in a revision that begins with a text after its slash."""
+    prefix = text.removeprefix("/").lower()
+    frame = opened.frame(revision)
+    rows = frame.hashes.with_prefix(prefix).tolist()
+    if not rows:
+        reason = f"{title(revision)} has none that begins with {prefix!r}"
+        raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
+    if len(rows) > 1:
+        specs = map(frame.spec, rows[:_MOST_AMBIGUOUS])
+        named = {spec.hash: versioned(spec.name, spec.version) for spec in specs}
+        raise AmbiguousHash(prefix, named, len(rows))
+    return frame.hashes.at(rows[0])
+
+
+def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> SpecPair | None:
+    """Return the pair that a hash is one of, where it came to a revision or was gone in it."""
+    base = opened.history.previous(head)
+    if base is None:
+        return None
+    why = opened.library.explain(base.digest, head.digest)
+    before, after = why.base.frame, why.head.frame
+    row, gone = after.hashes.find(text), before.hashes.find(text)
+    if row is not None and (other := int(why.counterparts.base_of[row])) >= 0:
+        return SpecPair(head, before.spec(other), after.spec(row))
+    if gone is not None and (other := int(why.counterparts.head_of[gone])) >= 0:
+        return SpecPair(head, before.spec(gone), after.spec(other))
+    return None
+
+
+def _dependencies_of(
+    frame: Frame, graph: DependencyGraph, row: int
+) -> list[DirectDependency] | None:
+    """Return what a row depends on directly; None where that is not known."""
+    if not graph.known[row]:
+        return None
+    reached = graph.dependencies_of(row)
+    return [
+        _dependency(frame, graph, node, edge)
+        for node, edge in zip(reached.nodes.tolist(), reached.edges.tolist(), strict=True)
+    ]
+
+
+def _dependency(frame: Frame, graph: DependencyGraph, node: int, edge: int) -> DirectDependency:
+    is_inside = node < graph.num_rows
+    side, row = (frame, node) if is_inside else (graph.outside, node - graph.num_rows)
+    mask = DependencyType(int(graph.types[edge]))
+    return DirectDependency(
+        name=side.package.at(row),
+        version=side.version.at(row),
+        hash=side.hashes.at(row),
+        types=[str(kind.name).lower() for kind in DependencyType if kind & mask],
+        virtuals=graph.virtuals.at(edge),
+        is_in_revision=is_inside,
+        external_path=side.columns["external_path"].at(row),
+    )
+
+
+def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec] | None:
+    """Return the specs that depend on a row directly; None where no dependencies are known."""
+    if not graph.is_known:
+        return None
+    nodes = graph.dependents_of(row).nodes.tolist()
+    return [frame.spec(node) for node in nodes if node < graph.num_rows]
+
+
+def _label(fact: Fact) -> str:
+    return fact.label or in_words(fact.name).capitalize()
+
+
+def _fact_text(shown: ShownSpec, fact: Fact) -> str:
+    value = getattr(shown.spec, fact.name)
+    if fact.name == "stacks" and shown.revision.known_stacks is None:
+        return "unknown"
+    if fact.name == "dependencies" or (value is None and fact.is_exceptional):
+        return ""
+    if value is None:
+        return "unknown" if fact.may_be_unknown else "none"
+    if fact.unit is Unit.BYTES:
+        return f"{size(value)} ({counted(value, 'byte')})"
+    if isinstance(value, tuple):
+        return " ".join(value) or "none"
+    return single_value(value)
+
+
+def _dependency_lines(
+    dependencies: Sequence[DirectDependency] | None, width: int | None
+) -> Iterator[str]:
+    yield ""
+    if dependencies is None:
+        yield "What it depends on is not known."
+        return
+    if not dependencies:
+        yield "Depends on nothing."
+        return
+    yield f"Depends on {counted(len(dependencies), 'spec')} directly:"
+    for needed in dependencies:
+        virtuals = f" as {', '.join(needed.virtuals)}" if needed.virtuals else ""
+        outside = "" if needed.is_in_revision else ", not in the revision"
+        if needed.external_path is not None:
+            outside = f", external at {needed.external_path}"
+        facts = f"({', '.join(needed.types)}{virtuals}{outside})"
+        yield from wrapped(
+            f"  /{needed.hash} {versioned(needed.name, needed.version)} {facts}", width
+        )
+
+
+def _dependent_lines(dependents: Sequence[Spec] | None, width: int | None) -> Iterator[str]:
+    if dependents is None:
+        return
+    yield ""
+    if not dependents:
+        yield "Nothing in the revision depends on it."
+        return
+    needs = "needs" if len(dependents) == 1 else "need"
+    yield f"{counted(len(dependents), 'spec')} {needs} it directly:"
+    for spec in dependents[:_MOST_DEPENDENTS]:
+        yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}", width)
+    if len(dependents) > _MOST_DEPENDENTS:
+        yield f"  and {len(dependents) - _MOST_DEPENDENTS:,} more"

@@ -1,0 +1,327 @@
+"""Webhooks: receivers are notified over HTTP of each revision that is published."""
+
+import hmac
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import msgspec
+
+from server.settings import Settings, variable_of
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.publishing import Publication
+from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.history import Neighbours, age
+from snapshots.models import RevisionInfo
+from snapshots.notes.announcement import Announcement, announcement
+from snapshots.notes.changelog import changelog
+from snapshots.program import importer_name
+from snapshots.refs import title
+
+if TYPE_CHECKING:
+    import httpx
+
+    from snapshots.sources.network import BoundedBackend
+
+
+# -- receivers
+
+
+class Receiver(msgspec.Struct, frozen=True):
+    """A URL, and what of it may be shown: its path or login may be all that keeps others out."""
+
+    url: str
+    shown: str
+
+
+def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
+    """Return the receivers at some URLs, each once.
+
+    Raises InvalidArgument, naming the option or variable and the place, for what is no http(s) URL.
+    """
+    receivers = []
+    for place, url in enumerate(dict.fromkeys(urls), 1):
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if host is None or parts.scheme not in ("http", "https") or not url.isprintable():
+            raise InvalidArgument(name, f"URL {place} is none of http:// or https://HOST/...")
+        where = host if port is None else f"{host}:{port}"
+        receivers.append(Receiver(url, f"{parts.scheme}://{where}"))
+    return receivers
+
+
+HEADER = "X-Cachelog-Signature-256"
+
+
+def signature(body: bytes, secret: str) -> str:
+    """Return the signature of a body by a secret that both sides know.
+
+    A secret from the environment can hold bytes that are no UTF-8: these very bytes count.
+    """
+    key = secret.encode(errors="surrogateescape")
+    return f"sha256={hmac.new(key, body, 'sha256').hexdigest()}"
+
+
+# -- deliveries
+
+
+FORMAT = 1
+"""The version of the document; it rises when a name is removed or changes its meaning."""
+
+EVENT = "revision.published"
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How often and how long a delivery is tried; times are in seconds.
+
+    ``silence`` is how long nothing may come from a receiver, ``attempt_seconds`` how long an
+    attempt may take in all. Between attempts pass ``backoff``, twice that, and so on, or what the
+    receiver asks for up to ``longest_wait``.
+    """
+
+    attempts: int = 6
+    backoff: float = 1.0
+    silence: float = 10.0
+    attempt_seconds: float = 30.0
+    longest_wait: float = 60.0
+
+
+class Delivered(msgspec.Struct, frozen=True):
+    """What became of a delivery: ``reason`` says why it failed, and is None where it did not.
+
+    ``may_recover`` says that the receiver was unreachable or busy at each attempt.
+    """
+
+    id: str
+    attempts: int
+    reason: str | None
+    may_recover: bool = False
+
+
+class Deliverer:
+    """Posts announcements; a context manager.
+
+    Redirects are not followed: the operator trusts the receivers alone.
+    ``secret`` signs the bodies; without one they are sent unsigned.
+    """
+
+    def __init__(
+        self,
+        receivers: list[Receiver],
+        secret: str,
+        patience: Patience = Patience(),  # noqa: B008 - it is frozen
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._receivers = receivers
+        self._secret = secret
+        self._patience = patience
+        self._pause = pause
+        self._opened: tuple[httpx.Client, BoundedBackend] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: object, _trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            self._opened[0].close()
+
+    def deliver(self, announced: Announcement, receiver: Receiver) -> Delivered:
+        """Notify a receiver, and return the outcome; never raises for what a receiver does."""
+        delivery = str(uuid4())
+        wait = 0.0
+        for attempt in range(1, self._patience.attempts + 1):
+            if attempt > 1:
+                self._pause(max(wait, self._backoff(attempt)))
+            reason, may_recover, wait = self._attempt(announced, receiver, delivery)
+            if reason is None:
+                return Delivered(delivery, attempt, None)
+            if not may_recover or wait > self._patience.longest_wait:
+                return Delivered(delivery, attempt, reason, may_recover)
+        return Delivered(delivery, self._patience.attempts, reason, may_recover=True)
+
+    def _attempt(
+        self, announced: Announcement, receiver: Receiver, delivery: str
+    ) -> tuple[str | None, bool, float]:
+        """Return why it failed, whether it may succeed later, and when the receiver wants that."""
+        import httpx
+
+        from snapshots.sources.addresses import AddressRefused
+        from snapshots.sources.buildcache.responses import may_recover, retry_after, status_of
+        from snapshots.sources.network import Overdue
+
+        body = document(announced, delivery, datetime.now(UTC))
+        client, backend = self._connections()
+        try:
+            with (
+                backend.deadline(self._patience.attempt_seconds),
+                client.stream(
+                    "POST", receiver.url, content=body, headers=self._headers(body, delivery)
+                ) as response,
+            ):
+                if response.is_success:
+                    return None, False, 0.0
+                return status_of(response), may_recover(response), retry_after(response)
+        except Overdue:
+            return f"no answer within {self._patience.attempt_seconds:g} s", True, 0.0
+        except httpx.TimeoutException:
+            return f"silent for {self._patience.silence:g} s", True, 0.0
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # the last one by idna
+            return "is no URL that can be posted to", False, 0.0
+        except AddressRefused as error:
+            return str(error), False, 0.0
+        except httpx.TransportError as error:
+            return f"the connection failed: {type(error).__name__}", True, 0.0
+
+    def _connections(self) -> "tuple[httpx.Client, BoundedBackend]":
+        """Return a client and what bounds it; to make them takes a while."""
+        import httpx
+
+        from snapshots.sources.addresses import Boundary, hosts_of
+        from snapshots.sources.network import BoundedBackend, keep_within
+
+        if self._opened is None:
+            client = httpx.Client(
+                follow_redirects=False,
+                timeout=self._patience.silence,
+                headers={"User-Agent": importer_name().replace(" ", "/")},
+            )
+            backend = BoundedBackend(
+                Boundary(hosts_of(*(receiver.url for receiver in self._receivers)))
+            )
+            keep_within(client, backend)
+            self._opened = client, backend
+        return self._opened
+
+    def _headers(self, body: bytes, delivery: str) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "X-Cachelog-Event": EVENT,
+            "X-Cachelog-Delivery": delivery,
+        }
+        if self._secret:
+            headers[HEADER] = signature(body, self._secret)
+        return headers
+
+    def _backoff(self, attempt: int) -> float:
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311  # it spreads load and hides nothing
+        return self._patience.backoff * float(2 ** (attempt - 2)) * jitter
+
+
+def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
+    """Return the body of a delivery; docs/operating.md describes it."""
+    head = {"format": FORMAT, "event": EVENT, "delivery": delivery, "sent_at": sent_at}
+    return msgspec.json.encode(head | msgspec.structs.asdict(announced))
+
+
+# -- notifications
+
+
+_FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
+"""An import of many revisions needs two of them at a time."""
+
+_GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_recover=True)
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A revision, a receiver, and the outcome of notifying it."""
+
+    revision: RevisionInfo
+    receiver: Receiver
+    delivered: Delivered
+
+    def failure(self) -> str | None:
+        """Return which receiver was not notified of what, and why; None where it was."""
+        reason = self.delivered.reason
+        if reason is None:
+            return None
+        return f"{self.receiver.shown} was not told of {title(self.revision)}: {reason}"
+
+
+class Notifier:
+    """Tells receivers of publications; what became of it is in ``notifications``.
+
+    A receiver that could not be reached, however often it was tried, is not tried again: an import
+    of many revisions would wait for it each time.
+    """
+
+    def __init__(
+        self, catalog: Catalog, receivers: Sequence[Receiver], deliverer: Deliverer
+    ) -> None:
+        self._catalog = catalog
+        self._library = Library(
+            catalog, frame_bytes=_FRAME_BYTES, comparison_bytes=_COMPARISON_BYTES
+        )
+        self._receivers = receivers
+        self._deliverer = deliverer
+        self._given_up: set[Receiver] = set()
+        self.notifications: list[Notification] = []
+
+    def tell(self, publications: Sequence[Publication]) -> None:
+        """Notify the receivers of the new revisions, the oldest first."""
+        for revision in sorted(
+            {publication.revision for publication in publications if publication.is_new}, key=age
+        ):
+            reachable = [receiver for receiver in self._receivers if receiver not in self._given_up]
+            announced = self._announcement(revision) if reachable else None
+            for receiver in self._receivers:
+                delivered = _GIVEN_UP
+                if announced is not None and receiver not in self._given_up:
+                    delivered = self._deliverer.deliver(announced, receiver)
+                if delivered.may_recover:
+                    self._given_up.add(receiver)
+                self.notifications.append(Notification(revision, receiver, delivered))
+
+    @property
+    def failures(self) -> list[str]:
+        """Which receivers were not notified of what, and why, each in a line."""
+        return [text for text in map(Notification.failure, self.notifications) if text]
+
+    def _announcement(self, revision: RevisionInfo) -> Announcement:
+        base = self._catalog.history.previous(revision)
+        neighbours = Neighbours(base, revision)
+        if base is None:
+            return announcement(neighbours, None)
+        try:
+            explanation = self._library.explain(base.digest, revision.digest)
+        except CatalogError:  # a damaged content must not hide what was published
+            return announcement(neighbours, None)
+        return announcement(neighbours, changelog(base, revision, explanation))
+
+
+@contextmanager
+def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> Iterator[Notifier]:
+    """Yield a notifier of the receivers at some URLs, or else at those of the settings.
+
+    Raises InvalidArgument for a URL that nothing can be posted to.
+    """
+    name = "--notify" if urls else variable_of("notify")
+    receivers = receivers_of(urls or settings.notify, name)
+    with Deliverer(receivers, settings.notify_secret) as deliverer:
+        yield Notifier(catalog, receivers, deliverer)
+
+
+def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, Any]]:
+    """Return what became of notifications, for programs."""
+    return [
+        {
+            "receiver": notification.receiver.shown,
+            "tag": notification.revision.tag,
+            "digest": notification.revision.digest,
+            "delivery": notification.delivered.id or None,
+            "attempts": notification.delivered.attempts,
+            "reason": notification.delivered.reason,
+        }
+        for notification in notifications
+    ]
