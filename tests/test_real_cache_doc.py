@@ -146,7 +146,7 @@ REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_each_error_is_met(reason: str, tmp_path: Path) -> None:
     """It is said in one line, and nothing is published."""
-    settings = LOGIN if reason == "does not accept the login" else {}
+    settings: dict[str, Any] = LOGIN if reason == "does not accept the login" else {}
     with serving() as server:
         words = REFUSED[reason](tmp_path, server)
         done = cachelog("import", *words, catalog=tmp_path / "catalog", cache_dir="", **settings)
