@@ -41,11 +41,11 @@ class Merged:
         home: Place,
         packages: Mapping[str, Package] = _NONE,
     ) -> None:
-        """Take in one index. The first one that has a spec is where its package is taken from.
+        """Take in one index. Its ``packages`` are those that reading it told, by hash.
 
-        What one index does not know of a spec, another one may. Of a spec outside the cache the
-        first index that states a fact counts.
-        ``packages`` are those that reading it told, by hash.
+        What one index does not know of a spec, another one may. The package of a spec is that of
+        the first one that told it, otherwise it is where the first one is that has the spec. Of a
+        spec outside the cache the first index that states a fact counts.
         """
         self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
@@ -55,14 +55,14 @@ class Merged:
             known = self._specs.setdefault(digest, spec)
             if known is spec:
                 self._homes[digest] = home
-                if digest in packages:
-                    self.packages[digest] = packages[digest]
             elif known != spec:
                 completed = _completed(known, spec)
                 if completed != _completed(spec, known):
                     self._report.bad(self._conflict(known, spec, home))
                     continue
                 self._specs[digest] = completed
+            if digest in packages and digest not in self.packages:
+                self._homes[digest], self.packages[digest] = home, packages[digest]
             if stack is not None:
                 self._stacks[digest].add(stack)
             if digest in specs.unproven:

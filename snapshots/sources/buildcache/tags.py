@@ -14,7 +14,9 @@ from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
-from snapshots.wording import quoted
+from snapshots.wording import nearest_hint, nearest_names, quoted
+
+_MOST_TAGS = 20
 
 
 class Stack(msgspec.Struct, frozen=True):
@@ -47,7 +49,7 @@ def chosen_tags(
     """
     for name in tags:
         if not any(fits(tag, [name]) for tag in listed):
-            known = ", ".join(sorted(listed)) or "none"
+            known = _some_of(sorted(listed), name)
             raise InvalidArgument("--tag", f"{name} fits no tag of {location} ({known})")
     for tag, raw in listed.items():
         if not tags or fits(tag, tags):
@@ -55,6 +57,15 @@ def chosen_tags(
                 yield tag, _stacks(tag, raw, location)
             except SourceError as error:
                 report.bad(error)
+
+
+def _some_of(tags: Sequence[str], name: str) -> str:
+    """Return tags as an error lists them; of many the first, and those that resemble the name."""
+    first = ", ".join(tags[:_MOST_TAGS]) or "none"
+    if len(tags) <= _MOST_TAGS:
+        return first
+    more = f"{len(tags) - _MOST_TAGS:,} more"
+    return f"{first} and {more}{nearest_hint(nearest_names(name, tags))}"
 
 
 def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:

@@ -276,7 +276,7 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
         path.mkdir()
     if kind == "dangling":
         path.symlink_to(tmp_path / "missing")
-    reason = "holds no cache pages" if kind == "empty" else "does not exist"
+    reason = "no cache pages, and is no build cache" if kind == "empty" else "does not exist"
     with pytest.raises(SourceError, match=reason) as caught:
         snapshots(path)
     assert caught.value.location == str(path)

@@ -56,6 +56,16 @@ def test_stacks_of_one_revision(tmp_path: Path) -> None:
     assert snapshot.source.location == f"e4s={one} ml={other}"
 
 
+def test_a_package_that_one_stack_tells(tmp_path: Path) -> None:
+    """A cache without an index tells sizes, also of specs that a stack before it has."""
+    put_layout_2(tmp_path / "indexed", text(small_database()))
+    put_specs(tmp_path / "listed", small_database())
+    (alone,) = snapshots(tmp_path / "listed", "develop")
+    (both,) = together(f"a={tmp_path / 'indexed'}", f"b={tmp_path / 'listed'}")
+    packages = {spec.hash: (spec.size, spec.tarball) for spec in alone.content.specs()}
+    assert {spec.hash: (spec.size, spec.tarball) for spec in both.content.specs()} == packages
+
+
 def test_they_are_what_a_list_of_them_is(tmp_path: Path) -> None:
     """Content and version are those of the public list that names the same, with its root."""
     one, other = small_caches(tmp_path)

@@ -132,6 +132,16 @@ def test_a_tag_that_is_not_listed(server: Server) -> None:
         snapshots(url, "develop", "v*")
 
 
+def test_many_tags_that_do_not_fit(tmp_path: Path) -> None:
+    """Of a long list the error has the first ones, how many more, and what is nearest."""
+    dates = [f"develop-2026-{month:02}-{day:02}" for month in range(1, 13) for day in (1, 15)]
+    file = put(tmp_path / "list.json", text({date: [] for date in dates}))
+    with pytest.raises(InvalidArgument) as caught:
+        snapshots(file, "develop-2026-12-16")
+    assert "-10-01, develop-2026-10-15 and 4 more; nearest: develop-2026-12-1" in str(caught.value)
+    assert dates[-1] in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "shown"),
     [
