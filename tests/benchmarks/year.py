@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from time import perf_counter, process_time
 
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
+from tests.benchmarks.ageing import FLAT_TARGET, PROCESSOR
 from tests.benchmarks.asked_servers import Session, Taken, ask_server
 from tests.benchmarks.churn import LivingCache
-from tests.benchmarks.measuring import Measurement, Target, milliseconds, summary
+from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.old_questions import LONGER, questions
 from tests.benchmarks.plans import Plan
-
-FLAT_TARGET = Target(1.3)
-"""How much dearer a catalog of a year may be than one of ten days."""
 
 _MB = 1_000_000
 _LAST = 9
@@ -32,12 +31,12 @@ _TIMES = {"first": "first time", "later": "later"}
 class _Day(msgspec.Struct, frozen=True, kw_only=True):
     """The catalog after so many imports.
 
-    ``imports`` are the milliseconds of the last few of them, ``num_bytes`` and ``num_files`` what
-    is in its folder, and ``sessions`` what servers of it took.
+    ``imports`` is what the last few of them took, ``num_bytes`` and ``num_files`` what is in its
+    folder, and ``sessions`` what servers of it took.
     """
 
     number: int
-    imports: Sequence[float]
+    imports: Sequence[Taken]
     num_bytes: int
     num_files: int
     sessions: Sequence[Session]
@@ -48,7 +47,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     plan.data.cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=plan.data.cache) as folder:
         days = list(_days(plan, Path(folder, "catalog")))
-    yield from _beside(days, "an import", "ms", lambda it: it.imports)
+    yield from _taken_beside(days, "an import", lambda it: it.imports)
     yield from _beside(days, "MB on disk, a revision", "MB", _mb_a_revision)
     yield from _beside(days, "files, a revision", "files", lambda it: [it.num_files / it.number])
     if plan.over_http:
@@ -58,9 +57,9 @@ def run(plan: Plan) -> Iterator[Measurement]:
 def _days(plan: Plan, folder: Path) -> Iterator[_Day]:
     """Import a state a day, and yield the days that are to be measured."""
     cache = LivingCache(plan.specs_of_a_year)
-    taken: list[float] = []
+    taken: list[Taken] = []
     for number in range(1, plan.days[-1] + 1):
-        taken.append(milliseconds(partial(_import, folder, cache.snapshot())))
+        taken.append(_import(folder, cache.snapshot()))
         cache.live()
         if number in plan.days:
             files = [it.stat().st_size for it in folder.rglob("*") if it.is_file()]
@@ -73,10 +72,13 @@ def _days(plan: Plan, folder: Path) -> Iterator[_Day]:
             )
 
 
-def _import(folder: Path, snapshot: Snapshot) -> None:
+def _import(folder: Path, snapshot: Snapshot) -> Taken:
+    started, used = perf_counter(), process_time()
     (publication,) = Catalog(str(folder)).publish([snapshot])
+    taken = Taken((perf_counter() - started) * 1_000, (process_time() - used) * 1_000)
     if not publication.is_new or publication.unkept:
         raise SystemExit(f"year: {publication}")
+    return taken
 
 
 def _asked(plan: Plan, folder: Path) -> Iterator[Session]:
@@ -93,13 +95,29 @@ def _answers(days: Sequence[_Day]) -> Iterator[Measurement]:
     for which, words in _TIMES.items():
         for name in days[0].sessions[0].first:
             target = None if name in LONGER else FLAT_TARGET
-            values = partial(_elapsed, which, name)
-            yield from _beside(days, f"{name}: {words}", "ms", values, target)
+            taken = partial(_of_sessions, which, name)
+            yield from _taken_beside(days, f"{name}: {words}", taken, target)
 
 
-def _elapsed(which: str, name: str, day: _Day) -> list[float]:
+def _of_sessions(which: str, name: str, day: _Day) -> list[Taken]:
     taken: list[dict[str, Taken]] = [getattr(it, which) for it in day.sessions]
-    return [it[name].elapsed for it in taken]
+    return [it[name] for it in taken]
+
+
+def _taken_beside(
+    days: Sequence[_Day],
+    subject: str,
+    taken: Callable[[_Day], Sequence[Taken]],
+    target: Target | None = FLAT_TARGET,
+) -> Iterator[Measurement]:
+    """Yield what was taken, elapsed and of the processor, which others on the machine leave so."""
+    of = partial(_beside, days, unit="ms")
+    yield from of(subject, values=lambda day: [it.elapsed for it in taken(day)], target=None)
+    yield from of(
+        f"{subject}{PROCESSOR}",
+        values=lambda day: [it.processor for it in taken(day)],
+        target=target,
+    )
 
 
 def _beside(
