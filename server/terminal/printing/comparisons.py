@@ -257,7 +257,7 @@ def _counted(changes: Iterable[ReportedChange]) -> str:
     counts = Counter(
         PAIRED.get(reported.reason, reported.change.kind.value) for reported in changes
     )
-    order = (*PAIRED.values(), *SpecChangeKind)
+    order = (*PAIRED.values(), *(kind.value for kind in SpecChangeKind))
     return ", ".join(f"{counts[text]:,} {text}" for text in order if counts[text])
 
 
@@ -267,17 +267,6 @@ def package_headline(change: PackageChange) -> str:
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
     return kind
-
-
-def _package_lines(
-    compared: Compared, stories: Sequence[ReportedChange], width: int | None
-) -> Iterator[str]:
-    """Yield a line for each change; two counterparts share one."""
-    for reported in stories:
-        if reported.reason in PAIRED:
-            yield from _pair_lines(compared, reported, width)
-        else:
-            yield from _spec_lines(compared, reported, width)
 
 
 def _pair_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
