@@ -1,6 +1,10 @@
 """Templates of one's own: sandboxed, strict, bounded, with errors that name file and line."""
 
+import io
+import json
+import pickle
 import re
+import resource
 import sys
 from pathlib import Path
 
@@ -232,3 +236,52 @@ def test_a_release_on_github_stays_within_its_limit(length: int, count: int) -> 
     (left_out,) = re.findall(r"([0-9,]+) packages? of “Upgraded packages”", text)
     assert shown + int(left_out.replace(",", "")) == count
     assert_tidy(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "line"),
+    [
+        ("\n{{ nothing }}", "'nothing' is undefined", 2),
+        ("{% if %}", "Expected an expression", 1),
+        ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero", 1),
+        ("{% include 'other' %}", "there is no template 'other' beside it", 1),
+        ("{{ 'a' * 20 }}", "writes more than 10 characters", None),
+        ("{{ '\\ud800' }}", "writes what is no character: U+D800", None),
+    ],
+)
+def test_the_process_of_a_template(
+    text: str, reason: str, line: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It bounds itself first, then says what the template writes, or what is wrong and where."""
+    limits: list[int] = []
+    monkeypatch.setattr("resource.setrlimit", lambda limit, _: limits.append(limit))
+
+    def said(template: str) -> dict[str, object]:
+        file = tmp_path / "own.md.jinja"
+        file.write_text(template, encoding="utf-8")
+        task = pickle.dumps((LOG, file, 10, 1, 1 << 30))
+        with (
+            monkeypatch.context() as patch,
+            io.TextIOWrapper(io.BytesIO(task)) as read,
+            io.TextIOWrapper(io.BytesIO()) as written,
+        ):
+            patch.setattr(sys, "stdin", read)
+            patch.setattr(sys, "stdout", written)
+            own_templates._main()
+            return dict(json.loads(written.buffer.getvalue()))
+
+    assert said("{{ format }}") == {"text": "2", "location": "", "reason": "", "line": None}
+    assert limits == [resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_DATA]
+    failed = said(text)
+    assert failed["text"] == ""
+    assert str(failed["location"]).startswith(str(tmp_path))
+    assert reason in str(failed["reason"])
+    assert failed["line"] == line
+
+
+def test_a_template_that_cannot_be_read(tmp_path: Path) -> None:
+    """The process names the file and the reason."""
+    for file, reason in ((tmp_path / "none", "No such file"), (tmp_path / "bytes", "byte 2")):
+        (tmp_path / "bytes").write_bytes(b"a\xff")
+        with pytest.raises(SourceError, match=reason):
+            own_templates._rendered(LOG, file, 10)

@@ -13,6 +13,7 @@ from snapshots.catalog.store.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.actions import add_action
 from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.log import Log
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
@@ -154,3 +155,22 @@ def test_the_mark_of_a_state(storage: Storage) -> None:
         marks.add(made.mark())
         assert table(storage).mark() == made.mark()
     assert len(marks) == 4
+
+
+def test_a_log_that_others_tidy(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes while it is read is looked for again; what is not there has no mark."""
+    things = table(storage)
+    things.prepare()
+    add(storage, things, 1)
+    log = Log(storage, "things")
+    assert log.mark(99) is None
+    expected = log.files()
+    attempts = iter([FileNotFoundError] * 4)
+
+    def sizes(folder: str) -> dict[str, int]:
+        for error in attempts:
+            raise error
+        return Storage.sizes(storage, folder)
+
+    monkeypatch.setattr(storage, "sizes", sizes)
+    assert log.files() == expected

@@ -180,6 +180,18 @@ def test_a_spec_that_one_index_proves_is_proven(tmp_path: Path) -> None:
     assert snapshot.proof == ProofCounts(1)
 
 
+def test_what_is_beside_a_bad_entry_is_proven() -> None:
+    """An entry without a spec, and one whose spec is none, are skipped by name alone."""
+    right = hashed("zlib")
+    value = index(right)
+    value["database"]["installs"]["c" * 32] = {"in_buildcache": True}
+    value["database"]["installs"]["d" * 32] = {"in_buildcache": True, "spec": 7}
+    report = Report(skip_bad=True)
+    assert read(value, report).unproven == {right["hash"]: None}
+    keys = [error.key or "" for error in report.skipped]
+    assert [key.split(".")[1][0] for key in keys] == ["c", "d"]
+
+
 @pytest.fixture
 def mixed(tmp_path: Path) -> Snapshot:
     """Return an index with one spec that is proven and two that cannot be."""
