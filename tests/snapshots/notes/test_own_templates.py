@@ -285,3 +285,22 @@ def test_a_template_that_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "bytes").write_bytes(b"a\xff")
         with pytest.raises(SourceError, match=reason):
             own_templates._rendered(LOG, file, 10)
+
+
+def test_a_process_without_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so where it can; where the system ends it, the signal is named."""
+
+    def out_of_memory(*_: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr("resource.setrlimit", lambda *_: None)
+    monkeypatch.setattr(own_templates, "_rendered", out_of_memory)
+    task = pickle.dumps((LOG, tmp_path / "own.md", 10, 1, 1 << 30))
+    with io.TextIOWrapper(io.BytesIO(task)) as read, io.TextIOWrapper(io.BytesIO()) as written:
+        monkeypatch.setattr(sys, "stdin", read)
+        monkeypatch.setattr(sys, "stdout", written)
+        own_templates._main()
+        said = json.loads(written.buffer.getvalue())
+        monkeypatch.undo()
+    assert said["reason"] == "takes more than 1,024 MiB of memory"
+    assert "ended by SIGKILL" in own_templates._ended(-9, b"")
