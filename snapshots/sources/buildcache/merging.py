@@ -11,6 +11,7 @@ from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.layouts import Place
 from snapshots.sources.buildcache.locations import link
 from snapshots.sources.buildcache.packages import Package
+from snapshots.sources.buildcache.proof import record_proof
 from snapshots.sources.buildcache.specs import IndexSpecs
 from snapshots.sources.reports import Report
 
@@ -66,8 +67,7 @@ class Merged:
             if stack is not None:
                 self._stacks[digest].add(stack)
             if digest in specs.unproven:
-                reason = specs.unproven[digest]
-                self._unproven[digest] = reason and self._unproven.get(digest, reason)
+                record_proof(self._unproven, digest, specs.unproven[digest])
 
     def proof(self) -> ProofCounts:
         """Return how many hashes were found right; one that one index proves is proven."""

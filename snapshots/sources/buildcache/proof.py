@@ -19,6 +19,13 @@ def dag_hash(text: bytes) -> str:
     return base64.b32encode(digest).decode().lower()
 
 
+def record_proof(
+    unproven: dict[str, UnprovenReason | None], digest: str, reason: UnprovenReason | None
+) -> None:
+    """Enter what ``unproven_reason`` returned for a hash; once proven, it stays so."""
+    unproven[digest] = reason and unproven.get(digest, reason)
+
+
 def unproven_reason(
     text: bytes, digest: str, written_format: int | None, location: str, key: str
 ) -> UnprovenReason | None:

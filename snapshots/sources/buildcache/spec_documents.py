@@ -15,7 +15,7 @@ from snapshots.models import UnprovenReason
 from snapshots.sources.buildcache import specs
 from snapshots.sources.buildcache.databases import NEWEST_FORMAT, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
-from snapshots.sources.buildcache.proof import unproven_reason
+from snapshots.sources.buildcache.proof import record_proof, unproven_reason
 from snapshots.sources.buildcache.specs import IndexSpecs, Place
 from snapshots.sources.reports import Report
 from snapshots.wording import quoted
@@ -90,7 +90,7 @@ class SpecDocuments:
             self._take(node, Place(location, *[f"spec.nodes[{index}]"] * 2), is_own=index == 0)
         self._seen.update(map(bytes, spec.nodes))
         for node_hash, why in unproven.items():
-            self._unproven[node_hash] = why and self._unproven.get(node_hash, why)
+            record_proof(self._unproven, node_hash, why)
 
     def specs(self) -> IndexSpecs:
         """Return the records of all that was added: as in the cache, and as outside of it.

@@ -18,7 +18,7 @@ from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import External, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
-from snapshots.sources.buildcache.proof import unproven_reason
+from snapshots.sources.buildcache.proof import record_proof, unproven_reason
 from snapshots.sources.reports import Report
 from snapshots.spack.names import (
     Check,
@@ -198,7 +198,7 @@ def _with_right_hashes(
             report.bad(error)
             continue
         right[digest] = install
-        unproven[digest] = reason and unproven.get(digest, reason)
+        record_proof(unproven, digest, reason)
     return right
 
 
