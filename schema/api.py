@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import strawberry
 from graphql import (
-    DocumentNode,
+    ExecutionResult,
     GraphQLFormattedError,
     create_source_event_stream,
     execute_sync,
@@ -21,7 +21,9 @@ from schema.documents.documents import KEPT_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.documents.rules import refused_variables
 from schema.execution.budget import BudgetExceeded
+from schema.execution.compiled import Declined
 from schema.execution.executor import RenderingExecutor
+from schema.execution.kept_rows import ROW_BYTES, KeptRows
 from schema.fields.scalars import SCALARS
 from schema.limits import Limits
 from schema.query import Query, Subscription, root_of
@@ -52,7 +54,7 @@ graphql_schema.description = (  # Strawberry takes no description of a schema
 )
 
 
-LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
+LIGHT_UNITS, LIGHT_BYTES = 6_000, 2_500_000
 """Of a request that takes a few milliseconds."""
 
 LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
@@ -88,7 +90,8 @@ class API:
 
     ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
     ``introspection`` no document may query the schema; without ``suggestions`` no error suggests
-    similar names. ``document_bytes`` is the size of the cache of documents.
+    similar names. ``document_bytes`` is the size of the cache of documents, ``row_bytes`` that of
+    rendered rows.
     """
 
     def __init__(
@@ -98,8 +101,10 @@ class API:
         introspection: bool = True,
         suggestions: bool = True,
         document_bytes: int = KEPT_BYTES,
+        row_bytes: int = ROW_BYTES,
     ) -> None:
         self.limits = limits
+        self.rows = KeptRows(row_bytes)
         self._suggestions = suggestions
         self._documents = Documents(
             graphql_schema,
@@ -138,6 +143,10 @@ class API:
             return NOTHING
         return document.estimate(graphql_schema, operation_name, declared)
 
+    def allows(self, cost: Estimate) -> bool:
+        """Tell whether a cost, other than NOTHING, is within the limits."""
+        return cost is not NOTHING and too_expensive(cost, self.limits) is None
+
     def is_weighed(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
@@ -145,18 +154,22 @@ class API:
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
     def is_light(
-        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+        self,
+        query: str,
+        operation_name: str | None,
+        variables: Mapping[str, Any] | None,
+        cost: Estimate | None = None,
     ) -> bool:
         """Tell whether a request takes a few milliseconds at most, if all is in memory.
 
         Its document is short or cached, and its cost is small: that of long filters, of
-        ``matching`` and of comparisons never is.
+        ``matching`` and of comparisons never is. ``cost`` is what it costs, where that is known.
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
             return False
         if variables and not is_small(variables):
             return False
-        cost = self.cost(query, operation_name, variables)
+        cost = cost or self.cost(query, operation_name, variables)
         units = cost.units - cost.kept_units
         return units <= LIGHT_UNITS and cost.num_bytes <= LIGHT_BYTES
 
@@ -170,29 +183,23 @@ class API:
         executor: type[Any] = RenderingExecutor,
         tell_cost: bool = False,
         event: RevisionInfo | None = None,
+        cost: Estimate | None = None,
     ) -> Answer:
         """Answer a request; with ``tell_cost`` the answer says what it was expected to cost.
+
+        With ``cost``, which the API ``allows``, the variables are the declared ones, and nothing is
+        estimated again.
 
         A subscription is answered for one ``event`` of its own. An answer that takes more than the
         context's budget is an error alone. Raises NotLoaded where something has to be read first
         and the context may not wait for it.
         """
-        admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost)
+        admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost, cost=cost)
         if isinstance(admitted, Answer):
             return admitted
         allowed = self.limits if tell_cost else None
         try:
-            result = execute_sync(
-                graphql_schema,
-                admitted.node,
-                root_of(event),
-                context_value=context,
-                variable_values=admitted.variables,
-                operation_name=operation_name,
-                executor_class=executor,
-                max_coercion_errors=self.limits.max_errors,
-                hide_suggestions=not self._suggestions,
-            )
+            result = self._executed(query, admitted, operation_name, context, executor, event)
         except BudgetExceeded as exceeded:
             shown: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
             return Answer(None, shown, executed=True, estimate=admitted.cost, allowed=allowed)
@@ -207,6 +214,41 @@ class API:
         # Variables of a wrong type are the request's fault: nothing was executed.
         executed = result.data is not None or not shown or any("path" in error for error in shown)
         return Answer(result.data, shown, executed, estimate=admitted.cost, allowed=allowed)
+
+    def _executed(
+        self,
+        query: str,
+        admitted: "_Admitted",
+        operation_name: str | None,
+        context: Context,
+        executor: type[Any],
+        event: RevisionInfo | None,
+    ) -> ExecutionResult:
+        """Return the result of an operation: of a compiled one, where it came before."""
+        document, variables = admitted.document, admitted.variables
+        if executor is RenderingExecutor and event is None:
+            num_bytes = document.num_bytes
+            try:
+                return ExecutionResult(
+                    document.execute(graphql_schema, operation_name, variables, context, self.rows)
+                )
+            except Declined:
+                pass
+            finally:
+                if document.num_bytes != num_bytes:
+                    self._documents.count(query, document)
+        assert document.node is not None  # noqa: S101 - it was admitted
+        return execute_sync(
+            graphql_schema,
+            document.node,
+            root_of(event),
+            context_value=context,
+            variable_values=variables,
+            operation_name=operation_name,
+            executor_class=executor,
+            max_coercion_errors=self.limits.max_errors,
+            hide_suggestions=not self._suggestions,
+        )
 
     def subscribe(
         self,
@@ -223,9 +265,10 @@ class API:
         admitted = self._admitted(query, variables, operation_name, tell_cost=False)
         if isinstance(admitted, Answer):
             return admitted
+        assert admitted.document.node is not None  # noqa: S101 - it was admitted
         built = RenderingExecutor.build(
             graphql_schema,
-            admitted.node,
+            admitted.document.node,
             context_value=context,
             raw_variable_values=admitted.variables,
             operation_name=operation_name,
@@ -247,11 +290,14 @@ class API:
         operation_name: str | None,
         *,
         tell_cost: bool,
+        cost: Estimate | None = None,
     ) -> "_Admitted | Answer":
         """Return what is to be executed, or the answer where the request is refused before."""
         document = self.document(query)
         if document.node is None or document.errors:
             return Answer(None, document.errors, executed=False)
+        if cost is not None:
+            return _Admitted(document, dict(variables or ()), cost)
         declared = document.declared_variables(operation_name, variables) or {}
         refusal = refused_variables(declared, self.limits)
         cost = NOTHING
@@ -259,7 +305,7 @@ class API:
             cost = document.estimate(graphql_schema, operation_name, declared)
             refusal = too_expensive(cost, self.limits)
         if refusal is None:
-            return _Admitted(document.node, declared, cost)
+            return _Admitted(document, declared, cost)
         allowed = self.limits if tell_cost else None
         return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
 
@@ -267,7 +313,7 @@ class API:
 class _Admitted(msgspec.Struct, frozen=True):
     """A request that keeps within the limits: its document, variables, and expected cost."""
 
-    node: DocumentNode
+    document: Document
     variables: dict[str, Any]
     cost: Estimate
 

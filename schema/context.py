@@ -22,23 +22,22 @@ from schema.execution.budget import (
     Failed,
     NotLoaded,
 )
-from snapshots.catalog.asking.covering import Covered, best_covering, candidates
-from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.asking.history_questions import Asked
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion, HistoryTopic
+from snapshots.catalog.library import Covered, Library, best_covering, candidates
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import IncompleteHistory, InvalidArgument
-from snapshots.frames import matching
+from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.matching import UnknownName, require_known, unknown_names
+from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.history import History
 from snapshots.models import RevisionInfo
+from snapshots.recipes.effects import Attribution
 from snapshots.refs import is_whole_digest
 
 Value = TypeVar("Value")
@@ -73,7 +72,7 @@ class LoadedRevision(msgspec.Struct, frozen=True):
     def matching(self, query: str) -> Mask:
         """Return a mask over the frame's rows: the specs that a query in Spack's language means.
 
-        Raises as ``snapshots.frames.matching`` does.
+        Raises as ``snapshots.frames.queries`` does.
         """
         return self.context.matching(self, query)
 
@@ -120,9 +119,12 @@ class Context:
     _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
         default_factory=dict, init=False
     )
+    _attributions: dict[tuple[RevisionInfo, RevisionInfo], Attribution | None] = field(
+        default_factory=dict, init=False
+    )
     _answers: HistoryAnswers = field(init=False)
-    _asked: set[Asked] = field(default_factory=set, init=False)
-    _answers_by_name: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
+    _asked: set[HistoryTopic] = field(default_factory=set, init=False)
+    _answers_by_name: dict[HistoryTopic, dict[str, Any]] = field(default_factory=dict, init=False)
     _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +169,21 @@ class Context:
         """Return why the hashes of two revisions' contents came and went."""
         return self._loaded(self.library.explanations, (base.digest, head.digest))
 
+    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
+        """Return which commits explain which causes; the fields of one object have it made once.
+
+        None where the commits between the two are not known. They may become so, or be corrected.
+        """
+        self.is_permanent = False
+        self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
+        key = base, head
+        if key not in self._attributions:
+            self.explain(base, head)
+            if len(self._attributions) >= _HELD:
+                del self._attributions[next(iter(self._attributions))]
+            self._attributions[key] = self.library.attribute(base, head)
+        return self._attributions[key]
+
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
         if len(self.explain(base, head).without_counterpart()):
@@ -193,7 +210,7 @@ class Context:
         with self.budget.waiting():
             return best_covering(self.library, revisions, specs)
 
-    def of_history(self, asked_for: Asked) -> Any:
+    def of_history(self, asked_for: HistoryTopic) -> Any:
         """Return what the history has; None where it has nothing about the subject.
 
         Raises as the methods of Library do. A request that has waited once, in vain, for missing
@@ -215,7 +232,7 @@ class Context:
             raise
 
     def of_each(
-        self, names: Iterable[str], question_about: Callable[[frozenset[str]], Asked]
+        self, names: Iterable[str], question_about: Callable[[frozenset[str]], HistoryTopic]
     ) -> Mapping[str, Any]:
         """Return what the history has about each name, where it has anything.
 
@@ -277,6 +294,7 @@ class Context:
         self._latest.clear()
         self._masks.clear()
         self._coverages.clear()
+        self._attributions.clear()
         self._answers_by_name.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
@@ -284,10 +302,10 @@ class Context:
         key = loaded.info.digest, query
         mask = self._masks.get(key)
         if mask is None:
-            constraint = matching.read(query)
+            constraint = queries.read(query)
             if constraint.is_about_dependencies:
                 self.require_time()  # each ^ walks through the whole graph, up to 30 ms
-            mask = matching.select(loaded.frame, constraint, loaded.dependencies)
+            mask = queries.select(loaded.frame, constraint, loaded.dependencies)
             if not mask.any():
                 require_known(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
             self._masks[key] = mask
@@ -296,7 +314,7 @@ class Context:
     def unknown_names(self, loaded: LoadedRevision, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither a revision nor the newest of any tag knows."""
         self.require_time()
-        constraint = matching.read(query)
+        constraint = queries.read(query)
         return unknown_names(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
 
     def names_elsewhere(self) -> frozenset[str]:

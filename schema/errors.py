@@ -23,7 +23,7 @@ from snapshots.errors import (
     RevisionsLeftOut,
     UnknownPackage,
 )
-from snapshots.wording import legible, visible
+from snapshots.texts import legible, visible
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"

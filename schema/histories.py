@@ -23,8 +23,8 @@ from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
 from schema.revisions.spec import Spec
-from snapshots.catalog.asking import past
-from snapshots.catalog.asking.history_questions import GrowthAsked, HashAsked, PackageAsked
+from snapshots.catalog import past
+from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
@@ -102,7 +102,7 @@ class HashHistory(Node):
 
         Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
         """
-        history = context.of_history(HashAsked(text))
+        history = context.of_history(HistoryTopic(About.HASH, text))
         return None if history is None else cls(history=history)
 
     hash = attribute("history.hash", "The whole hash.", str)
@@ -171,9 +171,11 @@ class PackageHistoryEntry:
     def versions_removed(self) -> list[str]:
         return list(self.entry.versions_removed)
 
-    specs_added = attribute("entry.num_added", "How many of its hashes came.", int)
-    specs_removed = attribute("entry.num_removed", "How many of its hashes went.", int)
-    specs_changed = attribute("entry.num_changed", "How many of its hashes have other facts.", int)
+    specs_added = attribute("entry.specs_added", "How many of its hashes came.", int)
+    specs_removed = attribute("entry.specs_removed", "How many of its hashes went.", int)
+    specs_changed = attribute(
+        "entry.specs_changed", "How many of its hashes have other facts.", int
+    )
 
     @costed_field(
         "Why its hashes came, went or changed; those that came back have a reason of "
@@ -228,7 +230,7 @@ class PackageHistory(Node):
 
         Raises IncompleteHistory.
         """
-        timeline = context.of_history(PackageAsked(series, name))
+        timeline = context.of_history(HistoryTopic(About.PACKAGE, name, series=series))
         return None if timeline is None else cls(timeline=timeline)
 
     name = attribute("timeline.name", "The package's name.", str)
@@ -365,7 +367,9 @@ class Series(Node):
         since, until, last = none_if_omitted(since), none_if_omitted(until), none_if_omitted(last)
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
-        points: list[growth.GrowthPoint] = info.context.of_history(GrowthAsked(self.name))
+        points: list[growth.GrowthPoint] = info.context.of_history(
+            HistoryTopic(About.GROWTH, series=self.name)
+        )
         chosen = [
             point
             for point in points

@@ -10,7 +10,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from snapshots.errors import InvalidArgument
-from snapshots.wording import quoted
+from snapshots.texts import quoted
 
 ID_SEPARATOR = ":"
 """The separator between the parts of an id."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import strawberry
 
+from schema.comparisons.commits import ONE_COMMIT, Commit
 from schema.comparisons.comparison import Comparison
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
@@ -25,10 +26,11 @@ from schema.node import Node, find_node
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
 from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots import refs
-from snapshots.catalog.asking.history_questions import HoldingAsked
+from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import OID_PREFIX_MIN
 
 _REF = (
     "TAG (its newest revision), TAG~N (N before it in its series), TAG@DATE (the newest at or "
@@ -140,7 +142,9 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
-        question = HoldingAsked(frozenset(hashes), none_if_omitted(series))
+        question = HistoryTopic(
+            About.HOLDING, items=frozenset(hashes), series=none_if_omitted(series)
+        )
         return revision_connection(info.context.of_history(question), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
@@ -196,6 +200,18 @@ class Query:
     ) -> Comparison | None:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
+
+    @costed_field(
+        "A commit of the recipes, by its hash or how it begins "
+        f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
+        ONE_COMMIT,
+    )
+    def commit(
+        self,
+        info: Info,
+        oid: Annotated[str, strawberry.argument(description="A hash, or how one begins.")],
+    ) -> Commit | None:
+        return Commit.named(info.context, oid)
 
     @costed_field(
         "Specs as lookup has them, over the newest revision of each tag, or over all "

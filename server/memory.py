@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 
 from schema.documents.documents import KEPT_BYTES
+from schema.execution.kept_rows import ROW_BYTES
 from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
-from server.feeds.making import STORY_BYTES
+from server.asgi.room import LARGE_BODY
+from server.feeds import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
-from server.graphql.incoming import LARGE_BODY
-from server.graphql.parsed_requests import BYTES_A_BYTE_OF_JSON
+from server.graphql.event_streams import EVENT_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
-from server.graphql.shared_events import EVENT_BYTES
+from server.graphql.requests import BYTES_A_BYTE_OF_JSON
 from server.settings import Settings
-from snapshots.catalog.asking.history_answers import ANSWER_BYTES as HISTORY_BYTES
-from snapshots.catalog.asking.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
+from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
+from snapshots.catalog.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
 
 _PROCESS = 320 << 20
 """Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
@@ -52,6 +53,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "hashes of revisions": HASH_SET_BYTES,
         "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,
+        "rendered rows": ROW_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,
         "events of subscriptions": EVENT_BYTES,

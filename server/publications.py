@@ -35,10 +35,10 @@ class Arrivals:
             return []
         if not rows:
             return []
-        arrived = [it for it in history.revisions if it.key not in self._rows]
+        arrived = [revision for revision in history.revisions if revision.key not in self._rows]
         arrived.sort(key=_when_published)
         self._rows = frozenset(rows)
-        self.order = [*(it for it in self.order if it.key in rows), *arrived]
+        self.order = [*(revision for revision in self.order if revision.key in rows), *arrived]
         return arrived
 
 

@@ -1,9 +1,12 @@
-"""What an operator can set, and the parts that each room takes of it."""
+"""What an operator can set, and how it stands in the environment."""
 
 import dataclasses
 import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -11,9 +14,12 @@ from msgspec import Meta
 
 from schema.limits import Limits
 from server.http.limits import ConnectionLimits
-from snapshots.catalog.asking.library import COMPARISON_BYTES, FRAME_BYTES
+from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login, ReadSettings, S3Access
+
+if TYPE_CHECKING:
+    from snapshots.recipes.repository import TagRefs
 
 PREFIX = "CACHELOG_"
 
@@ -210,6 +216,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     oci_password: Text = ""
     """That user's password, or a token that serves as one."""
 
+    recipes: Text = ""
+    """The git repository of the recipes, a path or URL, whose commits imports keep."""
+
+    recipes_refs: Names = ()
+    """Its refs that are named after a tag, as refs/snapshots/{tag}, separated by commas."""
+
+    recipes_url: Text = ""
+    """Where its commits are looked at: a URL on GitHub, GitLab or Gitea, templates, or none."""
+
     cluster: Text = ""
     """Ray's cluster, ray://HOST:PORT, that does the bulk work; empty for this machine."""
 
@@ -240,7 +255,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self) -> Limits:
         """Return what one request may ask for, and take."""
-        return Limits(**{it.name: getattr(self, it.name) for it in dataclasses.fields(Limits)})
+        names = (field.name for field in dataclasses.fields(Limits))
+        return Limits(**{name: getattr(self, name) for name in names})
 
     def subscriptions(self) -> int:
         """Return how many subscriptions a process holds: others need connections, too."""
@@ -286,6 +302,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             ),
         )
 
+    def recipes_tag_refs(self) -> "TagRefs":
+        """Return the refs that are named after tags; raises InvalidArgument for what is none."""
+        from snapshots.recipes.repository import TagRefs
+
+        return TagRefs(self.recipes_refs) if self.recipes_refs else TagRefs()
+
     def _cache_folder(self) -> Path | None:
         try:
             return Path(self.cache_dir).expanduser() if self.cache_dir else None
@@ -297,8 +319,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def _oci_login(self) -> Login | None:
         user, password = variable_of("oci_user"), variable_of("oci_password")
         if bool(self.oci_user) != bool(self.oci_password):
-            absent, given = (password, user) if self.oci_user else (user, password)
-            raise InvalidArgument(absent, f"is needed beside {given}")
+            absent, present = (password, user) if self.oci_user else (user, password)
+            raise InvalidArgument(absent, f"is needed beside {present}")
         if ":" in self.oci_user:  # RFC 7617, 2
             raise InvalidArgument(user, "a user's name cannot hold a colon")
         return Login(self.oci_user, self.oci_password) if self.oci_user else None
@@ -307,3 +329,60 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def variable_of(name: str) -> str:
     """Return the environment variable of a setting."""
     return PREFIX + name.upper()
+
+
+RESERVED = ("CACHELOG_TEST_", "CACHELOG_BUILD_")
+"""How variables begin that are no settings: those of cachelog's own tests and of its build."""
+
+_KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
+"""What Kubernetes sets in each container beside a service named cachelog, and CACHELOG_PORT."""
+
+
+def settings_from(environ: Mapping[str, str]) -> Settings:
+    """Read the settings.
+
+    Raises InvalidArgument for a value that cannot be used, with its variable and what is expected,
+    and for a variable that is no setting, with the nearest that is one.
+    """
+    fields = {variable_of(field.name): field for field in msgspec.structs.fields(Settings)}
+    for variable, text in environ.items():
+        if variable.startswith(PREFIX) and variable not in fields:
+            _check_is_not_meant(variable, text, [*fields])
+    values = {
+        field.name: _value(variable, environ[variable], field.type)
+        for variable, field in fields.items()
+        if variable in environ
+    }
+    return Settings(**values)
+
+
+def environ_of(settings: Settings) -> dict[str, str]:
+    """Return the variables that ``settings_from`` reads these settings from."""
+    variables = {}
+    for field in msgspec.structs.fields(Settings):
+        value = getattr(settings, field.name)
+        text = ",".join(value) if isinstance(value, tuple) else str(value)
+        variables[variable_of(field.name)] = text
+    return variables
+
+
+def _value(variable: str, text: str, kind: Any) -> Any:
+    value: str | list[str] = text
+    if kind is Names:
+        value = [name.strip() for name in text.split(",") if name.strip()]
+    elif kind is Switch:
+        value = {"yes": "true", "no": "false"}.get(text.lower(), text)
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        (meta,) = kind.__metadata__
+        raise InvalidArgument(variable, f"{text!r} is not {meta.description}") from None
+
+
+def _check_is_not_meant(variable: str, text: str, variables: list[str]) -> None:
+    """Raise InvalidArgument for a variable that looks like a setting and is none."""
+    is_address = variable == f"{PREFIX}PORT" and "://" in text
+    if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
+        return
+    (nearest,) = get_close_matches(variable.upper(), variables, n=1, cutoff=0.0)
+    raise InvalidArgument(variable, f"is no setting; the nearest is {nearest}")

@@ -14,14 +14,17 @@ from uuid import uuid4
 import msgspec
 
 from server.settings import Settings, variable_of
-from snapshots.catalog.asking.library import Library
+from snapshots import refs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.publishing import Publication
+from snapshots.catalog.library import Library
+from snapshots.catalog.publication import Publication
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo
-from snapshots.notes.announcement import Announcement, announcement
-from snapshots.notes.changelog import changelog
+from snapshots.notes.atom import series_summary
+from snapshots.notes.changelog import Changelog, ExplainedSummary, changelog
+from snapshots.notes.sections import CauseEntry
+from snapshots.notes.sentences import Sentence, plain
 from snapshots.program import importer_name
 from snapshots.refs import title
 
@@ -29,6 +32,65 @@ if TYPE_CHECKING:
     import httpx
 
     from snapshots.sources.network import BoundedBackend
+
+NUM_CAUSES = 10
+"""How many causes are told, those that explain most."""
+
+
+class AnnouncedCause(msgspec.Struct, frozen=True, kw_only=True):
+    """A cause of rebuilds; the fields are those of CauseEntry."""
+
+    kind: str
+    package: str
+    before: str | None
+    after: str | None
+    title: str
+    num_specs: int
+    num_involved: int
+
+
+class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+    """A revision, what changed from the one before it in its series, and why.
+
+    ``base`` and ``summary`` are None for the first of a series. ``summary`` is also None where a
+    content cannot be read. ``num_causes`` says how many there are, ``causes`` has the first ones.
+    """
+
+    series: str
+    revision: RevisionInfo
+    base: RevisionInfo | None
+    highlights: str
+    summary: ExplainedSummary | None
+    causes: Sequence[AnnouncedCause]
+    num_causes: int
+
+
+def announcement(neighbours: Neighbours, log: Changelog | None) -> Announcement:
+    """Return what is told of the second of two neighbours.
+
+    ``log`` tells what changed; None where there is nothing to compare with, or no way to.
+    """
+    base, head = neighbours
+    causes = [] if log is None else log.causes
+    return Announcement(
+        series=refs.series(head.tag),
+        revision=head,
+        base=base,
+        highlights=_text(series_summary(neighbours, None) if log is None else log.highlights),
+        summary=None if log is None else log.summary,
+        causes=[_announced(cause) for cause in causes[:NUM_CAUSES]],
+        num_causes=len(causes),
+    )
+
+
+def _announced(cause: CauseEntry) -> AnnouncedCause:
+    return AnnouncedCause(
+        **{name: getattr(cause, name) for name in AnnouncedCause.__struct_fields__}
+    )
+
+
+def _text(sentences: Sequence[Sentence]) -> str:
+    return " ".join(map(plain, sentences))
 
 
 # -- receivers
@@ -157,9 +219,9 @@ class Deliverer:
         """Return why it failed, whether it may succeed later, and when the receiver wants that."""
         import httpx
 
-        from snapshots.sources.addresses import AddressRefused
-        from snapshots.sources.buildcache.responses import may_recover, retry_after, status_of
+        from snapshots.sources.boundary import AddressRefused
         from snapshots.sources.network import Overdue
+        from snapshots.sources.transport import may_recover, retry_after, status_of
 
         body = document(announced, delivery, datetime.now(UTC))
         client, backend = self._connections()
@@ -188,7 +250,7 @@ class Deliverer:
         """Return a client and what bounds it; to make them takes a while."""
         import httpx
 
-        from snapshots.sources.addresses import Boundary, hosts_of
+        from snapshots.sources.boundary import Boundary, hosts_of
         from snapshots.sources.network import BoundedBackend, keep_within
 
         if self._opened is None:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -137,7 +136,7 @@ class SuccessiveTables:
 
     def table(self, content: Content) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        self._rows = pa.Table.from_batches(self._pieces(content), SPEC_ROWS).combine_chunks()
+        self._rows = pa.concat_tables(self._pieces(content)).combine_chunks()
         self._places.clear()
         place = 0
         for name, package in content.packages.items():
@@ -149,26 +148,28 @@ class SuccessiveTables:
             rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
         return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
-    def _pieces(self, content: Content) -> Iterator[pa.RecordBatch]:
-        def is_unchanged(item: tuple[str, PackageContent]) -> bool:
-            name, package = item
-            return self._places.get(name, (None, 0))[0] is package
-
-        for unchanged, run in groupby(content.packages.items(), is_unchanged):
-            if unchanged:
-                yield from self._sliced(run)
-            else:
-                yield spec_rows([spec for _, package in run for spec in package.specs])
-
-    def _sliced(self, run: Iterable[tuple[str, PackageContent]]) -> Iterator[pa.RecordBatch]:
-        start = stop = 0
-        for name, package in run:
-            _, place = self._places[name]
-            if place != stop:
-                yield from self._rows.slice(start, stop - start).to_batches()
-                start = stop = place
-            stop += len(package.specs)
-        yield from self._rows.slice(start, stop - start).to_batches()
+    def _pieces(self, content: Content) -> Iterator[pa.Table]:
+        """Yield the rows of the packages in their order, in as few slices as possible."""
+        known = [
+            self._places.get(name, (None, 0))[0] is package
+            for name, package in content.packages.items()
+        ]
+        packages = zip(content.packages.items(), known, strict=True)
+        # All at once: to make a column takes as long as to make some dozens of its values.
+        new = spec_rows(
+            [spec for (_, it), is_known in packages if not is_known for spec in it.specs]
+        )
+        rows = {True: self._rows, False: pa.Table.from_batches([new])}
+        stops = {True: 0, False: 0}
+        start = 0
+        piece = False
+        for (name, package), is_known in zip(content.packages.items(), known, strict=True):
+            place = self._places[name][1] if is_known else stops[False]
+            if is_known != piece or place != stops[piece]:
+                yield rows[piece].slice(start, stops[piece] - start)
+                piece, start = is_known, place
+            stops[piece] = place + len(package.specs)
+        yield rows[piece].slice(start, stops[piece] - start)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,10 +184,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     taken_at: datetime | None = None
     proof: ProofCounts | None = None
 
-    def summary(self) -> "Summary":
+    def summary(self) -> "ContentSummary":
         """Return the summary of the content."""
         content = self.content
-        return Summary(
+        return ContentSummary(
             digest=content.digest,
             num_packages=len(content.packages),
             num_specs=len(content),
@@ -206,7 +207,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class ContentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The summary of a content that a revision records; the stack root is not counted."""
 
     digest: str
@@ -223,13 +224,13 @@ class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     tag: str
-    contents: Summary
+    contents: ContentSummary
     rows: pa.Table | None
     source: Source
     taken_at: datetime | None = None
     proof: ProofCounts | None = None
 
-    def summary(self) -> Summary:
+    def summary(self) -> ContentSummary:
         """Return the summary of the content."""
         return self.contents
 

@@ -5,7 +5,7 @@ Each error carries its data as attributes; its message is complete without a tra
 
 from collections.abc import Mapping, Sequence
 
-from snapshots.wording import (
+from snapshots.texts import (
     distinct_prefixes,
     is_plain,
     legible,

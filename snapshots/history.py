@@ -2,31 +2,38 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Any
+
+import msgspec
 
 from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
-from snapshots.wording import legible, nearest_names, short_digest
+from snapshots.texts import legible, nearest_names, short_digest
 
 _NEAREST = 3
 _LONGEST_NAME, _LONGEST_BASE = 80, 60
 _STEM = DIGEST_PREFIX_MIN - 2
 
 
-class Pair(NamedTuple):
+class Pair(msgspec.Struct, frozen=True, order=True):
     """The digests of two neighbours; the changes from one to the other never change."""
 
     base: str
     head: str
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield base and head."""
+        yield self.base
+        yield self.head
 
-class Neighbours(NamedTuple):
+
+class Neighbours(msgspec.Struct, frozen=True):
     """Two adjacent revisions of a series.
 
     ``base`` is None for the first of a series, which is a change from nothing.
@@ -34,6 +41,11 @@ class Neighbours(NamedTuple):
 
     base: RevisionInfo | None
     head: RevisionInfo
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield base and head."""
+        yield self.base
+        yield self.head
 
     @property
     def pair(self) -> Pair:

@@ -13,7 +13,6 @@ from hashlib import sha256
 from types import NoneType
 from typing import Annotated, Any, get_args
 
-# -- facts
 import msgspec
 
 from snapshots.spack.names import (
@@ -30,7 +29,7 @@ from snapshots.spack.names import (
     checked_virtual,
     checked_word,
 )
-from snapshots.spack.spelling import compiler_key, short_form
+from snapshots.spack.notation import compiler_key, short_form
 from snapshots.spack.versions import VersionKey, version_key
 
 
@@ -290,7 +289,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form; see ``snapshots.spack.spelling.short_form``."""
+        """Spack's short form; see ``short_form``."""
         architecture = f"{self.platform}-{self.operating_system}-{self.target}"
         return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 

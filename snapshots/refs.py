@@ -10,7 +10,7 @@ import msgspec
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, utc
 from snapshots.spack.versions import VersionKey, version_key
-from snapshots.wording import day, quoted, short_digest
+from snapshots.texts import day, quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
 """The fewest hexadecimal digits that a digest prefix can have."""

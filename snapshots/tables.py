@@ -127,6 +127,63 @@ REVISIONS = pa.schema(
 Rows of a tag that follow one another with the same digest are one revision, confirmed later.
 """
 
+RECIPES = pa.schema(
+    [
+        _field("tag", pa.string(), "The tag of the revision."),
+        _field("taken_at", _TIME, "When the build cache stood so."),
+        _field("digest", pa.string(), "The content of the revision."),
+        _field(
+            "repository",
+            pa.string(),
+            "The git repository of the recipes: a path or URL, without credentials.",
+        ),
+        _field("commit", pa.string(), "The commit that the specs were concretized with."),
+        _field(
+            "found_by",
+            pa.string(),
+            "How it was found: given, by the ref of the tag, or by date.",
+        ),
+        _field(
+            "line",
+            pa.int64(),
+            "How often the repository's history had been rewritten before, as far as imports saw: "
+            "commits of two lines cannot be compared.",
+        ),
+        _field("recorded_at", _TIME, "When the catalog learned of it; the newest row counts."),
+    ]
+)
+"""One row each time that the recipes of a revision became known."""
+
+COMMITS = pa.schema(
+    [
+        _field(
+            "repository",
+            pa.string(),
+            "The repository, as the table recipes has it, without slashes or .git at its end.",
+        ),
+        _field("line", pa.int64(), "As in the table recipes."),
+        _field("hash", pa.string(), "The whole hash of the commit."),
+        _field("parents", pa.list_(pa.string()), "The hashes of what it follows on."),
+        _field("committed_at", _TIME, "When it was committed."),
+        _field(
+            "subject",
+            pa.string(),
+            "The first line of its message, with invisible characters escaped.",
+        ),
+        _field(
+            "pull_request",
+            pa.int64(),
+            "The number of the pull request that the subject ends with; null without one.",
+        ),
+        _field("packages", pa.list_(pa.string()), "The packages whose recipes it touched, sorted."),
+        _field("stacks", pa.list_(pa.string()), "The stacks that it touched, sorted."),
+        _field("changes_spack", pa.bool_(), "Whether it changed which Spack is used."),
+        _field("spack_before", pa.string(), "The Spack before that; null where it is not known."),
+        _field("spack_after", pa.string(), "The Spack after that; null where it is not known."),
+    ]
+)
+"""One row a commit that the recipes of some revisions reach, and not those of all."""
+
 _BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
 _HEAD = _field("head", pa.string(), "The digest of the content after.")
 

@@ -1,7 +1,8 @@
 """Whether cachelog runs with the lowest versions that it says it does: ``python -m tests.lowest``.
 
 uv installs the lowest version of each library that pyproject.toml names into an environment of its
-own, in which cachelog makes, imports, verifies, compares and serves a catalog.
+own, in which cachelog makes, imports, verifies, compares and serves a catalog. With ``--newest`` it
+installs the newest ones instead, also beyond the upper bounds: a failure says what breaks next.
 """
 
 import subprocess
@@ -31,10 +32,14 @@ COMMANDS = (
 QUERY = '{ revision(ref: "develop") { specs(first: 1) { totalCount nodes { name stacks } } } }'
 
 
+BOUNDED = ("graphql-core", "strawberry-graphql", "uvicorn")
+"""The libraries that pyproject.toml gives an upper bound, as parts of them are subclassed."""
+
+
 def main() -> int:
     """Install and run it; return 0, or raise an error of what fails."""
     with tempfile.TemporaryDirectory() as folder:
-        program = _installed(Path(folder))
+        program = _installed(Path(folder), newest="--newest" in sys.argv)
         for command in COMMANDS:
             print(f"$ cachelog {' '.join(command)}", flush=True)
             subprocess.run([program, *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
@@ -43,13 +48,15 @@ def main() -> int:
     return 0
 
 
-def _installed(folder: Path) -> Path:
-    """Install cachelog with the lowest versions below a folder; return its program."""
+def _installed(folder: Path, *, newest: bool) -> Path:
+    """Install cachelog with the lowest or newest versions below a folder; return its program."""
     uv = Path(sys.executable).with_name("uv")
-    environment = folder / "environment"
-    lowest = ("--resolution", "lowest-direct", "--python", environment)
+    environment, unbounded = folder / "environment", folder / "unbounded.txt"
+    unbounded.write_text("\n".join(BOUNDED))
+    versions = ("--override", unbounded) if newest else ("--resolution", "lowest-direct")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
-    subprocess.run([uv, "pip", "install", "--quiet", *lowest, ROOT], check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", environment, *versions, ROOT]
+    subprocess.run(install, check=True)
     return environment / "bin" / "cachelog"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.asking.returned import MOST_CONTENTS
+from snapshots.catalog.past import MOST_CONTENTS
 from snapshots.changes.candidates import MAX_CLASSES
 from snapshots.changes.cause_graph import MOST_STEPS
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
@@ -36,9 +36,9 @@ def test_each_tier_of_counterparts_is_listed() -> None:
 
 def test_bounds_are_those_of_the_code() -> None:
     """How many specs are ranked at once, how far causes are followed, how many are nearest."""
-    assert f"more than {MAX_CLASSES} unlike specs" in TEXT
-    assert f"Beyond {MOST_STEPS:,} steps" in TEXT
-    assert f"*together with*, {MOST_TOGETHER} at most" in TEXT
+    assert f"more than {MAX_CLASSES} different specs" in TEXT
+    assert f"stops after {MOST_STEPS:,} levels" in TEXT
+    assert f"lists up\nto {MOST_TOGETHER} of the others under *together with*" in TEXT
     assert f"more than {MOST_CONTENTS} different contents" in TEXT
     assert "three at the most" in TEXT
     assert NUM_NEAREST == 3

@@ -6,18 +6,19 @@ from pathlib import Path
 import pytest
 
 from server.terminal.printing.verdicts import FEW, FORMAT
-from snapshots.changes.rules.keys import (
-    COMMON,
+from snapshots.changes.rules.measures import MEASURES
+from snapshots.changes.rules.rule_files import LARGEST_FILE, parse_rules
+from snapshots.changes.rules.rules import (
     DIMENSIONS,
     KEYS,
-    KINDS,
+    KEYS_OF,
     LONGEST_TEXT,
     MOST_GLOBS,
     MOST_RULES,
+    SIZES,
+    Forbidden,
+    RuleLevel,
 )
-from snapshots.changes.rules.measures import MEASURES
-from snapshots.changes.rules.rule_files import LARGEST_FILE, parse_rules
-from snapshots.changes.rules.rules import SIZES, Forbidden, RuleLevel
 from snapshots.errors import RulesError
 from tests.server.commands import cachelog
 
@@ -37,11 +38,8 @@ def test_every_key_is_described_where_it_goes() -> None:
     rows = rows_of("| Key | With |")
     assert [*rows] == [f"`{key}`" for key in KEYS]
     for key in KEYS:
-        if key in COMMON:
-            expected = {"all"}
-        else:
-            expected = {kind for kind, keys in KINDS.items() if key in keys}
-            expected = {"all"} if expected == {*KINDS} else expected
+        expected = {kind for kind, keys in KEYS_OF.items() if key in keys} - {key}
+        expected = {"all"} if expected == {*KEYS_OF} else expected
         named = {*re.findall(r"\b(forbid|require|limit|cover|all)\b", rows[f"`{key}`"][0])}
         assert named == expected, key
 

@@ -90,4 +90,4 @@ def test_kinds_are_those_of_the_code() -> None:
 def test_how_many_packages_are_named() -> None:
     """The number is that of the code."""
     assert MOST_CHANGED == 10
-    assert "The ten packages with most changed specs are named" in TEXT
+    assert "The ten packages with the most changed specs are listed" in TEXT

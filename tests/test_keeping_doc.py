@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.retention import parse_policy
-from snapshots.catalog.keeping.vacuum import LEAST, MOST
+from snapshots.catalog.retention import parse_policy
+from snapshots.catalog.vacuum import LEAST, MOST
 from tests.server.commands import cachelog
 from tests.snapshots.keeping import publish, rows
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from schema.context import MOST_CONTENTS
-from server.pages.checking import BODIES
+from server.pages.check import BODIES
 from server.pages.documents import document
 from snapshots.changes import lookup
-from snapshots.sources.lockfiles import MAX_BYTES, nodes
+from snapshots.sources import lock_files
+from snapshots.sources.lock_files import MAX_BYTES
 from tests.schema.usual import api
 from tests.server.commands import cachelog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
@@ -42,8 +43,8 @@ def test_the_query_is_one() -> None:
 
 def test_bounds_are_those_of_the_code() -> None:
     """How large a file may be, which versions are read, how many contents are searched."""
-    assert f"{MAX_BYTES >> 20} MiB and {nodes.MAX_SPECS:,} specs" in TEXT
-    *others, last = map(str, nodes.LOCK_FILE_VERSIONS)
+    assert f"{MAX_BYTES >> 20} MiB and {lock_files.MAX_SPECS:,} specs" in TEXT
+    *others, last = map(str, lock_files.LOCK_FILE_VERSIONS)
     assert f"versions {', '.join(others)} and {last}:" in TEXT
     assert f"the newest {MOST_CONTENTS} different contents" in TEXT
     assert BODIES == 8

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import fields
 
-from snapshots.notes.document import FORMAT, Changelog
-from snapshots.notes.filters import HTML, MARKDOWN
+from snapshots.notes.changelog import FORMAT, Changelog
 from snapshots.notes.own_templates import (
     EXAMPLES,
     LONGEST,
@@ -19,7 +18,7 @@ from snapshots.notes.own_templates import (
     example_file,
     render_own,
 )
-from snapshots.notes.variables import variables
+from snapshots.notes.templates import HTML, MARKDOWN, variables
 from tests.snapshots.notes.stories import BASE, HEAD, told
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notes.md").read_text(encoding="utf-8")

@@ -14,9 +14,8 @@ from graphql import OperationType
 from msgspec.structs import fields
 
 import server.settings
-from server.environment import environ_of
-from server.metrics.instruments import INSTRUMENTS, sample_names
-from server.settings import PREFIX, Settings, variable_of
+from server.metrics import INSTRUMENTS, sample_names
+from server.settings import PREFIX, Settings, environ_of, variable_of
 from tests.schema.usual import api
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")

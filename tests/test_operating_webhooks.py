@@ -9,9 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from server.webhooks import HEADER, Patience, document, signature
+from server.webhooks import HEADER, AnnouncedCause, Patience, announcement, document, signature
 from snapshots.history import Neighbours
-from snapshots.notes.announcement import AnnouncedCause, announcement
 from tests.snapshots.notes.stories import BASE, HEAD, told
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")

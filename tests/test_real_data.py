@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests import real_data
-from tests.snapshots.changes.oracle.real import STACKS
+from tests.model.real import STACKS
 
 
 def test_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,14 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.recipes_import import keep_recipes
 from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
-from snapshots.tables import CHANGES, COMPARISONS, HASHES, REVISIONS, SPECS
+from snapshots.sources.settings import ReadSettings
+from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.laying import laid_always
+from tests.snapshots.recipes.repositories import RecipesRepository, recipe
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -25,6 +28,8 @@ TABLES = {
     "comparisons": COMPARISONS,
     "changes": CHANGES,
     "hashes": HASHES,
+    "recipes": RECIPES,
+    "commits": COMMITS,
 }
 VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re.M | re.S)[0]
 """What the questions ask of."""
@@ -93,7 +98,7 @@ def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for name in TABLES:
+    for name in (name for name in TABLES if (catalog / name).exists()):
         connection.register(name, DeltaTable(catalog / name).to_pyarrow_dataset())
     connection.execute(VIEW)
     return [tuple(row.values()) for row in connection.sql(sql).to_arrow_table().to_pylist()]
@@ -120,9 +125,27 @@ def test_the_view_has_all_rows_of_every_content(catalog: Path) -> None:
     assert {*found} == expected
 
 
-def test_there_are_eight_questions() -> None:
+def test_there_are_nine_questions() -> None:
     """Each question of the document is one that a test asks."""
-    assert len(QUESTIONS) == 8
+    assert len(QUESTIONS) == 9
+
+
+def test_commits_of_a_package(tmp_path: Path) -> None:
+    """Those that touched it, newest first, with the first revision that has each."""
+    catalog, made = Catalog(str(tmp_path / "catalog")), RecipesRepository(tmp_path / "recipes")
+    catalog.publish(states())
+    for number in range(3):
+        made.commit(f"zlib: change (#{number + 1})", [recipe("zlib")], seconds=seconds(number))
+    revisions = catalog.require_history().revisions
+    keep_recipes(catalog, revisions, str(made.folder), settings=ReadSettings())
+    sql = next(sql for question, sql in QUESTIONS.items() if question.startswith("Which commits"))
+    found = [row[1:] for row in answer(tmp_path / "catalog", sql)]
+    assert found == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
+
+
+def seconds(number: int) -> int:
+    """Return when a commit is made: just before each of the states, the first two of them."""
+    return int(day((0, 3, 7)[number]).timestamp()) - 60
 
 
 def test_revisions(catalog: Path) -> None:
@@ -197,6 +220,8 @@ def test_nothing_has_the_digest_that_the_questions_name() -> None:
 def test_other_readers_are_told_what_the_columns_are(catalog: Path) -> None:
     """The comments of the columns are in the Delta tables themselves."""
     for name, schema in TABLES.items():
+        if not (catalog / name).exists():
+            continue  # nothing was kept of recipes
         fields = {it.name: it.metadata for it in DeltaTable(catalog / name).schema().fields}
         assert {name: it["comment"] for name, it in fields.items()} == {
             field.name: field.metadata[b"comment"].decode() for field in schema

@@ -16,10 +16,12 @@ ELSEWHERE = {
     "snapshots": (
         "tests/schema/comparisons/test_causes.py",
         "tests/schema/comparisons/test_check.py",
+        "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
+        "tests/server/test_cli_recipes.py",
         "tests/server/webhooks/test_notifying.py",
     )
 }

@@ -19,21 +19,25 @@ from schema.comparisons.changes import (
     of_record,
     revisions_of_keys,
 )
+from schema.comparisons.commits import CAUSE_COMMITS, CommitEffect, commits_of_cause
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
+    PAGE_MAX,
     Connection,
     Page,
     PageArguments,
     connection_field,
     window_at,
 )
-from schema.fields.cost import EXPLAINING, Cost
+from schema.fields.cost import EXPLAINING, Cost, costed_field
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import causes
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind, CauseName
+from snapshots.changes.vocabulary import cause_title
+from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from schema.comparisons.spec_change import SpecChange
@@ -144,7 +148,7 @@ class Cause(Node):
     )
     after: str | None = _of_name(lambda name: name.after, "As `before`, in head.")
     title: str = _of_name(
-        lambda name: name.title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
+        cause_title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
     )
     why_unknown: str | None = _of_cause(
         causes.Causes.why_unknown,
@@ -211,6 +215,21 @@ class Cause(Node):
 
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
         return spec_change_connection(self.comparison, table, page)
+
+    @costed_field(
+        "The commits that explain it, nearest level first, newest first; null where a commit of "
+        "the recipes is not known.",
+        CAUSE_COMMITS,
+    )
+    def commits(
+        self,
+        first: Annotated[
+            int, strawberry.argument(description=f"How many, at most {PAGE_MAX}.")
+        ] = 10,
+    ) -> list[CommitEffect] | None:
+        if not 0 <= first <= PAGE_MAX:
+            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+        return commits_of_cause(self.comparison, self.number, first)
 
 
 def cause_connection(

@@ -26,7 +26,7 @@ from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import not_known
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.catalog.asking.returned import MOST_CONTENTS
+from snapshots.catalog.past import MOST_CONTENTS
 from snapshots.changes import coverage as coverage_changes
 from snapshots.changes import diff
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, CoverageDimension

@@ -1,6 +1,7 @@
 """Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,21 +21,28 @@ from schema.fields.cost import (
     texts,
 )
 from schema.fields.many import Interleaved, attribute, for_many
-from schema.fields.scalars import describe_enum, none_if_omitted, optional_field
+from schema.fields.scalars import describe_enum, given_values
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules import verdict
-from snapshots.changes.rules.keys import BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules import rules
 from snapshots.changes.rules.measures import Judged
-from snapshots.changes.rules.rules import Rule, RuleLevel
-from snapshots.changes.rules.verdict import Searched, finder, judge
+from snapshots.changes.rules.rules import (
+    KEYS,
+    BadRule,
+    Rule,
+    RuleLevel,
+    Searched,
+    Verdict,
+    finder,
+    judge,
+    read_rule,
+)
 from snapshots.errors import InvalidArgument
+from snapshots.models import ConcreteSpec
 
 MOST_RULES = 50
 """How many rules a request may judge by."""
-
-_UNSET = strawberry.UNSET
 
 describe_enum(
     RuleLevel,
@@ -46,59 +54,44 @@ describe_enum(
 )
 
 
-@strawberry.input(
-    description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each means. "
-    "It has exactly one of forbid, require, limit and cover."
-)
 class RuleInput:
-    """A rule of a request."""
-
-    name: str = strawberry.field(description="What it is called, in all that is told of it.")
-    level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description="How much it weighs.")
-    forbid: str | None = optional_field(
-        "What may not have happened: package-removed, package-downgraded, "
-        "version-removed, stack-removed, coverage-lost, spec-removed."
-    )
-    require: str | None = optional_field(
-        "A query in Spack's language that names a package: head must have a match."
-    )
-    for_each: list[CoverageDimension] | None = optional_field(
-        "With require, for each of these that base had one for; with coverage-lost, "
-        "what packages are looked at in combination with."
-    )
-    limit: str | None = optional_field(
-        "A count of the summary (specs-removed ...), or size-removed, size-added."
-    )
-    at_most: str | None = optional_field("The limit: a number, 5 % of what base has, or 20 GiB.")
-    cover: list[ConcreteSpecInput] | None = optional_field(
-        "Concrete specs, as a lock file has them: head must hold them."
-    )
-    at_least: str | None = optional_field("How many of them: a number, or 98 %; all unless given.")
-    stack: str | None = optional_field("Only specs of this stack.")
-    packages: list[str] | None = optional_field("Only these packages: names or globs.")
-    matching: str | None = optional_field("Only specs that this query in Spack's language matches.")
-    except_: list[str] | None = strawberry.field(
-        name="except", default=_UNSET, description="Not these packages: names or globs."
-    )
+    """A rule of a request: a field for each key of a file."""
 
 
-_KEYS = {
-    "forbid": "forbid",
-    "require": "require",
-    "for-each": "for_each",
-    "limit": "limit",
-    "at-most": "at_most",
-    "cover": "cover",
-    "at-least": "at_least",
-    "stack": "stack",
-    "package": "packages",
-    "matching": "matching",
-    "except": "except_",
+_OWN_TYPES: Mapping[str, Any] = {
+    "for-each": list[CoverageDimension],
+    "cover": list[ConcreteSpecInput],
+    "package": list[str],
+    "except": list[str],
 }
-"""What a key of a file is called here; name and level are always given."""
+"""The keys whose values are no texts here."""
 
-_SHOWN = {"for-each": "forEach", "at-most": "atMost", "at-least": "atLeast", "package": "packages"}
-_GIVEN = "the given list"
+_OWN_NAMES = {"package": "packages"}
+_OWN_ABOUT = {"cover": "Concrete specs, as a lock file has them: head must hold them."}
+
+
+def _declare_input() -> None:
+    """Give the input its fields; they follow from the keys of a file."""
+    for key in KEYS.values():
+        name = _OWN_NAMES.get(key.name, key.field)
+        default, type_ = strawberry.UNSET, _OWN_TYPES.get(key.name, str) | None
+        if key.name == "name":
+            default, type_ = MISSING, str
+        elif key.name == "level":
+            default, type_ = RuleLevel.ERROR, RuleLevel
+        about = _OWN_ABOUT.get(key.name, key.about)
+        shown = "except" if key.name == "except" else None
+        field = strawberry.field(name=shown, default=default, description=about)
+        setattr(RuleInput, name, field)
+        RuleInput.__annotations__[name] = type_
+    strawberry.input(
+        RuleInput,
+        description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
+        "means. It has exactly one of forbid, require, limit and cover.",
+    )
+
+
+_declare_input()
 
 
 def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
@@ -108,32 +101,44 @@ def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
         try:
             rules.append(_read(rule))
         except BadRule as bad:
-            key, reason = bad.faults[0]
-            more = f" (and {len(bad.faults) - 1} more)" if len(bad.faults) > 1 else ""
-            field = "" if key is None else f".{_SHOWN.get(key, key)}"
-            raise InvalidArgument(f"rules[{number}]{field}", f"{reason}{more}") from None
+            fault, *others = bad.faults
+            more = f" (and {len(others)} more)" if others else ""
+            place = f"rules[{number}]"
+            if fault.key is not None:
+                place += f".{_camel_case(_OWN_NAMES.get(fault.key, fault.key))}"
+            raise InvalidArgument(place, f"{fault.reason}{more}") from None
     return rules
 
 
-def _read(rule: RuleInput) -> Rule:
-    keys: dict[str, Any] = {"name": rule.name, "level": rule.level.value}
-    for key, field in _KEYS.items():
-        value = none_if_omitted(getattr(rule, field))
-        if value is not None:
-            keys[key] = value
-    if "for-each" in keys:
-        keys["for-each"] = [dimension.value.replace("_", "-") for dimension in keys["for-each"]]
-    specs = keys.get("cover", [])
-    if "cover" in keys:
-        keys["cover"] = _GIVEN
+def _camel_case(key: str) -> str:
+    first, *others = key.split("-")
+    return first + "".join(map(str.capitalize, others))
 
-    def covered(title: str) -> CoveredSpecs:
+
+def _read(rule: RuleInput) -> Rule:
+    fields = given_values(rule)
+    values = {
+        key.name: fields[name]
+        for key in KEYS.values()
+        if fields.get(name := _OWN_NAMES.get(key.name, key.field)) is not None
+    }
+    values["level"] = fields["level"].value
+    for name in ("package", "except"):
+        if name in values:
+            values[name] = list(values[name])
+    if "for-each" in values:
+        values["for-each"] = [dimension.value.replace("_", "-") for dimension in values["for-each"]]
+    specs = values.get("cover", ())
+    if "cover" in values:
+        values["cover"] = "the given list"
+
+    def load(_title: str) -> Sequence[ConcreteSpec]:
         try:
-            return CoveredSpecs(title, tuple(concrete_specs(specs)))
+            return concrete_specs(specs)
         except InvalidArgument as error:
             raise ValueError(str(error)) from None
 
-    return read_rule(keys, covered)
+    return read_rule(values, load)
 
 
 def _weigh(value: Any) -> float:
@@ -233,7 +238,7 @@ class Breach(ComparisonPart):
 class RuleResult:
     """The result of a rule on a comparison."""
 
-    result: strawberry.Private[verdict.RuleResult]
+    result: strawberry.Private[rules.RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
     name = attribute("result.rule.name", "What the rule is called.", str)
@@ -262,7 +267,7 @@ class RuleResult:
 class CheckReport:
     """What became of some rules."""
 
-    verdict: strawberry.Private[verdict.Verdict]
+    verdict: strawberry.Private[Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
     passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)

@@ -28,6 +28,7 @@ from schema.comparisons.changes import (
     size_delta,
 )
 from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
+from schema.comparisons.commits import COMMITS, CommitEffect, commit_connection
 from schema.comparisons.spec_change import (
     REASON_COUNTS,
     ReasonCount,
@@ -64,9 +65,9 @@ from snapshots.changes.diff import LEFT_OUT, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import changelog
-from snapshots.notes.rendering import NotesFormat, render
-from snapshots.notes.summary import summarize
+from snapshots.notes.changelog import changelog, summarize
+from snapshots.notes.templates import NotesFormat, render
+from snapshots.recipes.effects import CommitLevel
 
 NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
 """Release notes, which are not cached. Two formats of them may be requested at once.
@@ -322,6 +323,28 @@ class Comparison(Node):
     ) -> Connection[Cause]:
         only = none_if_omitted(kinds), none_if_omitted(package)
         return cause_connection(self.loaded(info), *only, page)
+
+    @connection_field(
+        "The commits between the two revisions' recipes that explain causes, those that explain "
+        "closest and most first; null where a commit of the recipes is not known.",
+        cost=COMMITS,
+    )
+    def commits(
+        self,
+        info: Info,
+        levels: Annotated[
+            list[CommitLevel] | None,
+            strawberry.argument(description="Only effects at these levels; all unless given."),
+        ] = strawberry.UNSET,
+        package: Annotated[
+            str | None,
+            strawberry.argument(description="Only effects on causes in the package of this name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[CommitEffect] | None:
+        only = none_if_omitted(levels), none_if_omitted(package)
+        return commit_connection(self.loaded(info), *only, page)
 
     @costed_field(
         "One of the causes, by what tells it from the others; null where the "

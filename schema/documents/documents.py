@@ -34,6 +34,8 @@ from graphql.language.ast import QUERY_DOCUMENT_KEYS
 from schema import errors
 from schema.documents import rules
 from schema.documents.estimates import NOTHING, Estimate, estimate
+from schema.execution.compiled import Declined, Operations
+from schema.execution.kept_rows import KeptRows
 from schema.limits import Limits
 
 Rule = Callable[[ValidationContext], Any]
@@ -174,9 +176,15 @@ class Document:
         self.errors = shown
         messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in shown)
         # A text takes up to 4 bytes a character, here and in the parser's own source.
-        self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
+        self._num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
+        self._compiled: Operations | None = None
         self._estimates: LRUCache[tuple[Any, ...], Estimate] | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        """About how many bytes the document takes, with its compiled operations."""
+        return self._num_bytes + (self._compiled.num_bytes if self._compiled else 0)
 
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
@@ -185,6 +193,22 @@ class Document:
         """
         operation = self._operations.get(name)
         return operation.operation if operation else None
+
+    def execute(
+        self,
+        schema: GraphQLSchema,
+        name: str | None,
+        variables: Mapping[str, Any],
+        context: Any,
+        rows: KeptRows,
+    ) -> dict[str, Any]:
+        """Return the data of a compiled operation; raises Declined as Operations.execute does."""
+        operation = self._operations.get(name)
+        if self.node is None or operation is None:
+            raise Declined
+        if self._compiled is None:
+            self._compiled = Operations(schema, self.node)
+        return self._compiled.execute(operation, variables, context, rows)
 
     def declared_variables(
         self, name: str | None, variables: Mapping[str, Any] | None
@@ -328,6 +352,12 @@ class Documents:
                 with self._lock:
                     self._kept[text] = document
         return document
+
+    def count(self, text: str, document: Document) -> None:
+        """Count a document again that has grown; drop it where it is too large to be kept."""
+        with self._lock:
+            if self._kept.pop(text, None) is document and document.num_bytes <= self._kept.maxsize:
+                self._kept[text] = document
 
     def _read(self, text: str) -> Document:
         if (refusal := rules.document_bytes(text, self._limits)) is not None:

@@ -58,6 +58,10 @@ class Budget:
         self._is_cancelled = True
         self._ends = float("-inf")
 
+    def begin_again(self) -> None:
+        """Count anew what an answer takes: what was computed so far is discarded."""
+        self.num_bytes = self._num_levels = 0
+
     def check(self) -> None:
         """Raise BudgetExceeded where the time is over, or the request was cancelled."""
         if monotonic() > self._ends:

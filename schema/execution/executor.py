@@ -6,6 +6,7 @@ once for each field and joins the answers to one piece of JSON. In every other c
 field raises, the stock executor completes the list; both give the same JSON.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -28,6 +29,7 @@ from schema.fields.many import (
     ColumnSlice,
     Interleaved,
     LazyList,
+    ListedColumn,
     NotForMany,
     Sublists,
     WhereKnown,
@@ -51,7 +53,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         value = super().execute_field(
             parent_type, source, field_details_list, path, position_context
         )
-        length = _STRUCTURE + len(path.key)
+        length = STRUCTURE + len(path.key)
         if type(value) is str:
             length += len(value)
         elif type(value) is list:
@@ -130,23 +132,9 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             # that the stock executor would never read.
             return []
         answer = function(objects, **self._arguments(field, declared, details[0]))
-        if isinstance(answer, ColumnSlice):
-            return answer
-        if isinstance(answer, Sublists):
-            children = self._render(item_type, details, answer.items)
-            return children.arrays(answer.counts)
-        if isinstance(answer, WhereKnown):
-            texts = iter(self._render(item_type, details, answer.items).each())
-            return [next(texts) if is_known else "null" for is_known in answer.is_known]
-        if isinstance(answer, Interleaved):
-            lists = [
-                iter(self._render(item_type, details, objects_of_one).each())
-                for objects_of_one in answer.lists
-            ]
-            return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
-        if is_leaf_type(item_type):
-            return json_texts(_serialized(item_type, answer))
-        return self._render(item_type, details, answer).each()
+        return rendered_values(
+            answer, item_type, lambda items: self._render(item_type, details, items)
+        )
 
     def _arguments(
         self, field: Any, declared: StrawberryField, details: FieldDetails
@@ -169,14 +157,38 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         return arguments
 
 
-_STRUCTURE = 5
+STRUCTURE = 5
 """The quotes, colon and comma of a member of a JSON object, or an item's and what is in it."""
 
 
 def _items_length(items: list[Any]) -> int:
     """Return about how many bytes a list adds to an answer that its own fields did not add."""
     texts = [len(item) for item in items if type(item) is str]
-    return _STRUCTURE * len(items) + sum(texts)
+    return STRUCTURE * len(items) + sum(texts)
+
+
+def rendered_values(
+    answer: Any, item_type: Any, render: Callable[[Any], JsonObjects]
+) -> Texts | ColumnSlice:
+    """Return the JSON of what a field answered for each object of a list.
+
+    ``render`` is called for objects, with what is selected below the field.
+    """
+    if isinstance(answer, ListedColumn):
+        return answer.texts()
+    if isinstance(answer, ColumnSlice):
+        return answer
+    if isinstance(answer, Sublists):
+        return render(answer.items).arrays(answer.counts)
+    if isinstance(answer, WhereKnown):
+        texts = iter(render(answer.items).each())
+        return [next(texts) if is_known else "null" for is_known in answer.is_known]
+    if isinstance(answer, Interleaved):
+        lists = [iter(render(items).each()) for items in answer.lists]
+        return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
+    if is_leaf_type(item_type):
+        return json_texts(_serialized(item_type, answer))
+    return render(answer).each()
 
 
 def _serialized(leaf: Any, answer: Any) -> Any:

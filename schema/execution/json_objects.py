@@ -65,6 +65,10 @@ class JsonObjects:
         """Add a field of all objects; see Member."""
         self._members.append(Member(key, name, values))
 
+    def set_texts(self, texts: Texts) -> None:
+        """Have objects whose whole text is there, each with a comma in front."""
+        self.__dict__["_pieces"] = texts, 1
+
     def array(self, start: int, stop: int) -> str:
         """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
         _, width = self._pieces

@@ -19,7 +19,7 @@ from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
 from schema.fields.many import Each, LazyList, Sublists, Table, for_many
 from schema.fields.scalars import none_if_omitted
 from snapshots.errors import InvalidArgument
-from snapshots.wording import quoted
+from snapshots.texts import quoted
 
 
 @strawberry.enum(description="From low to high, or from high to low.")
@@ -259,7 +259,7 @@ def connection_field(description: str, *, cost: Cost | None = None) -> Any:
 def edges_field() -> Any:
     """Declare the edges of a connection."""
     description = "The items of the page, each with its cursor."
-    return for_many(_edges, description, cost=Cost(items=ITEMS_OF_PAGE))
+    return for_many(_edges, description, cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True)
 
 
 @strawberry.type(description="A page of a list.")
@@ -269,9 +269,11 @@ class Connection(Generic[Item]):
     page: strawberry.Private[Page[Item]]
 
     edges: list[Edge[Item]] = edges_field()
-    nodes: list[Item] = for_many(_nodes, "The items of the page.", cost=Cost(items=ITEMS_OF_PAGE))
-    page_info: PageInfo = for_many(_infos, "Where the page stands in the list.")
-    total_count: int = for_many(_totals, "How many items the whole list has.")
+    nodes: list[Item] = for_many(
+        _nodes, "The items of the page.", cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True
+    )
+    page_info: PageInfo = for_many(_infos, "Where the page stands in the list.", is_fixed=True)
+    total_count: int = for_many(_totals, "How many items the whole list has.", is_fixed=True)
 
     def alone(self) -> Pages:
         """Return the pages that are this connection's alone."""

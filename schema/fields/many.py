@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 import msgspec
+import orjson
 import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
@@ -24,6 +25,9 @@ from snapshots.frames.frame import Frame
 
 FOR_MANY = "for_many"
 """The key in a field's metadata of its function of many objects."""
+
+FIXED = "fixed"
+"""The key in a field's metadata that says that its values follow from a frame and arguments."""
 
 Item = TypeVar("Item")
 Columns = Mapping[str, Sequence[Any]]
@@ -41,6 +45,25 @@ class LazyList(Sequence[Item], Generic[Item]):
     """
 
     columns: Columns = MappingProxyType({})
+
+    def places(self) -> "Places | None":
+        """Return which rows of a frame the objects are; None where they are none."""
+        return None
+
+    def taken(self, numbers: Rows) -> "LazyList[Item]":
+        """Return the objects at some indices of a list that has ``places``."""
+        raise NotImplementedError
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where a frame has the objects of a list: ``rows`` of a table of ``size`` rows.
+
+    ``table`` names it, with the digest of the frame's content.
+    """
+
+    table: tuple[str, str]
+    size: int
+    rows: Rows
 
 
 class Table(LazyList[Item]):
@@ -157,6 +180,25 @@ class ColumnSlice(Sequence[Any]):
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
 
+class ListedColumn(ColumnSlice):
+    """The values of a frame's column at some rows, each as a list of one."""
+
+    def __getitem__(self, place: Any) -> Any:
+        value = super().__getitem__(place)
+        if isinstance(value, ColumnSlice):
+            return ListedColumn(value.frame, value.column, value.rows)
+        return [value]
+
+    def texts(self) -> list[str]:
+        """Return the JSON of each list, which is made once for each distinct value."""
+        texts: list[str] = getattr(self.frame, self.column).mapped_at(_listed_text, self.rows)
+        return texts
+
+
+def _listed_text(value: Any) -> str:
+    return orjson.dumps([value]).decode()
+
+
 Answer = Sequence[Any] | WhereKnown | Interleaved | Sublists
 """What a field answers for many objects: a value, an object or null, or a list for each."""
 
@@ -170,11 +212,14 @@ def for_many(
     *,
     cost: Cost | None = None,
     extensions: Sequence[FieldExtension] = (),
+    is_fixed: bool = False,
 ) -> Any:
     """Declare a field by a function of many objects.
 
-    The function's parameters after the first are the field's arguments. Where it raises for a
-    list, the stock executor takes over and reports the error at each place it belongs to.
+    The function's parameters after the first are the field's arguments. With ``is_fixed`` its
+    values follow from the rows of a frame that the objects are, and from the arguments. Where it
+    raises for a list, the stock executor takes over and reports the error at each place it belongs
+    to.
     """
 
     def resolve(self: Listed, **arguments: Any) -> Any:
@@ -194,7 +239,7 @@ def for_many(
     return strawberry.field(
         resolver=resolve,
         description=description,
-        metadata={FOR_MANY: function} | ({COST: cost} if cost else {}),
+        metadata={FOR_MANY: function, FIXED: is_fixed} | ({COST: cost} if cost else {}),
         extensions=[*extensions],
     )
 
@@ -243,7 +288,7 @@ def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
         resolver=value,
         graphql_type=graphql_type,
         description=description,
-        metadata={FOR_MANY: values, COST: cost},
+        metadata={FOR_MANY: values, FIXED: True, COST: cost},
     )
 
 

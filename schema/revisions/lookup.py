@@ -14,8 +14,8 @@ from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_ma
 from schema.fields.scalars import none_if_omitted, optional_field
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.catalog.asking.covering import Covered
-from snapshots.catalog.asking.history_questions import HashesAsked
+from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.library import Covered
 from snapshots.changes import lookup
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.reasons import SpecChangeReason
@@ -24,9 +24,9 @@ from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.spack.notation import canonical_compiler, canonical_variants
+from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
-from snapshots.wording import quoted
 
 if TYPE_CHECKING:
     from schema.revisions.revision import Revision
@@ -158,7 +158,9 @@ class _Missing:
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
         """The history of the hashes, or the error of reading it; read once for all of them."""
         specs = map(self.spec, range(len(self.places)))
-        question = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
+        question = HistoryTopic(
+            About.HASHES, items=frozenset((spec.hash, spec.name) for spec in specs)
+        )
         try:
             histories: Mapping[str, HashHistory] = self.loaded.context.of_history(question)
         except CachelogError as error:
@@ -201,7 +203,8 @@ def _last_seen(rows: MissingRows) -> WhereKnown:
 
 
 def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
-    return [last and last.reason for last in map(rows.missing.last_seen, rows.numbers)]
+    seen = map(rows.missing.last_seen, rows.numbers)
+    return [None if last is None else last.reason for last in seen]
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:

@@ -17,7 +17,7 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, costed_field, texts
-from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
+from schema.fields.many import LazyList, Places, Sublists, Table, WhereKnown, for_many
 from schema.fields.scalars import (
     ByteCount,
     describe_enum,
@@ -35,7 +35,7 @@ from schema.revisions.spec import (
     spec_page,
 )
 from snapshots import refs
-from snapshots.catalog.asking.history_questions import PackagesAsked
+from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.errors import InvalidArgument
 from snapshots.frames import filters
@@ -218,7 +218,7 @@ def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) 
         frame = packages.loaded.frame
         return [value(frame, code) for code in packages.each_code()]
 
-    return for_many(values, description, cost=cost)
+    return for_many(values, description, cost=cost, is_fixed=True)
 
 
 COUNTED = Cost(weight=25, num_bytes=200)
@@ -286,7 +286,9 @@ def _histories(packages: "PackageRows") -> WhereKnown:
 
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
-    timelines = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
+    timelines = loaded.context.of_each(
+        names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
+    )
     return WhereKnown.of(
         [timelines.get(name) for name in names],
         lambda timeline: PackageHistory(timeline=timeline),
@@ -321,7 +323,7 @@ class Package(Node):
     code: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.")
-    name: str = for_many(_names, "The package's name.")
+    name: str = for_many(_names, "The package's name.", is_fixed=True)
     revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
     versions: list[str] = _for_each(
         _versions, "Newest first, in Spack's own version order.", COUNTED
@@ -340,6 +342,7 @@ class Package(Node):
         _num_specs_by_stack,
         "How many of its specs each stack has, by name.",
         cost=Cost(weight=30, items=STACKS),
+        is_fixed=True,
     )
     total_size: ByteCount | None = _for_each(
         _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
@@ -358,6 +361,7 @@ class Package(Node):
             },
         ),
         extensions=[Paged()],
+        is_fixed=True,
     )
 
     history: LazyHistory | None = for_many(
@@ -413,6 +417,15 @@ class PackageRows(LazyList[Package]):
 
     def __getitem__(self, place: Any) -> Any:
         return Package(loaded=self.loaded, code=int(self.codes[place]))
+
+    def places(self) -> Places:
+        """Return the codes of the frame's packages."""
+        frame = self.loaded.frame
+        return Places(("packages", frame.digest), len(frame.packages), self.codes)
+
+    def taken(self, numbers: Rows) -> "PackageRows":
+        """Return the packages at some indices."""
+        return PackageRows(self.loaded, self.codes[numbers])
 
     def each_code(self) -> Iterator[int]:
         """Yield the codes to what takes long for each; raises BudgetExceeded."""

@@ -40,8 +40,10 @@ from snapshots.changes.lookup import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
+    from schema.comparisons.commits import RecipesOfRevision
     from schema.histories import GrowthPoint, Series
 
+LazyRecipes = Annotated["RecipesOfRevision", strawberry.lazy("schema.comparisons.commits")]
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
 
@@ -140,6 +142,17 @@ class Revision(Node):
         "for cache pages.",
         int | None,
     )
+
+    @costed_field(
+        "The commit of the recipes that its specs were concretized with, where it is known.",
+        Cost(weight=20),
+    )
+    def recipes(self, info: Info) -> LazyRecipes | None:
+        from schema.comparisons.commits import RecipesOfRevision
+
+        info.context.is_permanent = False  # it may become known, or be corrected
+        recipes = info.context.catalog.recipes.of(self.info)
+        return None if recipes is None else RecipesOfRevision.of(info.context, recipes)
 
     @costed_field(
         "How many it could not compute anew, and why; null where it did not try.",

@@ -20,7 +20,16 @@ from schema.fields.connections import (
     window,
 )
 from schema.fields.cost import COST, SPANS_OF_EACH, Cost, costed_field, texts
-from schema.fields.many import ColumnSlice, LazyList, Table, WhereKnown, column, for_many
+from schema.fields.many import (
+    ColumnSlice,
+    LazyList,
+    ListedColumn,
+    Places,
+    Table,
+    WhereKnown,
+    column,
+    for_many,
+)
 from schema.fields.scalars import (
     ByteCount,
     describe_enum,
@@ -37,11 +46,11 @@ from schema.revisions.dependency import (
     dependencies_of,
     dependents_of,
 )
-from snapshots.catalog.asking.history_questions import ContentAsked
+from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.frames import filters
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
-from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
+from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
@@ -130,12 +139,8 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     return [node_id("Spec", key, text) for text in texts]
 
 
-def _versions(specs: "SpecRows") -> list[list[str]]:
-    return specs.loaded.frame.version.mapped_at(_list_of_one, specs.rows)
-
-
-def _list_of_one(value: str) -> list[str]:
-    return [value]
+def _versions(specs: "SpecRows") -> ListedColumn:
+    return ListedColumn(specs.loaded.frame, "version", specs.rows)
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -155,7 +160,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
-    histories = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
+    histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, frame.digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
@@ -223,15 +228,16 @@ class Spec(SpecFacts):
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
     versions: list[str] = for_many(
-        _versions, "The version that was built, as a list of one.", cost=texts(14)
+        _versions, "The version that was built, as a list of one.", cost=texts(14), is_fixed=True
     )
     short: str = for_many(
         _short_forms,
         "Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release "
         "arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0. As a query (matching) it finds the spec.",
         cost=Cost(weight=30, num_bytes=500),
+        is_fixed=True,
     )
-    package: LazyPackage = for_many(_packages, "The package in the same revision.")
+    package: LazyPackage = for_many(_packages, "The package in the same revision.", is_fixed=True)
     history: LazyHistory | None = for_many(
         _histories,
         "In which revisions of all series its hash was, since when, and why it came.",
@@ -295,6 +301,15 @@ class SpecRows(LazyList[Spec]):
 
     def __getitem__(self, place: Any) -> Any:
         return Spec(loaded=self.loaded, row=int(self.rows[place]))
+
+    def places(self) -> Places:
+        """Return the rows of the frame."""
+        frame = self.loaded.frame
+        return Places(("specs", frame.digest), len(frame), self.rows)
+
+    def taken(self, numbers: Rows) -> "SpecRows":
+        """Return the specs at some indices."""
+        return SpecRows(self.loaded, self.rows[numbers])
 
 
 COUNTING = 1_000
@@ -496,7 +511,7 @@ def spec_connection(
 ) -> SpecConnection:
     """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
 
-    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.matching`` raises.
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
     """
     return SpecConnection(page=spec_page(loaded, within, matching, conditions, order, arguments))
 

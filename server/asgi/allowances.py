@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
-from server.asgi.request_ids import IsTrusted
+from server.asgi.exchanges import IsTrusted
 
 MAX_ADDRESSES = 10_000
 """Of how many addresses is known what they have asked for; of those that asked last."""
@@ -113,8 +113,8 @@ def client_address(scope: Scope, is_trusted: IsTrusted | None) -> str:
 
 
 def _forwarded(scope: Scope) -> list[str]:
-    given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-    return [part.strip() for part in given[-_MAX_FORWARDED:].decode("latin-1").split(",")]
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return [part.strip() for part in forwarded[-_MAX_FORWARDED:].decode("latin-1").split(",")]
 
 
 def _network(address: str) -> str:

@@ -2,17 +2,147 @@
 
 import asyncio
 import re
+import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from contextvars import ContextVar
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import count
+from typing import Any, Protocol, TypeVar
 
+import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.asgi.errors import RETRY_SECONDS
-from server.asgi.request_ids import HEADER, REQUEST_ID, RequestIds
-from server.asgi.security_headers import SecurityHeaders
-from server.asgi.sending import send_head
+from server.asgi.responses import Headers, lines_of, send_head
+from snapshots.errors import InvalidArgument
+
+HEADER = b"x-request-id"
+
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""The id of the request that is being answered."""
+
+_GIVEN = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+"""What may stand in a header and in a line of a log as it is."""
+
+IsTrusted = Callable[[str], bool]
+
+
+def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
+    """Return what tells whether an address is in one of the networks; raises InvalidArgument."""
+    parsed: list[IPv4Network | IPv6Network] = []
+    for text in networks:
+        try:
+            parsed.append(ip_network(text))
+        except ValueError:
+            reason = f"{text!r} is not an address or a network such as 10.0.0.0/8"
+            raise InvalidArgument("CACHELOG_TRUSTED_PROXIES", reason) from None
+
+    def is_trusted(host: str) -> bool:
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return False
+        return any(address in network for network in parsed)
+
+    return is_trusted
+
+
+class RequestIds:
+    """Makes ids, and takes those that a trusted proxy has given in X-Request-ID.
+
+    Without ``is_trusted`` there is no such proxy.
+    """
+
+    def __init__(self, is_trusted: IsTrusted | None) -> None:
+        self._is_trusted = is_trusted
+        self._prefix = secrets.token_hex(6)
+        self._numbers = count(1)
+
+    def of(self, scope: Scope) -> str:
+        """Return the id of a request."""
+        request_id = _given(scope, self._is_trusted) if self._is_trusted else None
+        return request_id or f"{self._prefix}-{next(self._numbers):x}"
+
+
+def _given(scope: Scope, is_trusted: IsTrusted) -> str | None:
+    client = scope.get("client")
+    for name, value in scope["headers"]:
+        if name == HEADER:
+            is_taken = client and is_trusted(client[0]) and _GIVEN.fullmatch(value)
+            return str(value, "ascii") if is_taken else None
+    return None
+
+
+CDN = "https://unpkg.com"
+"""Where GraphiQL comes from if it is not part of the build."""
+
+_ANYWHERE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+_NOTHING = b"default-src 'none'; frame-ancestors 'none'"
+_PAGE = (
+    "default-src 'none'; script-src 'self'{cdn}; style-src 'self'{cdn}; connect-src 'self'; "
+    "img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""GraphiQL's fonts and pictures stand in its style sheet. Scripts and styles are files alone."""
+
+_POLICY = b"content-security-policy"
+
+
+class SecurityHeaders:
+    """The headers of all answers. ``needs_cdn`` says that GraphiQL is not part of this build."""
+
+    def __init__(self, *, needs_cdn: bool) -> None:
+        page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
+        self._for_page: Headers = [*_ANYWHERE, (_POLICY, page)]
+        self._for_own_policy: Headers = [*_ANYWHERE]
+        self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
+        self.lines = lines_of(self._for_others)
+        """Those for answers that are no page, as lines."""
+
+    def beside(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """Return what to add to the headers of an answer."""
+        added = self._for_others
+        for name, value in headers:
+            if name == _POLICY:
+                return self._for_own_policy
+            if name == b"content-type" and value.startswith(b"text/html"):
+                added = self._for_page
+        return added
+
+
+Result = TypeVar("Result")
+
+
+GONE = 499
+"""The status, as nginx has it, of a request whose client hung up."""
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
+    """Return what the work returns; None where the client hangs up first, which cancels it.
+
+    ``receive`` is that of a request whose body has been read to its end.
+    """
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
 
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Where the scope of a request has the name of its operation, and why it was refused."""
@@ -24,7 +154,7 @@ _CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
 _SEARCHED_BYTES = 4_096
 
 
-class Exchange(NamedTuple):
+class Exchange(msgspec.Struct, frozen=True):
     """A request, and what was answered."""
 
     id: str
@@ -112,9 +242,9 @@ class Exchanges:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                given = message.get("headers", ())
-                added = self._headers.beside(given)
-                headers = [*given, *added, (HEADER, request_id.encode())]
+                own_headers = message.get("headers", ())
+                added = self._headers.beside(own_headers)
+                headers = [*own_headers, *added, (HEADER, request_id.encode())]
                 message = {"type": "http.response.start", "status": status, "headers": headers}
             else:
                 size += len(message.get("body", b""))
@@ -160,5 +290,5 @@ def note_answer(scope: Scope, answer: Any) -> None:
 
 def note_error(scope: Scope, body: bytes) -> None:
     """Write into the scope the code of the first error that the body of an answer has, if any."""
-    if found := _CODE.search(body, 0, _SEARCHED_BYTES):
-        scope[CODE] = found[1].decode()
+    if match := _CODE.search(body, 0, _SEARCHED_BYTES):
+        scope[CODE] = match[1].decode()

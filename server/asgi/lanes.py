@@ -8,9 +8,12 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+import msgspec
 
 from server.asgi.errors import BadRequest, overloaded
+from server.http.turns import Turns
 from server.settings import Settings
 
 Result = TypeVar("Result")
@@ -101,12 +104,13 @@ class Lane:
         return overloaded(f"too many {self.name} requests are under way")
 
 
-class Lanes(NamedTuple):
+class Lanes(msgspec.Struct, frozen=True):
     """The lanes of a server.
 
     ``reading`` is for requests that are long, ``light`` and ``heavy`` are for executing them,
     ``loading`` for bringing revisions into memory and comparing them, ``explaining`` for finding
     why two of them differ, which can take seconds, ``compressing`` for responses that are large.
+    What is small runs in the event loop, in ``turns``.
     """
 
     reading: Lane
@@ -115,6 +119,7 @@ class Lanes(NamedTuple):
     loading: Lane
     explaining: Lane
     compressing: Lane
+    turns: Turns
 
     @classmethod
     def of(cls, settings: Settings) -> "Lanes":
@@ -135,9 +140,11 @@ class Lanes(NamedTuple):
             loading=lane("loading", LOADING_THREADS, LOADING_PATIENCE),
             explaining=lane("explaining", EXPLAINING_THREADS, LOADING_PATIENCE),
             compressing=lane("compressing", 1),
+            turns=Turns(),
         )
 
     def close(self) -> None:
         """End all threads."""
-        for lane in self:
-            lane.close()
+        for lane in msgspec.structs.astuple(self):
+            if isinstance(lane, Lane):
+                lane.close()

@@ -13,8 +13,7 @@ from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.lanes import Lane
-from server.asgi.responses import Response
-from server.asgi.sending import REVALIDATE, send_response
+from server.asgi.responses import REVALIDATE, Response, send_response
 
 STATIC = Path(__file__).parents[1] / "static"
 """The files of GraphiQL's page, and those that the build brings in its folder ``vendor``."""
@@ -58,14 +57,14 @@ class StaticFolder:
                 self._allowances.count_request(scope)
         except BadRequest as error:
             scope[CODE] = error.code
-            headers = {name.decode(): value.decode() for name, value in error.headers}
-            raise HTTPException(error.status, error.message, headers) from None
+            retry = {name.decode(): value.decode() for name, value in error.headers}
+            raise HTTPException(error.status, error.message, retry) from None
         path = scope["path_params"]["path"]
-        found = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
-        if found is None:
+        response = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
+        if response is None:
             raise HTTPException(404)
-        asked: dict[bytes, bytes] = dict(scope["headers"])
-        await send_response(found, scope, asked, send, compressing=self._compressing)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        await send_response(response, scope, headers, send, compressing=self._compressing)
 
 
 def _responses(file: Path) -> list[tuple[bytes, Response]]:

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING
 import click
 
 from server.terminal.completion import complete_range, complete_ref
-from server.terminal.console import note, say_fault, say_json, say_lines, say_pages, width
+from server.terminal.console import (
+    note,
+    say_fault,
+    say_json,
+    say_lines,
+    say_pages,
+    say_result,
+    width,
+)
 from server.terminal.parameters import (
+    PERCENT,
     REF_FORMS,
-    Percent,
     catalog_option,
+    in_option,
     json_option,
     refs_of,
     series_option,
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 
 
 UNDER = 1
-"""The exit code where less is there than was asked for."""
+"""The exit code where less is there than ``--fail-under`` requires."""
 
 _STDIN = "-"
 
@@ -38,13 +47,9 @@ _STDIN = "-"
     help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
     "standard input.",
 )
-@click.option(
-    "--in",
-    "ref",
-    metavar="REF",
-    shell_complete=complete_ref,
-    help=f"The revision to look in: {REF_FORMS}. By default the newest of develop; where there is "
-    "no develop, of the catalog.",
+@in_option(
+    f"The revision to look in: {REF_FORMS}. By default the newest of develop; where there is "
+    "no develop, of the catalog."
 )
 @click.option(
     "--best",
@@ -54,9 +59,9 @@ _STDIN = "-"
 @series_option("With --best: look in all revisions of this series instead: develop, vX.Y.Z ...")
 @click.option(
     "--fail-under",
-    type=Percent(),
+    type=PERCENT,
     metavar="PERCENT",
-    help="Leave with 1 if less of all specs is there, else with 0.",
+    help="Exit with 1 if less of all specs is there, else with 0.",
 )
 @json_option
 @catalog_option
@@ -72,26 +77,23 @@ def check_command(
 ) -> None:
     """Print what of a lock file is in a build cache.
 
-    For each that is missing: when it was last there, why it went, and what is nearest to it.
-    External and development specs are in no build cache, and left out.
+    For each spec that is missing: when it was last there, why it went, and what is nearest to it.
+    External and development specs are left out: no build cache has them.
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.checks import check, check_document, check_lines
-    from snapshots.sources import lockfiles
+    from snapshots.sources import lock_files
 
     if series is not None and not best:
         raise click.UsageError("--series says where --best looks; add --best.")
     if ref is not None and best:
         raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
     if file == _STDIN:
-        locked = lockfiles.parse(sys.stdin.buffer.read(lockfiles.MAX_BYTES + 1), "standard input")
+        locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
-        locked = lockfiles.read(file)
+        locked = lock_files.read(file)
     checked = check(open_catalog(catalog), locked, ref, best=best, series=series)
-    if as_json:
-        say_json(check_document(checked))
-    else:
-        say_pages(check_lines(checked, width()))
+    say_result(lambda: check_document(checked), check_lines(checked, width()), as_json=as_json)
     if fail_under is not None and checked.is_under(fail_under):
         note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
@@ -107,9 +109,9 @@ NOT_JUDGED = 2
 """The exit code where nothing was judged: click's on wrong usage, and that of a bad file."""
 
 
-def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
-    if is_asked and not ctx.resilient_parsing:
-        from snapshots.changes.rules.keys import SCHEMA_FILE
+def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
+        from snapshots.changes.rules.rules import SCHEMA_FILE
 
         click.echo(SCHEMA_FILE.read_text("utf-8"), nl=False)
         ctx.exit()
@@ -120,8 +122,8 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once. The only "
-    "one, without HEAD, is judged alone, by rules that need no other.",
+    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once. Without "
+    "HEAD it is judged alone, by rules that need no other.",
 )
 @click.argument(
     "head",
@@ -143,7 +145,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
     type=click.Choice(["text", "json", "junit", "github"]),
     default="text",
     show_default=True,
-    help="For people, for programs, for what shows test results, or as annotations of GitHub.",
+    help="For people, for programs, for viewers of test results, or as annotations for GitHub.",
 )
 @click.option(
     "--schema",
@@ -151,13 +153,13 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON schema of files of rules, and leave.",
+    help="Print the JSON schema of files of rules, and exit.",
 )
 @catalog_option
 def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
     """Judge a revision by the rules of a file.
 
-    Leaves with 1 where a rule of level error is broken, and with 2 where nothing could be judged.
+    The exit code is 1 where a rule of level error is broken, and 2 where nothing could be judged.
     """
     from server.terminal.printing import verdicts
 

@@ -1,8 +1,7 @@
 """``cachelog diff``, ``why`` and ``notes``: what changed between two revisions, and why."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,17 +9,26 @@ from server.terminal.completion import (
     DIMENSIONS,
     complete_dimensions,
     complete_head_or_package,
-    complete_package,
-    complete_range,
-    complete_stack,
 )
-from server.terminal.console import note, say_json, say_pages, width
-from server.terminal.parameters import REF_FORMS, catalog_option, json_option, refs_of, two_refs
+from server.terminal.console import note, say_json, say_pages, say_result, width
+from server.terminal.parameters import (
+    Decorated,
+    Parsed,
+    base_argument,
+    catalog_option,
+    json_option,
+    package_option,
+    refs_of,
+    require_no_more,
+    require_package_or_hash,
+    stack_option,
+    two_refs,
+)
 from snapshots.errors import InvalidArgument, OutputError
 
 if TYPE_CHECKING:
     from snapshots.changes.coverage import CoverageDimension
-    from snapshots.notes.document import Changelog
+    from snapshots.notes.changelog import Changelog
 
 
 # -- what the commands share
@@ -28,53 +36,31 @@ if TYPE_CHECKING:
 
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
 
 def scope_options(command: Decorated) -> Decorated:
     """Add ``--package``, ``--stack`` and ``--matching``, which limit what is shown."""
-    for option in (
-        click.option(
-            "--matching",
-            metavar="QUERY",
-            help="Only specs that this query in Spack's language matches on either side.",
-        ),
-        click.option(
-            "--stack",
-            metavar="NAME",
-            shell_complete=complete_stack,
-            help="Only specs that this stack has on either side.",
-        ),
-        click.option(
-            "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
-        ),
-    ):
-        command = option(command)
-    return command
+    matching = click.option(
+        "--matching",
+        metavar="QUERY",
+        help="Only specs that this query in Spack's language matches on either side.",
+    )
+    stack = stack_option("Only specs that this stack has on either side.")
+    return package_option(stack(matching(command)))
 
 
 # -- diff
 
 
-class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
-    """Dimensions of coverage, with commas between them."""
+def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
+    from snapshots.changes.coverage import CoverageDimension
 
-    name = "dimensions"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "tuple[CoverageDimension, ...]":
-        """Parse the names."""
-        from snapshots.changes.coverage import CoverageDimension
-
-        names = [name.strip() for name in str(value).split(",") if name.strip()]
-        unknown = [name for name in names if name not in DIMENSIONS]
-        if unknown:
-            names_of_all = ", ".join(DIMENSIONS)
-            self.fail(f"{', '.join(map(repr, unknown))} is none of {names_of_all}", param, ctx)
-        if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
-            self.fail(f"{', '.join(twice)} stands there twice", param, ctx)
-        return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in DIMENSIONS]:
+        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(DIMENSIONS)}"
+        raise InvalidArgument("dimensions", reason)
+    if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
+        raise InvalidArgument("dimensions", f"{', '.join(twice)} is named twice")
+    return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
 
 @click.command("diff")
@@ -84,14 +70,14 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
 @click.option(
     "--coverage",
     "dimensions",
-    type=Dimensions(),
+    type=Parsed("dimensions", _dimensions),
     shell_complete=complete_dimensions,
     metavar="LIST",
     help="Instead of specs, the combinations of packages with these that were lost and gained: "
     f"{', '.join(DIMENSIONS)}, with commas between them.",
 )
 @click.option(
-    "--exit-code", is_flag=True, help="Leave with 1 if what is shown differs, else with 0."
+    "--exit-code", is_flag=True, help="Exit with 1 if what is shown differs, else with 0."
 )
 @json_option
 @catalog_option
@@ -124,18 +110,12 @@ def diff_command(
     compared = compare(catalog, refs_of(base, head), **scope)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
-        differs = bool(cells)
-        if as_json:
-            say_json(coverage_document(compared, cells))
-        else:
-            say_pages(coverage_lines(compared, cells, width()))
+        lines = coverage_lines(compared, cells, width())
+        say_result(lambda: coverage_document(compared, cells), lines, as_json=as_json)
     else:
-        differs = bool(compared.changes)
-        if as_json:
-            say_json(difference_document(compared))
-        else:
-            say_pages(difference_lines(compared, width(), stat=stat))
-    if exit_code and differs:
+        lines = difference_lines(compared, width(), stat=stat)
+        say_result(lambda: difference_document(compared), lines, as_json=as_json)
+    if exit_code and (compared.changes if dimensions is None else cells):
         raise SystemExit(1)
 
 
@@ -143,19 +123,19 @@ def diff_command(
 
 
 @click.command("why")
-@click.argument(
-    "base",
-    metavar="BASE",
-    shell_complete=complete_range,
-    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once.",
-)
+@base_argument
 @click.argument(
     "words",
     metavar="HEAD [PACKAGE|/HASH]",
     nargs=-1,
     shell_complete=complete_head_or_package,
-    help="The revision to compare to, named likewise. Behind it, a package or the hash of a spec, "
-    "of which the first characters are enough: how it came to what it is.",
+    help="The revision to compare to, named likewise. After it, a package or the hash of a spec, "
+    "of which the first characters are enough: why it changed.",
+)
+@click.option(
+    "--commits",
+    is_flag=True,
+    help="Print all commits of the recipes that explain each cause, with links.",
 )
 @scope_options
 @json_option
@@ -164,15 +144,16 @@ def why_command(
     base: str,
     words: tuple[str, ...],
     *,
+    commits: bool,
     package: str | None,
     as_json: bool,
     catalog: str,
     **scope: str | None,
 ) -> None:
-    """Print what set off the rebuilds between two revisions.
+    """Print what caused the rebuilds between two revisions.
 
-    Each spec that took the place of another has one main cause, so the numbers add up. Of a package
-    or a hash, the way from each spec down to its main cause is printed.
+    Each spec that took the place of another has one main cause, so the numbers add up. For a
+    package or a hash, print the path from each spec down to its main cause.
     """
     from server.terminal.printing.comparisons import (
         causes_document,
@@ -182,8 +163,8 @@ def why_command(
     )
 
     head, subject = _head_and_subject(base, words)
-    if subject is not None and not subject.strip("/ "):
-        raise click.UsageError("Behind HEAD stands a package, or /HASH with characters of a hash.")
+    if subject is not None:
+        require_package_or_hash(subject)
     if subject is not None and package is not None:
         raise click.UsageError("A package or hash is named twice; leave --package out.")
     is_hash = subject is not None and subject.startswith("/")
@@ -198,7 +179,7 @@ def why_command(
     if as_json:
         say_json(causes_document(compared, changes))
     elif subject is None:
-        say_pages(causes_lines(compared, width()))
+        say_pages(causes_lines(compared, width(), all_commits=commits))
         if compared.why.why_unknown:
             note(f"Some causes cannot be known: {compared.why.why_unknown}.")
     elif changes:
@@ -210,11 +191,9 @@ def why_command(
 def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, str | None]:
     """Return HEAD, and the package or hash; None for what is omitted."""
     expected = 1 if ".." in base else 2
-    if len(words) > expected:
-        raise click.UsageError(f"There is one word too many: {words[expected]}")
-    if expected == 1:
-        return None, (words[0] if words else None)
-    return (words[0] if words else None), (words[1] if len(words) > 1 else None)
+    require_no_more(words, expected)
+    named = [*words, None, None]
+    return (None, named[0]) if expected == 1 else (named[0], named[1])
 
 
 # -- notes
@@ -228,14 +207,13 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
     type=click.Choice(["markdown", "html", "json"]),
     default="markdown",
     show_default=True,
-    help="For people, in either markup, or for programs.",
+    help="Markdown or HTML for people, JSON for programs.",
 )
 @click.option(
     "--template",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write them by a Jinja template of your own, or by one that comes along: chat, or "
-    "github-release.",
+    help="Use a Jinja template of your own, or one of cachelog's: chat, or github-release.",
 )
 @scope_options
 @click.option(
@@ -243,7 +221,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write there, not to the terminal.",
+    help="Write to this file instead of the terminal.",
 )
 @catalog_option
 def notes_command(
@@ -277,7 +255,7 @@ def notes_command(
 
 def _rendered(log: "Changelog", form: str, template: Path | None) -> str:
     from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
-    from snapshots.notes.rendering import NotesFormat, render
+    from snapshots.notes.templates import NotesFormat, render
 
     if template is None:
         return render(log, NotesFormat(form))

@@ -1,8 +1,8 @@
 """``cachelog feed`` and ``export-site``: what a server says, as files."""
 
-from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -10,9 +10,28 @@ import click
 from server.output_files import write
 from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note, progress
-from server.terminal.parameters import Time, catalog_option
+from server.terminal.parameters import catalog_option, described, since_option
 from snapshots.errors import InvalidArgument
-from snapshots.wording import quoted
+from snapshots.texts import quoted
+
+
+def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
+    """Return a URL that addresses can be appended to, None for an empty one.
+
+    Raises InvalidArgument for any other.
+    """
+    if not url:
+        return None
+    parts = urlsplit(url)
+    is_plain = not (parts.query or parts.fragment) and url.isprintable() and " " not in url
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        reason = f"{quoted(url)} is none of http:// or https://HOST/..."
+        raise InvalidArgument(param.opts[0], reason)
+    return url if url.endswith("/") else f"{url}/"
+
+
+_base_url_option = described("--base-url", metavar="URL", callback=_with_slash)
+_server_url_option = described("--server-url", metavar="URL", callback=_with_slash)
 
 # -- feed
 
@@ -23,14 +42,14 @@ from snapshots.wording import quoted
     metavar="[SERIES]",
     required=False,
     shell_complete=complete_series,
-    help="The series to tell of: develop, develop-DATE, vX.Y.Z ...",
+    help="The series of the feed: develop, develop-DATE, vX.Y.Z ...",
 )
 @click.argument(
     "package",
     metavar="[PACKAGE]",
     required=False,
     shell_complete=complete_package,
-    help="Only what touched this package.",
+    help="Only revisions that touched this package.",
 )
 @click.option(
     "--all",
@@ -43,18 +62,10 @@ from snapshots.wording import quoted
     "-o",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Write to this file, not to the terminal; with --all to files in this folder.",
+    help="Write to this file instead of the terminal; with --all to files in this folder.",
 )
-@click.option(
-    "--base-url",
-    metavar="URL",
-    help="Where the files are going to be, for links between them. By default links are relative.",
-)
-@click.option(
-    "--server-url",
-    metavar="URL",
-    help="A server of this catalog, to which entries link; by default they do not.",
-)
+@_base_url_option("Where the files will be published, for links between them; by default relative.")
+@_server_url_option("A server of this catalog, to which entries link; by default they do not.")
 @catalog_option
 def feed_command(
     *,
@@ -68,19 +79,17 @@ def feed_command(
 ) -> None:
     """Write what changed as an Atom feed.
 
-    With --all a folder of them, as a server has at /feeds/. Files that are there already are
-    replaced where they changed, those of packages that are gone too. What is missing of the
-    history is made first.
+    With --all, write a folder of feeds, as a server has at /feeds/. Existing files are replaced
+    where they changed, those of removed packages included. Neighbours that were not compared yet
+    are compared first.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
-    base = None if base_url is None else _with_slash(base_url, "--base-url")
-    server = None if server_url is None else _with_slash(server_url, "--server-url")
-    from server.feeds.addresses import FeedAddresses
-    from server.feeds.files import package_document, series_document, write_all
+    from server.feed_files import package_document, series_document, write_all
+    from server.feeds import FeedAddresses
     from server.terminal.catalogs import open_catalog, require_series
-    from snapshots.wording import counted
+    from snapshots.texts import counted
 
-    addresses = partial(FeedAddresses.of_files, base, server)
+    addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = open_catalog(catalog)
     if series is not None:
         require_series(series, opened.history, "SERIES")
@@ -99,15 +108,6 @@ def feed_command(
         click.echo(document.decode(), nl=False)
     else:
         write(output, document)
-
-
-def _with_slash(url: str, option: str) -> str:
-    """Return a URL that addresses can be appended to; raises InvalidArgument for any other."""
-    parts = urlsplit(url)
-    is_plain = not (parts.query or parts.fragment) and url.isprintable() and " " not in url
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
-        raise InvalidArgument(option, f"{quoted(url)} is none of http:// or https://HOST/...")
-    return url if url.endswith("/") else f"{url}/"
 
 
 def _require_fitting(
@@ -135,7 +135,7 @@ def _require_fitting(
     "--documents",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="MANIFEST",
-    help="Answer the documents of this manifest, Apollo's or Relay's, and not cachelog's own.",
+    help="Answer the documents of this manifest, Apollo's or Relay's, instead of cachelog's own.",
 )
 @click.option(
     "--series",
@@ -144,9 +144,7 @@ def _require_fitting(
     shell_complete=complete_series,
     help="Only revisions of this series (repeatable). By default of all.",
 )
-@click.option(
-    "--since", metavar="TIME", type=Time(), help="Only revisions taken at this time or later."
-)
+@since_option
 @click.option(
     "--last",
     metavar="N",
@@ -154,49 +152,29 @@ def _require_fitting(
     help="Only the N newest revisions of each series.",
 )
 @click.option("--pages/--no-pages", default=True, help="Write pages for people, too.")
-@click.option(
-    "--base-url", metavar="URL", help="Where the site is going to be, for previews of links."
-)
-@click.option(
-    "--server-url",
-    metavar="URL",
-    help="A server of this catalog, to which pages link for what the site has not.",
+@_base_url_option("Where the site will be published, for previews of links.")
+@_server_url_option(
+    "A server of this catalog, to which pages link for what the site does not have."
 )
 @click.option("--prune", is_flag=True, help="Remove files of earlier runs that no longer belong.")
 @catalog_option
 def export_site_command(
     *,
     folder: Path,
-    documents: Path | None,
-    series: tuple[str, ...],
-    since: datetime | None,
-    last: int | None,
-    pages: bool,
+    catalog: str,
     base_url: str | None,
     server_url: str | None,
-    prune: bool,
-    catalog: str,
+    **options: Any,
 ) -> None:
-    """Write a site of files: what a server says.
+    """Write a static site.
 
-    It has the answers to documents, feeds, and pages: of series and revisions, and of what changed
-    between each revision and the one before it. A further run writes what is new; what stays true
-    for ever is not made again. What is missing of the history is made first. Files that cannot be
-    had are told of, and the exit code is 1.
+    It has answers to documents, feeds, and pages: of series and revisions, and of what changed
+    between each revision and the one before it. A further run writes what is new; immutable files
+    are not made again. Neighbours that were not compared yet are compared first. Files that cannot
+    be made are listed, and the exit code is 1.
     """
-    base = _with_slash(base_url, "--base-url") if base_url else ""
-    server = _with_slash(server_url, "--server-url") if server_url else ""
     from server.commands.site_exports import SiteOptions, export_site
 
-    options = SiteOptions(
-        documents=documents,
-        series=series,
-        since=since,
-        last=last,
-        pages=pages,
-        base_url=base,
-        server_url=server,
-        prune=prune,
-    )
-    if not export_site(catalog, folder, options):
+    chosen = SiteOptions(base_url=base_url or "", server_url=server_url or "", **options)
+    if not export_site(catalog, folder, chosen):
         raise SystemExit(1)

@@ -1,27 +1,38 @@
 """``cachelog log`` and ``history fill``: what became of a series, a package or a hash."""
 
+import os
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal.completion import complete_package_or_hash, complete_tag
+from server.terminal.completion import complete_package_or_hash, complete_ref
 from server.terminal.console import (
     note,
     progress,
     say_blocks,
     say_json,
-    say_lines,
     say_pages,
+    say_result,
     width,
 )
 from server.terminal.parameters import (
+    REF_FORMS,
     HintingGroup,
-    Time,
     catalog_option,
     jobs_option,
     json_option,
+    limit_option,
+    recipes_option,
+    require_package_or_hash,
     series_option,
+    since_option,
+    tag_option,
 )
+
+if TYPE_CHECKING:
+    from server.terminal.catalogs import OpenedCatalog
+    from snapshots.catalog.recipes_import import KeptRecipes
 
 # -- log
 
@@ -32,22 +43,16 @@ from server.terminal.parameters import (
     metavar="[PACKAGE|/HASH]",
     required=False,
     shell_complete=complete_package_or_hash,
-    help="A package, or the hash of a spec behind a slash, of which the first characters are "
-    "enough. Without it the whole series is told of.",
+    help="A package, or the hash of a spec after a slash, of which the first characters are "
+    "enough. By default the whole series.",
 )
 @series_option(
     "The series of revisions: develop, vX.Y.Z ... By default that of the newest revision; of a "
     "hash all."
 )
-@click.option(
-    "--tag", metavar="TAG", shell_complete=complete_tag, help="Only the revisions of this tag."
-)
-@click.option(
-    "--since", metavar="TIME", type=Time(), help="Only revisions taken at this time or later."
-)
-@click.option(
-    "-n", "--limit", metavar="N", type=click.IntRange(min=0), help="Only the N newest entries."
-)
+@tag_option("Only the revisions of this tag.")
+@since_option
+@limit_option("Only the N newest entries.")
 @click.option("--oneline", is_flag=True, help="One line an entry.")
 @json_option
 @catalog_option
@@ -64,15 +69,15 @@ def log_command(
 ) -> None:
     """Print what changed revision by revision, newest first.
 
-    Of a package or a hash only the revisions that touched it are told of. A spec that was there
+    Of a package or a hash only the revisions that touched it are listed. A spec that was there
     before, and came back, has returned; it is not new.
     """
     from server.terminal.catalogs import open_catalog, require_series, require_tag
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
-    if subject is not None and not subject.strip("/ "):
-        raise click.UsageError("Write a package, or /HASH with the first characters of a hash.")
+    if subject is not None:
+        require_package_or_hash(subject)
     opened = open_catalog(catalog)
     if tag is not None:
         require_tag(tag, opened.history)
@@ -82,11 +87,11 @@ def log_command(
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
     selection = Selection(tag=tag, since=since, limit=limit)
-    log = log_of(opened, subject, series, selection)
+    log = log_of(opened, subject, series, selection, width(), oneline=oneline and not as_json)
     if as_json:
         say_json(log.document())
     elif oneline:
-        say_pages(log.short_lines(width()))
+        say_pages(log.short_lines())
     else:
         say_blocks(log.blocks(width()))
 
@@ -101,22 +106,32 @@ def history_group() -> None:
 
 @history_group.command("fill")
 @series_option("Only this series: develop, vX.Y.Z ...")
+@recipes_option
 @jobs_option("Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs.")
 @json_option
 @catalog_option
 def fill_command(
-    *, series: str | None, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
+    *,
+    series: str | None,
+    recipes: str | None,
+    jobs: int | None,
+    cluster: str | None,
+    as_json: bool,
+    catalog: str,
 ) -> None:
-    """Compare the neighbours of which it is not known yet what changed.
+    """Compare neighbouring revisions whose changes are not stored yet.
 
-    Imports keep that for what they publish. This is for a catalog that is older than that, and for
-    what an import could not compare; and for feeds, where nothing is kept of what they tell of the
-    newest revisions. Interrupted, it goes on where it was. Leaves with 1 where a pair could not be
-    compared.
+    Imports store the changes of what they publish. This is for catalogs of older versions, for
+    what an import could not compare, and for what feeds say of the newest revisions. After an
+    interruption, run it again: it goes on where it was. The exit code is 1 where a pair could not
+    be compared.
+
+    With --recipes, find for all revisions which commit of the recipes they were made of, where it
+    is not known yet.
     """
     from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import filled_facts, filled_lines
-    from snapshots.catalog.filling import fill, missing_pairs, untold_pairs
+    from snapshots.catalog.past import fill, missing_pairs, untold_pairs
 
     opened = open_catalog(catalog)
     if series is not None:
@@ -133,11 +148,126 @@ def fill_command(
             cluster=cluster or None,
             progress=lambda done, total: bars("comparing neighbours", done, total),
         )
-    if as_json:
-        say_json(filled_facts(filled))
-    else:
-        say_lines(filled_lines(filled))
+    kept = None if not recipes else _fill_recipes(opened, series, recipes)
+    say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept), as_json=as_json)
     for reason in dict.fromkeys(filled.failures.values()):
         note(f"not compared: {reason}")
     if filled.failures:
         raise click.exceptions.Exit(1)
+
+
+def _fill_recipes(opened: "OpenedCatalog", series: str | None, location: str) -> "KeptRecipes":
+    """Find the recipes of all revisions, or of those of a series, that have none."""
+    from server.settings import settings_from
+    from snapshots.catalog.recipes_import import keep_recipes
+
+    settings = settings_from(os.environ)
+    kept = keep_recipes(
+        opened.catalog,
+        opened.history.select(series=series),
+        location,
+        settings=settings.reading(),
+        refs=settings.recipes_tag_refs(),
+    )
+    for warning in kept.warnings:
+        note(f"warning: {warning}")
+    return kept
+
+
+# -- recipes
+
+
+@click.command("recipes")
+@click.argument(
+    "ref", metavar="REVISION", shell_complete=complete_ref, help=f"The revision: {REF_FORMS}."
+)
+@recipes_option
+@click.option(
+    "--commit",
+    metavar="COMMIT-OR-REF",
+    help="The commit of the recipes that its specs were concretized with. By default that of a ref "
+    "named after the tag, or the last one until it was taken.",
+)
+@json_option
+@catalog_option
+def recipes_command(
+    ref: str, *, recipes: str | None, commit: str | None, as_json: bool, catalog: str
+) -> None:
+    """Print or set the recipes' commit of a revision.
+
+    It is the commit that its specs were concretized with.
+
+    With --commit, what is kept for the revision is replaced; with --recipes alone it is found
+    anew, where nothing is kept.
+    """
+    from server.settings import settings_from
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.commits import recipes_facts, recipes_lines
+    from snapshots.catalog.recipes_import import keep_recipes
+    from snapshots.recipes.commits import links_of
+
+    opened = open_catalog(catalog)
+    revision = opened.history.resolve(ref)
+    known = opened.catalog.recipes.of(revision)
+    location = recipes or (known.repository if known is not None else None)
+    settings = settings_from(os.environ)
+    if commit is not None and location is None:
+        raise click.UsageError("--commit names a commit of --recipes, which is missing.")
+    if location is not None and (commit is not None or (recipes and known is None)):
+        kept = keep_recipes(
+            opened.catalog,
+            [revision],
+            location,
+            settings=settings.reading(),
+            refs=settings.recipes_tag_refs(),
+            commit=commit,
+            replace=commit is not None,
+        )
+        for warning in kept.warnings:
+            note(f"warning: {warning}")
+        known = opened.catalog.recipes.of(revision)
+    links = links_of(settings.recipes_url, known.repository if known is not None else "")
+    say_result(
+        lambda: (
+            {"tag": revision.tag, "digest": revision.digest}
+            | {"recipes": recipes_facts(known, links)}
+        ),
+        recipes_lines(revision, known),
+        as_json=as_json,
+    )
+
+
+# -- blame
+
+
+@click.command("blame")
+@click.argument(
+    "subject",
+    metavar="PACKAGE|/HASH",
+    shell_complete=complete_package_or_hash,
+    help="A package, or the hash of a spec, of which the first characters are enough.",
+)
+@series_option("The series: develop, vX.Y.Z ... By default that of the newest revision.")
+@limit_option("Only the N newest rebuilds; all by default.")
+@json_option
+@catalog_option
+def blame_command(
+    subject: str, *, series: str | None, limit: int | None, as_json: bool, catalog: str
+) -> None:
+    """Print the commits that rebuilt a package or a spec.
+
+    They are those of the recipes' repository, newest first. Of a spec it goes back through those
+    whose place it took.
+    """
+    from server.terminal.catalogs import default_series, open_catalog, require_series
+    from server.terminal.printing.commits import blame_facts, blame_lines, blamed
+
+    require_package_or_hash(subject)
+    opened = open_catalog(catalog)
+    if series is not None:
+        require_series(series, opened.history)
+    entries = blamed(opened, subject, series or default_series(opened.history), limit)
+    if as_json:
+        say_json(blame_facts(subject, entries))
+    else:
+        say_pages(blame_lines(entries, width()))

@@ -4,28 +4,30 @@ The command imports this module when it runs.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
 
 import msgspec
 
-from server.environment import settings_from
-from server.terminal.console import note, progress, say_json, say_lines
+from server.settings import settings_from
+from server.terminal.console import note, progress, say_result
+from server.terminal.printing.commits import kept_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.tracing.spans import Spans, closing, reading, spans_from
 from server.webhooks import Notifier, notification_facts, open_notifier
-from snapshots.catalog.bulk.mapping import check_cluster
-from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.importing import publish_locations
-from snapshots.catalog.publishing import Publication
+from snapshots.catalog.pairs import changes_of_pairs
+from snapshots.catalog.parallel_import import publish_locations
+from snapshots.catalog.publication import Publication
+from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.catalog.workers import check_cluster
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
-from snapshots.sources import git
-from snapshots.sources.git import Every
+from snapshots.sources.git import page_history
+from snapshots.sources.git.page_history import Every
 from snapshots.sources.reports import Report
 
 _REVISIONS_AT_ONCE = 64
@@ -50,6 +52,8 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     gate: str | None
     skip_bad: bool
     receivers: tuple[str, ...]
+    recipes: str | None
+    recipes_commit: str | None
     jobs: int | None
     cluster: str | None
 
@@ -85,6 +89,7 @@ class ImportRun:
                     self._publish_history(self._options.git, spans, notifier)
                 else:
                     self._publish_locations(spans)
+                    self._keep_recipes(self._publications)
                     notifier.tell(self._publications)
             except NothingToPublish:
                 self._say_remarks()
@@ -116,11 +121,33 @@ class ImportRun:
             cluster=options.cluster or None,
         )
 
+    def _keep_recipes(self, publications: Sequence[Publication]) -> None:
+        """Keep which commits of the recipes revisions were made of; what fails is a warning."""
+        options = self._options
+        if not options.recipes:
+            return
+        try:
+            kept = keep_recipes(
+                self._catalog,
+                list({publication.revision: None for publication in publications}),
+                options.recipes,
+                settings=self._settings.reading(),
+                refs=self._settings.recipes_tag_refs(),
+                commit=options.recipes_commit,
+            )
+        except CachelogError as error:
+            self._report.warn(f"the commits of the recipes are not kept: {error}")
+            return
+        for warning in kept.warnings:
+            self._report.warn(warning)
+        if kept.recipes and not self._as_json:
+            note(kept_text(kept))
+
     def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
         """Publish the states of a repository that the catalog does not have yet."""
         options = self._options
         self._catalog.refresh(missing_ok=True)
-        history = git.read(
+        history = page_history.read(
             repository,
             path=options.path or _PAGES_FOLDER,
             since=options.since,
@@ -136,6 +163,7 @@ class ImportRun:
             batch = chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1))
             published = self._publish(batch, spans)
             self._publications += published
+            self._keep_recipes(published)
             notifier.tell(published)
 
     def _publish(
@@ -148,7 +176,9 @@ class ImportRun:
                 snapshots,
                 taken_at=options.taken_at,
                 approve=self._approve,
-                make_pairs=partial(making, jobs=options.jobs, cluster=options.cluster or None),
+                make_pairs=partial(
+                    changes_of_pairs, jobs=options.jobs, cluster=options.cluster or None
+                ),
             )
             note_publishing("cachelog.revisions", len(published))
             note_publishing(
@@ -158,7 +188,7 @@ class ImportRun:
             publication.unkept for publication in published if publication.unkept
         ):
             self._report.warn(
-                f"what changed could not be kept, which is made up for later: {reason}"
+                f"what changed could not be stored now; it will be compared later: {reason}"
             )
         return published
 
@@ -166,11 +196,12 @@ class ImportRun:
         self._say_remarks()
         for failure in notifier.failures:
             note(f"warning: {failure}")
-        if self._as_json:
-            notified = {"notifications": notification_facts(notifier.notifications)}
-            say_json(publication_facts(self._publications, self._report) | notified)
-        else:
-            say_lines(publication_lines(self._publications))
+        notified = {"notifications": notification_facts(notifier.notifications)}
+        say_result(
+            lambda: publication_facts(self._publications, self._report) | notified,
+            publication_lines(self._publications),
+            as_json=self._as_json,
+        )
 
     def _say_remarks(self) -> None:
         for warning in self._report.warnings:

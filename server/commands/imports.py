@@ -1,20 +1,27 @@
 """``cachelog import`` and ``demo``: what fills a catalog."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from server.terminal.console import say, say_lines
-from server.terminal.parameters import Time, catalog_option, jobs_option, json_option
+from server.terminal.parameters import (
+    TIME,
+    Decorated,
+    catalog_option,
+    jobs_option,
+    json_option,
+    recipes_option,
+)
 
 _OF_GIT = ("since", "path", "every")
 _OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
 """The options that go with one way to import, and not with the other."""
 
 _NOT_NOTIFIED = 3
-"""The exit code where all was published, but somebody was not notified; 1 means a fault."""
+"""The exit code where all was published, but a receiver was not notified; 1 means a fault."""
 
 
 @click.command("import")
@@ -36,19 +43,19 @@ _NOT_NOTIFIED = 3
 )
 @click.option(
     "--taken-at",
-    type=Time(),
+    type=TIME,
     metavar="TIME",
     help="When the cache had this state (RFC 3339). By default the date in the tag, or in the name "
     "of a folder of pages (TAG-DATE), or now.",
 )
 @click.option(
-    "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
+    "--sizes", is_flag=True, help="Fetch the size of each binary package from a build cache."
 )
 @click.option(
     "--no-proof",
     is_flag=True,
-    help="Believe the hashes of an index; by default each that can be is computed anew, and a "
-    "spec that has another one is refused.",
+    help="Trust the hashes of an index. By default they are recomputed where that is possible, "
+    "and a spec with another hash is refused.",
 )
 @click.option(
     "--view",
@@ -64,9 +71,9 @@ _NOT_NOTIFIED = 3
 @click.option(
     "--path",
     metavar="FOLDER",
-    help="With --git: where the pages are in it. By default _cache.",
+    help="With --git: where the pages are in the repository. By default _cache.",
 )
-@click.option("--since", type=Time(), metavar="TIME", help="With --git: only commits from then on.")
+@click.option("--since", type=TIME, metavar="TIME", help="With --git: only commits since then.")
 @click.option(
     "--every",
     type=click.Choice(["commit", "day", "week"]),
@@ -85,8 +92,15 @@ _NOT_NOTIFIED = 3
     "receivers",
     metavar="URL",
     multiple=True,
-    help="Tell the program at this URL of each revision that is published (repeatable); by default "
-    "those in CACHELOG_NOTIFY.",
+    help="Notify the program at this URL of each revision that is published (repeatable). By "
+    "default those in CACHELOG_NOTIFY.",
+)
+@recipes_option
+@click.option(
+    "--recipes-commit",
+    metavar="COMMIT-OR-REF",
+    help="The commit of the recipes that the specs were concretized with. By default that of a ref "
+    "named after the tag, or the last one until the revision was taken.",
 )
 @jobs_option(
     "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
@@ -97,10 +111,10 @@ _NOT_NOTIFIED = 3
 def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
     """Publish what a build cache holds.
 
-    All that was asked for is published, or nothing. A history from git is published piece by
-    piece: run the same again to go on after an interruption, or to add what is new.
+    Either all of it is published, or nothing. A history from git is published piece by piece: run
+    it again to go on after an interruption, or to add what is new.
 
-    The exit code is 3 where all was published, but a program of --notify could not be told.
+    The exit code is 3 where all was published, but a program of --notify could not be reached.
     """
     _require_fitting(options)
     from server.commands.import_runs import ImportOptions, ImportRun
@@ -119,46 +133,24 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
     if "" in locations:
         raise click.UsageError("A LOCATION is empty.")
     if locations and git:
-        raise click.UsageError("LOCATION and --git are two imports: make them one by one.")
+        raise click.UsageError("LOCATION and --git are two imports: run them one after the other.")
+    if options["recipes_commit"] and not options["recipes"]:
+        raise click.UsageError("--recipes-commit names a commit of --recipes, which is missing.")
     for name in _OF_LOCATIONS if git else _OF_GIT:
         if options[name] not in (None, False):
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
 
 
+def _number_option(name: str, default: int, text: str) -> Callable[[Decorated], Decorated]:
+    return click.option(name, type=int, default=default, show_default=True, metavar="N", help=text)
+
+
 @click.command("demo")
-@click.option(
-    "--revisions",
-    type=int,
-    default=30,
-    show_default=True,
-    metavar="N",
-    help="How many revisions of develop, a week apart.",
-)
-@click.option(
-    "--packages",
-    type=int,
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="How many packages the first has.",
-)
-@click.option(
-    "--specs",
-    type=int,
-    default=1_500,
-    show_default=True,
-    metavar="N",
-    help="How many specs the first has.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="The same seed makes the same history.",
-)
+@_number_option("--revisions", 30, "How many revisions of develop, a week apart.")
+@_number_option("--packages", 100, "How many packages the first has.")
+@_number_option("--specs", 1_500, "How many specs the first has.")
+@_number_option("--seed", 0, "The same seed makes the same history.")
 @click.option(
     "--pages",
     type=click.Path(path_type=Path, file_okay=False),
@@ -169,13 +161,13 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
 def demo_command(
     revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
 ) -> None:
-    """Make up a history of a build cache.
+    """Generate a synthetic history of a build cache.
 
-    Each revision has a second tag, by its date or that of a release. Of pages, a tag has one state:
-    there, only the last revision is develop. All is marked as synthetic wherever it is shown.
+    Each revision has a second tag, by its date or that of a release. Pages hold one state of a
+    tag, so there only the last revision is develop. All data is marked as synthetic.
     """
     from snapshots import demo
-    from snapshots.wording import counted
+    from snapshots.texts import counted
 
     numbers = {"revisions": revisions, "packages": packages, "specs": specs, "seed": seed}
     if pages is None:

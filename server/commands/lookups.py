@@ -6,13 +6,19 @@ from server.terminal.completion import (
     complete_query,
     complete_ref,
     complete_shown,
-    complete_stack,
-    complete_tag,
 )
-from server.terminal.console import note, say_json, say_lines, say_pages, width
-from server.terminal.parameters import REF_FORMS, catalog_option, json_option
-
-_MOST_WORDS = 2
+from server.terminal.console import note, say_json, say_lines, say_result, width
+from server.terminal.parameters import (
+    REF_FORMS,
+    catalog_option,
+    in_option,
+    json_option,
+    limit_option,
+    require_no_more,
+    require_package_or_hash,
+    stack_option,
+    tag_option,
+)
 
 # -- lists
 
@@ -27,9 +33,7 @@ _ref_argument = click.argument(
 
 
 @click.command("revisions")
-@click.option(
-    "--tag", metavar="TAG", shell_complete=complete_tag, help="Only the revisions of this tag."
-)
+@tag_option("Only the revisions of this tag.")
 @json_option
 @catalog_option
 def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
@@ -44,15 +48,17 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     if tag is not None and history.revisions:
         require_tag(tag, history)
     revisions = history.revisions if tag is None else history.of_tag(tag)
-    if as_json:
-        say_json([listed_facts(revision, history) for revision in revisions])
-    elif not revisions:
+    if not revisions and not as_json:
         note(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
             "or with made-up data by 'cachelog demo'."
         )
-    else:
-        say_lines(revision_lines(revisions, history, width()))
+        return
+    say_result(
+        lambda: [listed_facts(revision, history) for revision in revisions],
+        revision_lines(revisions, history, width()),
+        as_json=as_json,
+    )
 
 
 @click.command("tags")
@@ -64,17 +70,12 @@ def tags_command(*, as_json: bool, catalog: str) -> None:
     from snapshots.catalog.catalog import Catalog
 
     history = Catalog(catalog).require_history()
-    if as_json:
-        say_json(tag_facts(history))
-    else:
-        say_pages(tag_lines(history, width()))
+    say_result(lambda: tag_facts(history), tag_lines(history, width()), as_json=as_json)
 
 
 @click.command("packages")
 @_ref_argument
-@click.option(
-    "--stack", metavar="NAME", shell_complete=complete_stack, help="Only what this stack has."
-)
+@stack_option("Only what this stack has.")
 @click.option(
     "--search", metavar="TEXT", help="Only packages with this in their name, in any case."
 )
@@ -85,10 +86,10 @@ def packages_command(
 ) -> None:
     """List the packages of a revision, by name.
 
-    With --stack all numbers are those of the stack. That no package fits is a success too.
+    With --stack all numbers are those of the stack. Finding no package is a success, too.
     """
     from server.terminal.catalogs import open_catalog, require_stack
-    from server.terminal.printing.listings import package_lines, package_listing, packages_document
+    from server.terminal.printing.listings import package_lines, package_listing
     from snapshots.refs import title
 
     opened = open_catalog(catalog)
@@ -97,12 +98,11 @@ def packages_command(
     if stack is not None:
         require_stack(stack, [frame])
     packages = package_listing(frame, stack, search)
-    if as_json:
-        say_json(packages_document(revision, packages, stack, search))
-    elif packages:
-        say_pages(package_lines(packages, width()))
-    else:
-        note(f"No package of {title(revision)} fits.")
+    if not packages and not as_json:
+        note(f"No package of {title(revision)} matches.")
+        return
+    document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
+    say_result(lambda: document, package_lines(packages, width()), as_json=as_json)
 
 
 @click.command("stacks")
@@ -115,18 +115,17 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     root is the union of all others.
     """
     from server.terminal.catalogs import open_catalog
-    from server.terminal.printing.listings import stack_lines, stack_listing, stacks_document
+    from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
     from snapshots.refs import title
 
     opened = open_catalog(catalog)
     revision = opened.revision(ref)
     stacks = stack_listing(opened.frame(revision))
-    if as_json:
-        say_json(stacks_document(revision, stacks))
-    elif stacks:
-        say_pages(stack_lines(stacks, width()))
-    else:
-        note(f"The stacks of {title(revision)} are unknown: its source tells none.")
+    if not stacks and not as_json:
+        note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
+        return
+    document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
+    say_result(lambda: document, stack_lines(stacks, width()), as_json=as_json)
 
 
 # -- find
@@ -138,27 +137,13 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     metavar="[SPEC]...",
     nargs=-1,
     shell_complete=complete_query,
-    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What stands behind "
+    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What follows "
     "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
     "variant that is off, or put the query in quotes. Without a query all specs are printed.",
 )
-@click.option(
-    "--in",
-    "ref",
-    metavar="REF",
-    shell_complete=complete_ref,
-    help=f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.",
-)
-@click.option(
-    "--stack", metavar="NAME", shell_complete=complete_stack, help="Only specs of this stack."
-)
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Print only the first N. By default all are printed.",
-)
+@in_option(f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.")
+@stack_option("Only specs of this stack.")
+@limit_option("Print only the first N. By default all are printed.")
 @json_option
 @catalog_option
 def find_command(
@@ -172,14 +157,14 @@ def find_command(
 ) -> None:
     """Print the specs that match a query.
 
-    Packages are in natural order, the newest version of each first. That nothing matches is a
-    success too.
+    Packages are in natural order, the newest version of each first. Finding nothing is a success,
+    too.
     """
     from server.terminal.catalogs import open_catalog, require_stack
-    from server.terminal.printing.listings import in_natural_order, matches_document, spec_lines
+    from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
     from snapshots.refs import title
     from snapshots.spack.query import query_of
-    from snapshots.wording import counted
+    from snapshots.texts import counted
 
     query = query_of(words)
     opened = open_catalog(catalog)
@@ -193,7 +178,16 @@ def find_command(
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision.digest, query)
     if as_json:
-        say_json(matches_document(revision, query, stack, len(rows), specs, unknown))
+        say_json(
+            {
+                "revision": revision,
+                "query": query,
+                "stack": stack,
+                "total": len(rows),
+                "specs": list(map(spec_facts, specs)),
+                "unknown_names": unknown,
+            }
+        )
         return
     where = title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
     if not rows:
@@ -217,7 +211,7 @@ def find_command(
     nargs=-1,
     shell_complete=complete_shown,
     help=f"A revision: {REF_FORMS}; by default the newest of the catalog, or the newest that has "
-    "the hash. Behind it, or alone, a package, or the hash of a spec behind a slash, of which the "
+    "the hash. After it, or alone, a package, or the hash of a spec after a slash, of which the "
     "first characters are enough.",
 )
 @json_option
@@ -225,18 +219,13 @@ def find_command(
 def show_command(words: tuple[str, ...], *, as_json: bool, catalog: str) -> None:
     """Print everything about a revision, a package or a spec.
 
-    Of a package that is what a revision has of it, and when it was first and last seen; of a spec
-    each fact, what it depends on, and since when it is there or gone.
+    For a package: what a revision has of it, and when it was first and last seen. For a spec: each
+    fact, what it depends on, and since when it has been there or gone.
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.details import subject_of
 
-    if len(words) > _MOST_WORDS:
-        raise click.UsageError(f"There is one word too many: {words[_MOST_WORDS]}")
-    if any(not word.strip("/ ") for word in words):
-        raise click.UsageError("Write a package, or /HASH with the first characters of a hash.")
+    require_no_more(words, 2)
+    require_package_or_hash(*words)
     shown = subject_of(open_catalog(catalog), words)
-    if as_json:
-        say_json(shown.document())
-    else:
-        say_pages(shown.lines(width()))
+    say_result(shown.document, shown.lines(width()), as_json=as_json)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from server.terminal.completion import complete_ref
-from server.terminal.console import note, progress, say_json, say_lines, width
+from server.terminal.console import note, progress, say_result, width
 from server.terminal.parameters import (
+    DURATION,
     REF_FORMS,
-    Duration,
     catalog_option,
     jobs_option,
     json_option,
@@ -19,16 +19,16 @@ from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.keeping.copies import Copied
-    from snapshots.catalog.keeping.removing import Removal
-    from snapshots.catalog.keeping.retention import Rule
+    from snapshots.catalog.copies import Copied
+    from snapshots.catalog.removal import Removal
+    from snapshots.catalog.retention import RetentionRule
 
 
 # -- removing
 
 
 _dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Change nothing; tell what would be done."
+    "--dry-run", is_flag=True, help="Change nothing; print what would be done."
 )
 
 
@@ -47,23 +47,24 @@ _dry_run_option = click.option(
 def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catalog: str) -> None:
     """Remove single revisions.
 
-    They are gone at once. Contents that no other revision has follow with 'cachelog vacuum'.
+    They are gone at once. 'cachelog vacuum' deletes contents that no other revision has.
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import removal_facts, removed_lines
-    from snapshots.catalog.keeping.removing import plan
+    from snapshots.catalog.removal import plan
 
     opened = open_catalog(catalog)
     removal = plan(opened.catalog, map(opened.history.resolve, refs))
     removal = _remove(opened.catalog, removal, dry_run=dry_run)
-    if as_json:
-        say_json(removal_facts(removal, dry_run=dry_run))
-    else:
-        say_lines(removed_lines(removal, opened.history, width(), dry_run=dry_run))
+    say_result(
+        lambda: removal_facts(removal, dry_run=dry_run),
+        removed_lines(removal, opened.history, width(), dry_run=dry_run),
+        as_json=as_json,
+    )
 
 
-def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[Rule, ...]":
-    from snapshots.catalog.keeping.retention import parse_policy
+def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[RetentionRule, ...]":
+    from snapshots.catalog.retention import parse_policy
 
     try:
         return parse_policy(text)
@@ -91,7 +92,7 @@ def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[R
 @catalog_option
 def prune_command(
     *,
-    keep: "tuple[Rule, ...]",
+    keep: "tuple[RetentionRule, ...]",
     series: str | None,
     whole_tags: bool,
     dry_run: bool,
@@ -100,13 +101,13 @@ def prune_command(
 ) -> None:
     """Remove all revisions but those that a policy keeps.
 
-    The newest revision of each series stays in any case. Contents that no revision has any more
-    follow with 'cachelog vacuum'.
+    The newest revision of each series always stays. 'cachelog vacuum' deletes contents that no
+    revision has any more.
     """
     from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
-    from snapshots.catalog.keeping.removing import plan
-    from snapshots.catalog.keeping.retention import choose
+    from snapshots.catalog.removal import plan
+    from snapshots.catalog.retention import choose
 
     opened = open_catalog(catalog)
     history = opened.history
@@ -115,28 +116,29 @@ def prune_command(
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     removal = plan(opened.catalog, [choice.revision for choice in choices if not choice.kept_by])
     removal = _remove(opened.catalog, removal, dry_run=dry_run)
-    if as_json:
-        say_json(pruned_facts(removal, choices, dry_run=dry_run))
-    else:
-        say_lines(pruned_lines(removal, choices, history, width(), dry_run=dry_run))
+    say_result(
+        lambda: pruned_facts(removal, choices, dry_run=dry_run),
+        pruned_lines(removal, choices, history, width(), dry_run=dry_run),
+        as_json=as_json,
+    )
 
 
 def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
-    from snapshots.catalog.keeping.removing import remove
+    from snapshots.catalog.removal import remove
 
     if dry_run:
         return removal
     with progress() as bars:
         done = remove(catalog, removal, bars)
     for reason in done.unkept:
-        note(f"warning: not compared, until it is asked for: {reason}")
+        note(f"warning: new neighbours were not compared yet: {reason}")
     return done
 
 
 @click.command("vacuum")
 @click.option(
     "--older-than",
-    type=Duration(),
+    type=DURATION,
     default="1d",
     show_default=True,
     metavar="DURATION",
@@ -145,7 +147,7 @@ def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Remova
 @click.option(
     "--nothing-runs",
     is_flag=True,
-    help="Allow --older-than 0: say that no import runs, nor a server that has not looked since "
+    help="Allow --older-than 0: confirm that no import runs, and no server that has not noticed "
     "the last removal. They could lose what they need.",
 )
 @_dry_run_option
@@ -156,14 +158,13 @@ def vacuum_command(
 ) -> None:
     """Delete what nothing needs any more.
 
-    That is what 'remove' and 'prune' left, what killed imports left, and files that were merged
-    into others; all of it only after it was out of use for some time, which is an hour for what
-    killed imports left, while none runs. What can be deleted is before anything is written, as on a
-    full disk.
+    These are contents of removed revisions, remains of killed imports, and files that were merged
+    into others, once they have been out of use for some time (remains of imports: an hour, while
+    no import runs). Files are deleted before anything is written, so it works on a full disk.
     """
     from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.keeping.vacuum import check_grace, vacuum
+    from snapshots.catalog.vacuum import check_grace, vacuum
 
     try:
         grace = check_grace(older_than, nothing_runs=nothing_runs)
@@ -171,17 +172,18 @@ def vacuum_command(
         raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
     with progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
-    if as_json:
-        say_json(vacuumed_facts(done, dry_run=dry_run))
-    else:
-        say_lines(vacuumed_lines(done, grace, dry_run=dry_run))
+    say_result(
+        lambda: vacuumed_facts(done, dry_run=dry_run),
+        vacuumed_lines(done, grace, dry_run=dry_run),
+        as_json=as_json,
+    )
 
 
 # -- verify
 
 
 @click.command("verify")
-@click.option("--deep", is_flag=True, help="Compare all neighbours anew, too.")
+@click.option("--deep", is_flag=True, help="Also compare all neighbours again.")
 @click.option(
     "--repair",
     is_flag=True,
@@ -194,13 +196,13 @@ def vacuum_command(
 def verify_command(
     *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
 ) -> None:
-    """Read all of the catalog, and tell what is damaged.
+    """Read all of the catalog, and report what is damaged.
 
-    Each finding comes with what to do about it. Leaves with 1 where anything is damaged. Nothing
-    is changed without --repair; imports and servers may run meanwhile.
+    Each finding comes with what to do about it. The exit code is 1 where anything is damaged.
+    Nothing is changed without --repair; imports and servers may run meanwhile.
     """
     from server.terminal.printing.maintenance import verified_facts, verified_lines
-    from snapshots.catalog.verifying.verify import verify
+    from snapshots.catalog.verification import verify
 
     with progress() as bars:
         verified = verify(
@@ -211,10 +213,7 @@ def verify_command(
             cluster=cluster or None,
             progress=bars,
         )
-    if as_json:
-        say_json(verified_facts(verified))
-    else:
-        say_lines(verified_lines(verified))
+    say_result(lambda: verified_facts(verified), verified_lines(verified), as_json=as_json)
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
 
@@ -234,10 +233,10 @@ _PLACE = "a folder, or a URL of object storage"
 def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
     """Copy the catalog, as it is now.
 
-    To an earlier copy of it, that is what is new since. Imports and servers may run meanwhile.
-    'cachelog verify --catalog TARGET' reads the copy whole.
+    An earlier copy is brought up to date: only what is new is copied. Imports and servers may run
+    meanwhile. 'cachelog verify --catalog TARGET' checks the copy.
     """
-    from snapshots.catalog.keeping.copies import backup
+    from snapshots.catalog.copies import backup
 
     with progress() as bars:
         copied = backup(catalog, target, progress=bars)
@@ -249,11 +248,11 @@ def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
 @json_option
 @catalog_option
 def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
-    """Copy a backup to where no catalog is.
+    """Copy a backup to where there is no catalog yet.
 
-    That is the place that --catalog names. Who is interrupted runs the same again.
+    That is the place that --catalog names. After an interruption, run it again.
     """
-    from snapshots.catalog.keeping.copies import restore
+    from snapshots.catalog.copies import restore
 
     with progress() as bars:
         copied = restore(copy, catalog, progress=bars)
@@ -263,7 +262,4 @@ def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
 def _say_copied(copied: "Copied", place: str, *, as_json: bool) -> None:
     from server.terminal.printing.maintenance import copied_facts, copied_lines
 
-    if as_json:
-        say_json(copied_facts(copied, place))
-    else:
-        say_lines(copied_lines(copied, place))
+    say_result(lambda: copied_facts(copied, place), copied_lines(copied, place), as_json=as_json)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="How many processes serve.",
+    help="How many processes serve requests.",
 )
-@click.option("--demo", is_flag=True, help="Fill the catalog with made-up data if it is empty.")
+@click.option("--demo", is_flag=True, help="Fill the catalog with synthetic data if it is empty.")
 @catalog_option
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
     """Serve pages for people, the GraphQL API, and feeds.
@@ -52,13 +52,13 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     from msgspec.structs import replace
 
-    from server.asgi.request_ids import trusted_among
+    from server.asgi.exchanges import trusted_among
     from server.asgi.static_folder import STATIC
-    from server.environment import environ_of, settings_from
-    from server.graphiql.page import missing_assets
-    from server.graphql.manifest import read_manifest
-    from server.listening import listening_socket, serve, url_of
-    from server.settings import variable_of
+    from server.graphiql.editor import missing_assets
+    from server.graphql.persisted_documents import read_manifest
+    from server.http.servers import listening_socket, serve, url_of
+    from server.logs import configure
+    from server.settings import environ_of, settings_from, variable_of
     from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
 
@@ -89,13 +89,14 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         # Worker processes build the application anew, from their environment.
         os.environ.update(environ_of(settings))
         say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
+        if workers > 1:
+            configure(settings.log_format)  # each worker does so for itself
         serve(
             "server.app:app_from_environ",
             listening,
             workers=workers,
             limits=settings.connections(),
             hang_seconds=settings.hang_timeout,
-            log_format=settings.log_format,
         )
 
 
@@ -111,7 +112,7 @@ def _fill(catalog: "Catalog", *, demo: bool) -> None:
         from snapshots.demo import develop_history
 
         catalog.publish(develop_history())
-        note("The catalog was empty; it now holds a made-up history, marked as synthetic.")
+        note("The catalog was empty; it now holds a synthetic history.")
     else:
         note(
             f"The catalog at {catalog.location} is empty. "

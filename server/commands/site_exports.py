@@ -7,20 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from server.environment import settings_from
-from server.feeds.addresses import FeedAddresses
-from server.feeds.files import series_document
-from server.graphql.manifest import read_manifest
-from server.pages.rendering import assets
-from server.site.asking import server_of
-from server.site.choosing import choose
-from server.site.exporting import Site, export
+from server.feed_files import series_document
+from server.feeds import FeedAddresses
+from server.graphql.persisted_documents import read_manifest
+from server.pages.renderer import assets
+from server.settings import settings_from
+from server.site.export import Site, export, server_of
 from server.site.folder import SiteFolder
-from server.site.questions import documents_of, own_documents
+from server.site.links import SiteLinks
+from server.site.questions import choose, documents_of, own_documents
 from server.terminal.catalogs import open_catalog, require_series
 from server.terminal.console import note, progress
 from snapshots.program import cachelog_version
-from snapshots.wording import counted
+from snapshots.texts import counted
 
 _MOST_FAULTS = 5
 
@@ -53,7 +52,7 @@ def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
     for fault in site.faults[:_MOST_FAULTS]:
         note(f"left out: {fault}")
     if site.faults:
-        note(f"{counted(len(site.faults), 'file')} could not be had")
+        note(f"{counted(len(site.faults), 'file')} could not be made")
     return not site.faults
 
 
@@ -72,9 +71,8 @@ def _site(location: str, options: SiteOptions) -> Site:
         chosen=choose(opened.history, options.series, since=options.since, last=options.last),
         documents=documents,
         feed_of=lambda name: series_document(opened, name, addresses),
+        links=SiteLinks(opened.history, base_url=base_url, server_url=options.server_url),
         has_pages=options.pages,
-        base_url=base_url,
-        server_url=options.server_url,
         is_pruned=options.prune,
     )
 
@@ -85,7 +83,7 @@ def _write(site: Site, folder: SiteFolder, location: str) -> None:
 
     async def run() -> None:
         with progress() as bars:
-            async with server_of(settings, site.base_url) as server:
+            async with server_of(settings, site.links) as server:
                 await export(site, server, folder, bars)
 
     is_whole = False

@@ -3,21 +3,34 @@
 import re
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from cachetools import LRUCache
 from graphql import OperationType
 
-from server.asgi.cache import CacheKey, ResponseCache
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
-from server.asgi.negotiation import EVENT_STREAM, JSON, RESPONSE_JSON, accepted_media_type
-from server.asgi.responses import Response
-from server.asgi.sending import REVALIDATE
+from server.asgi.responses import (
+    EVENT_STREAM,
+    JSON,
+    RESPONSE_JSON,
+    REVALIDATE,
+    CacheKey,
+    Response,
+    ResponseCache,
+    accepted_media_type,
+)
 from server.graphql.execution import Executed, Execution
-from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
-from server.graphql.requests import GraphQLRequest, from_body, from_query_string
+from server.graphql.requests import (
+    GraphQLRequest,
+    ParsedRequest,
+    RequestBytes,
+    Weight,
+    from_body,
+    from_query_string,
+)
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
@@ -36,7 +49,7 @@ Charge = Callable[[int], None]
 """Counts what a request costs, in units of work."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """A response, and the key that it is kept under; None where it is not to be kept."""
 
     response: Response
@@ -66,47 +79,55 @@ class Answers:
         self._documents = documents or PersistedDocuments()
         self.responses = ResponseCache(cache_bytes)
         self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
-            PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
+            PARSED_BYTES, lambda parsed: parsed.num_bytes
         )
 
     def begin(
-        self, asked: RequestBytes, charge: Charge | None = None
+        self, received: RequestBytes, charge: Charge | None = None
     ) -> Answer | Coroutine[Any, Any, Answer]:
         """Return the answer where the request is known or small, else what has to be awaited.
 
         ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
         BadRequest for a request that is none, as what is awaited does.
         """
-        parsed = self.read(asked)
+        parsed = self.read(received)
         if isinstance(parsed, ParsedRequest):
             return self._answer_parsed(parsed, charge)
         return self._answer_read(parsed, charge)
 
-    def read(self, asked: RequestBytes) -> ParsedRequest | Coroutine[Any, Any, ParsedRequest]:
+    def read(self, received: RequestBytes) -> ParsedRequest | Coroutine[Any, Any, ParsedRequest]:
         """Return what a request asks for, or what has to be awaited for it; raises as ``begin``."""
-        parsed = self._parsed.get(asked)
-        if parsed is None:
-            if len(asked.content) > _SHORT_CONTENT:
-                return self._read_in_lane(asked, None)
-            request, media_type = self._request(asked)
-            if len(request.query) > _SHORT_DOCUMENT and not self._api.is_weighed(
-                *request.cost_arguments()
-            ):
-                return self._read_in_lane(asked, (request, media_type))
-            parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
-        return parsed
+        begun = self._read_at_once(received)
+        if isinstance(begun, ParsedRequest):
+            return begun
+        return self._read_in_lane(received, begun)
 
-    def known(self, asked: RequestBytes) -> Answer | None:
+    def known(self, received: RequestBytes) -> Answer | ParsedRequest | None:
         """Return the answer to a request that was asked before, where it is kept.
 
-        Who takes it counts it.
+        Else return the request, where it was parsed before. Who takes the answer counts it.
         """
-        parsed = self._parsed.get(asked)
-        return None if parsed is None else self._kept(parsed)
+        parsed = self._parsed.get(received)
+        if parsed is None:
+            return None
+        return self._kept(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
 
-    async def answer(self, asked: RequestBytes) -> Answer:
+    def small(self, parsed: ParsedRequest) -> Answer | None:
+        """Return the answer to a small request; None where something has to be loaded first."""
+        if (kept := self._kept(parsed)) is not None:
+            self.responses.num_hits += 1
+            return kept
+        key = self._current_key(parsed)
+        executed = self._execution.try_here(parsed.request)
+        if isinstance(executed, Executed):
+            return self._keep(parsed, key, executed)
+        if executed.cache is None:
+            parsed.weight = Weight.LIGHT  # the work itself takes long
+        return None
+
+    async def answer(self, received: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
-        begun = self.begin(asked)
+        begun = self.begin(received)
         return begun if isinstance(begun, Answer) else await begun
 
     def count_anew(self, answer: Answer) -> None:
@@ -114,15 +135,36 @@ class Answers:
         if answer.key is not None:
             self.responses.put(answer.key, answer.response)
 
+    def _is_quickly_parsed(self, parsed: ParsedRequest) -> bool:
+        """Tell whether the document is short or still kept; requests outlive their documents."""
+        query = parsed.request.query
+        return len(query) <= _SHORT_DOCUMENT or self._api.is_known(query)
+
+    def _read_at_once(
+        self, received: RequestBytes
+    ) -> ParsedRequest | tuple[GraphQLRequest, str] | None:
+        """Return a request parsed here; where that takes long, as much as was read of it."""
+        parsed = self._parsed.get(received)
+        if parsed is not None and (self._is_quickly_parsed(parsed) or self._kept(parsed)):
+            return parsed
+        if len(received.content) > _SHORT_CONTENT:
+            return None
+        request, media_type = self._request(received)
+        if len(request.query) > _SHORT_DOCUMENT and not self._api.is_weighed(
+            *request.cost_arguments()
+        ):
+            return request, media_type
+        return self._keep_parsed(received, self._checked(received, request, media_type))
+
     async def _read_in_lane(
-        self, asked: RequestBytes, known: tuple[GraphQLRequest, str] | None
+        self, received: RequestBytes, request_and_type: tuple[GraphQLRequest, str] | None
     ) -> ParsedRequest:
         def read() -> ParsedRequest:
-            request, media_type = known or self._request(asked)
+            request, media_type = request_and_type or self._request(received)
             self._api.document(request.query)  # parsed here, so that the event loop finds it
-            return self._checked(asked, request, media_type)
+            return self._checked(received, request, media_type)
 
-        return self._keep_parsed(asked, await self._lanes.reading.run(read))
+        return self._keep_parsed(received, await self._lanes.reading.run(read))
 
     async def _answer_read(
         self, reading: Coroutine[Any, Any, ParsedRequest], charge: Charge | None
@@ -165,22 +207,22 @@ class Answers:
     ) -> Answer:
         return self._keep(parsed, key, await begun)
 
-    def _request(self, asked: RequestBytes) -> tuple[GraphQLRequest, str]:
+    def _request(self, received: RequestBytes) -> tuple[GraphQLRequest, str]:
         """Read a request, and the media type of its answer."""
-        media_type = accepted_media_type(asked.accept.decode("latin-1"))
+        media_type = accepted_media_type(received.accept.decode("latin-1"))
         if media_type is None:
             raise BadRequest(
                 f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406, code="NOT_ACCEPTABLE"
             )
-        if asked.is_post:
-            content_type = asked.content_type.decode("latin-1")
-            return from_body(asked.content, content_type, self._documents), media_type
-        return from_query_string(asked.content, self._documents), media_type
+        if received.is_post:
+            content_type = received.content_type.decode("latin-1")
+            return from_body(received.content, content_type, self._documents), media_type
+        return from_query_string(received.content, self._documents), media_type
 
-    def _keep_parsed(self, asked: RequestBytes, parsed: ParsedRequest) -> ParsedRequest:
+    def _keep_parsed(self, received: RequestBytes, parsed: ParsedRequest) -> ParsedRequest:
         """Keep a parsed request: the same bytes are parsed once."""
         if parsed.num_bytes <= self._parsed.maxsize:
-            self._parsed[asked] = parsed
+            self._parsed[received] = parsed
         return parsed
 
     def _keep(self, parsed: ParsedRequest, current_key: CacheKey, executed: Executed) -> Answer:
@@ -204,12 +246,12 @@ class Answers:
         return Answer(response, key)
 
     def _checked(
-        self, asked: RequestBytes, request: GraphQLRequest, media_type: str
+        self, received: RequestBytes, request: GraphQLRequest, media_type: str
     ) -> ParsedRequest:
         """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
         document = self._api.document(request.query)
         operation = document.operation_type(request.operation_name)
-        if not asked.is_post and operation is OperationType.MUTATION:
+        if not received.is_post and operation is OperationType.MUTATION:
             raise BadRequest(
                 "GET is for queries and subscriptions",
                 status=405,
@@ -220,12 +262,15 @@ class Answers:
         declared = self._api.declared_variables(
             request.query, request.operation_name, request.variables
         )
-        request = request._replace(variables=declared, tell_cost=asked.tell_cost)
-        weight, units = self._execution.weigh(request)
+        request = msgspec.structs.replace(request, variables=declared, tell_cost=received.tell_cost)
+        cost = self._api.cost(*request.cost_arguments())
+        weight, units = self._execution.weigh_cost(request, cost)
+        if self._api.allows(cost):
+            request = msgspec.structs.replace(request, cost=cost)
         return ParsedRequest(
             request,
             media_type,
-            sum(map(sys.getsizeof, asked)),
+            sum(map(sys.getsizeof, msgspec.structs.astuple(received))),
             weight,
             units,
             is_subscription=operation is OperationType.SUBSCRIPTION,

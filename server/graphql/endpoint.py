@@ -1,35 +1,79 @@
-"""The GraphQL endpoint as a plain ASGI application: it reads requests and sends responses."""
+"""The GraphQL endpoint: it reads requests and sends responses, by ASGI or at once from memory."""
 
-from collections.abc import Callable
-from functools import partial
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any
 
+import msgspec
 import orjson
+from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from schema.api import sdl
 from schema.errors import bounded
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, note_answer
-from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.exchanges import (
+    CODE,
+    GONE,
+    OPERATION,
+    REQUEST_ID,
+    Exchange,
+    Observer,
+    RequestIds,
+    SecurityHeaders,
+    note_answer,
+    unless_gone,
+)
 from server.asgi.lanes import Lanes
-from server.asgi.negotiation import (
+from server.asgi.responses import (
     JSON,
+    LARGE_BODY_TO_COMPRESS,
+    REVALIDATE,
+    Response,
     accepted_media_type,
+    coding_for,
+    is_not_modified,
     prefers_events,
     prefers_html,
+    send_head,
+    send_response,
     takes_events,
 )
-from server.asgi.responses import EncodedBody, Response
-from server.asgi.sending import REVALIDATE, coding_for, send_head, send_response
+from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
 from server.graphql.answers import Answer, Answers, Charge
 from server.graphql.event_streams import EventStreams
-from server.graphql.incoming import LARGE_BODY, Body, Incoming
-from server.graphql.outgoing import Outgoing
-from server.graphql.parsed_requests import RequestBytes
+from server.graphql.requests import ParsedRequest, RequestBytes, Weight
+from server.http.cycles import ReadyAnswer, Work
+
+_TEXT = b"text/plain; charset=utf-8"
+
+
+class SchemaText:
+    """Answers GET and HEAD with the schema in GraphQL's own language, and with its ETag."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] in ("GET", "HEAD"):
+            await send_response(self._response, scope, dict(scope["headers"]), send)
+            return
+        refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
+        await refusal(scope, receive, send)
+
+    @cached_property
+    def _response(self) -> Response:
+        return Response(200, sdl().encode(), _TEXT, REVALIDATE)
+
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"
 """The header, other than 0, by which a client asks for extensions.cost."""
+
+_ANSWER = "cachelog.answer"
+"""Where the scope of a request has its answer, if it was made but could not be sent at once."""
 
 _HTML = b"text/html; charset=utf-8"
 
@@ -63,10 +107,10 @@ class GraphQLEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        with self._incoming.body(scope) as body:
-            await self._answer(scope, receive, send, body)
+        with self._incoming.place(scope) as place:
+            await self._answer(scope, receive, send, place)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, place: Place) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
@@ -75,7 +119,7 @@ class GraphQLEndpoint:
                 self._allowances.count_request(scope)
                 charge = partial(self._allowances.charge, scope)
             if method == "POST":
-                content = await body.read(receive)
+                content = await self._incoming.read(place, receive)
                 if content is None:
                     await send_head(send, GONE, [])
                     return
@@ -97,12 +141,12 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            asked = _request_bytes(method, content, headers)
-            if b"event-stream" in asked.accept.lower() and await self._is_streamed(
-                asked, scope, receive, send, charge
+            request = _request_bytes(method, content, headers)
+            if b"event-stream" in request.accept.lower() and await self._is_streamed(
+                request, scope, receive, send, charge
             ):
                 return
-            begun = self._answers.begin(asked, charge)
+            begun = scope.pop(_ANSWER, None) or self._answers.begin(request, charge)
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
@@ -118,52 +162,20 @@ class GraphQLEndpoint:
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
 
-    def known(
-        self, scope: Scope, headers: dict[bytes, bytes], body: bytes, max_bytes: int
-    ) -> tuple[Answer, EncodedBody] | None:
-        """Return the answer to a whole request where it is kept, in the coding for its client.
-
-        None where it has to be made, has more bytes, or is not to be given to this client.
-        """
-        method = scope["method"]
-        if method == "POST":
-            content = body
-        elif method == "GET":
-            content = scope["query_string"]  # that of a page is no known request
-        else:
-            return None
-        answer = self._answers.known(_request_bytes(method, content, headers))
-        if answer is None:
-            return None
-        encoded = answer.response.known(coding_for(answer.response, headers))
-        if encoded is None or len(encoded.content) > max_bytes or not self._is_allowed(scope):
-            return None
-        self._answers.responses.num_hits += 1
-        return answer, encoded
-
-    def _is_allowed(self, scope: Scope) -> bool:
-        """Count a request where its client may ask for more; one that may not is not counted."""
-        if self._allowances.is_limited:
-            try:
-                self._allowances.count_request(scope)
-            except BadRequest:
-                return False
-        return True
-
     async def _is_streamed(
         self,
-        asked: RequestBytes,
+        request: RequestBytes,
         scope: Scope,
         receive: Receive,
         send: Send,
         charge: Charge | None,
     ) -> bool:
         """Answer a request by events, where its client takes them and they are what it wants."""
-        accept = asked.accept.decode("latin-1")
+        accept = request.accept.decode("latin-1")
         if not takes_events(accept):
             return False
         events_only = prefers_events(accept)
-        if len(asked.content) > LARGE_BODY:
+        if len(request.content) > LARGE_BODY:
             if not events_only:
                 return False
             # A subscription would hold it for as long as it lasts.
@@ -173,9 +185,9 @@ class GraphQLEndpoint:
                 code="PAYLOAD_TOO_LARGE",
             )
         if events_only:
-            asked = asked._replace(accept=JSON.encode())  # for what is in the events
+            request = msgspec.structs.replace(request, accept=JSON.encode())
         return await self._streams.answer(
-            asked, scope, receive, send, charge=charge, events_only=events_only
+            request, scope, receive, send, charge=charge, events_only=events_only
         )
 
 
@@ -194,3 +206,159 @@ def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
     shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
     body = orjson.dumps({"errors": [shown]})
     return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")
+
+
+class DirectAnswers:
+    """Answers a request to the ``path`` of an endpoint without ASGI, if it is kept or small.
+
+    The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
+    ``client_of`` tells whom. With ``has_cors`` pages of other origins are answered by way of ASGI.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        path: str,
+        *,
+        allowances: Allowances,
+        outgoing: Outgoing,
+        ids: RequestIds,
+        headers: SecurityHeaders,
+        observers: Sequence[Observer],
+        client_of: Callable[[Scope], str | None],
+        has_cors: bool,
+    ) -> None:
+        self._answers = answers
+        self._path = path
+        self._allowances = allowances
+        self._outgoing = outgoing
+        self._ids = ids
+        self._lines = headers.lines
+        self._observers = observers
+        self._client_of = client_of
+        self._has_cors = has_cors
+
+    def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
+        """Return the answer to a request where it is kept, or the work that makes a small one.
+
+        None where ASGI has to answer.
+        """
+        method = scope["method"]
+        if scope["path"] != self._path or method not in ("GET", "POST"):
+            return None
+        started = time.perf_counter()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if self._has_cors and b"origin" in headers:
+            return None
+        content = body if method == "POST" else scope["query_string"]
+        request = _request_bytes(method, content, headers)
+        known = self._answers.known(request)
+        if isinstance(known, Answer):
+            if self._allowances.is_limited:
+                coding = coding_for(known.response, headers)
+                if known.response.known(coding) is None or not self._is_allowed(scope):
+                    return None
+            self._answers.responses.num_hits += 1
+            return self._ready(known, scope, headers, self._ids.of(scope), started)
+        if known is None or not known.is_small or self._allowances.is_limited:
+            return None  # it is parsed by a task: that may take longer than all the rest
+        if b"event-stream" in request.accept.lower():
+            return None
+        if known.weight is Weight.QUICK:
+            return self._made(known, scope, headers, started)
+        return partial(self._made, known, scope, headers, started)
+
+    def _made(
+        self, parsed: ParsedRequest, scope: Scope, headers: dict[bytes, bytes], started: float
+    ) -> ReadyAnswer | None:
+        """Return the answer to a small request; None where ASGI has to answer."""
+        request_id = self._ids.of(scope)
+        token = REQUEST_ID.set(request_id)
+        try:
+            answer = self._answers.small(parsed)
+        finally:
+            REQUEST_ID.reset(token)
+        return None if answer is None else self._ready(answer, scope, headers, request_id, started)
+
+    def _ready(
+        self,
+        answer: Answer,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        request_id: str,
+        started: float,
+    ) -> ReadyAnswer | None:
+        """Return an answer as it is sent; where that takes more, leave it for ASGI in the scope."""
+        response, method = answer.response, scope["method"]
+        coding = coding_for(response, headers)
+        encoded = response.known(coding)
+        if encoded is None and len(response.body) <= LARGE_BODY_TO_COMPRESS:
+            encoded = response.encoded(coding)
+            self._answers.count_anew(answer)
+        try:
+            if encoded is None:
+                raise BadRequest("it is compressed in a thread")
+            held = self._held(response, scope)
+        except BadRequest:
+            scope[_ANSWER] = answer
+            return None
+        status, lines, content = response.status, encoded.lines, encoded.content
+        if is_not_modified(response, encoded, method, headers):
+            status, lines, content = 304, encoded.not_modified_lines, b""
+        if self._observers:
+            note_answer(scope, answer)
+            exchange = Exchange(
+                request_id,
+                self._client_of(scope),
+                method,
+                self._path,
+                status,
+                len(content),
+                time.perf_counter() - started,
+                scope.get(OPERATION),
+                scope.get(CODE),
+            )
+            for observer in self._observers:
+                observer.note(exchange)
+        lines = b"%b%bx-request-id: %b\r\n" % (lines, self._lines, request_id.encode())
+        return ReadyAnswer(status, lines, content, held)
+
+    def _held(self, response: Response, scope: Scope) -> Place | None:
+        """Return the place of a large answer on its way; raises BadRequest where there is none."""
+        if len(response.body) <= LARGE_BODY:
+            return None
+        return self._outgoing.begin(response, {**scope, "client": (self._client_of(scope), 0)})
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        """Count a request where its client may ask for more; one that may not is not counted."""
+        try:
+            self._allowances.count_request(scope)
+        except BadRequest:
+            return False
+        return True
+
+
+def client_finder(trusted_proxies: Sequence[str]) -> Callable[[Scope], str | None]:
+    """Return what tells the address of a request's client, who may be behind trusted proxies."""
+
+    def client_of(scope: Scope) -> str | None:
+        client = scope["client"]
+        return client[0] if client else None
+
+    if not trusted_proxies:
+        return client_of
+    # The very one that requests pass by way of ASGI; it waits for nothing.
+    inner: Any = _nothing
+    middleware: Any = ProxyHeadersMiddleware(inner, trusted_hosts=list(trusted_proxies))
+
+    def client_behind_proxies(scope: Scope) -> str | None:
+        seen = dict(scope)
+        with suppress(StopIteration):
+            middleware(seen, None, None).send(None)
+        return client_of(seen)
+
+    return client_behind_proxies
+
+
+async def _nothing(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    pass

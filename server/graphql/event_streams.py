@@ -1,33 +1,168 @@
-"""Answers as server-sent events: subscriptions, and queries of clients that read events alone."""
+"""Answers as server-sent events: subscriptions, and queries of clients that read events alone.
+
+The events are those of GraphQL over SSE, in its distinct connections mode:
+https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
+https://html.spec.whatwg.org/multipage/server-sent-events.html
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
+import msgspec
+import orjson
+from cachetools import LRUCache
 from starlette.types import Receive, Scope, Send
 
-from schema.errors import BAD_USER_INPUT, bounded
-from schema.node import parse_node_id
-from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
-from server.asgi.hang_ups import GONE, unless_gone
-from server.asgi.sending import send_head, send_in_pieces
-from server.graphql.answers import Answer, Answers, Charge
-from server.graphql.events import (
-    COMPLETE,
-    HEADERS,
-    SIGN_OF_LIFE,
-    error_body,
-    next_event,
-    next_event_parts,
+from schema.errors import BAD_USER_INPUT, INTERNAL, bounded, incident
+from schema.node import node_id, parse_node_id
+from server.asgi.errors import RETRY_SECONDS, BadRequest
+from server.asgi.exchanges import (
+    CODE,
+    GONE,
+    IS_OPEN_ENDED,
+    OPERATION,
+    note_answer,
+    note_error,
+    unless_gone,
 )
-from server.graphql.execution import Execution
-from server.graphql.outgoing import Outgoing
-from server.graphql.parsed_requests import ParsedRequest, RequestBytes
-from server.graphql.shared_events import EventText, SharedEvents
+from server.asgi.responses import EVENT_STREAM, CacheKey, Headers, send_head, send_in_pieces
+from server.asgi.room import Outgoing, Place
+from server.asgi.single_flight import SingleFlight
+from server.graphql.answers import Answer, Answers, Charge
+from server.graphql.execution import Executed, Execution
+from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes, Weight
 from server.publications import MAX_WAITING, Publications, Subscriber
+from snapshots.catalog.catalog import Catalog
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
+
+HEADERS: Headers = [
+    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept, accept-encoding"),
+    (b"x-accel-buffering", b"no"),  # nginx sends on what it gets, then
+]
+
+SIGN_OF_LIFE = b":\n\n"
+"""A comment: clients pass over it."""
+
+COMPLETE = b"event: complete\ndata: \n\n"
+"""The last event. Browsers would not tell of it without the line of data."""
+
+
+def next_event(body: bytes, name: str | None = None) -> bytes:
+    """Return the event of a result: JSON in one line. ``name`` is its id, to go on after it."""
+    return b"".join(next_event_parts(body, name))
+
+
+def next_event_parts(body: bytes, name: str | None = None) -> tuple[bytes, bytes, bytes]:
+    """Return what stands before a result, the result, and what stands after it."""
+    line = b"" if name is None else b"id: %b\n" % name.encode()
+    return b"event: next\n%bdata: " % line, body, b"\n\n"
+
+
+def error_body(message: str, code: str) -> bytes:
+    """Return a result that is an error alone."""
+    return orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})
+
+
+EVENT_BYTES = 16 << 20
+"""How many bytes of events are kept for those who come to them later."""
+
+_AT_ONCE = 1
+"""How many events are executed at a time, so that they never take all threads of a lane."""
+
+_ATTEMPTS = 3
+"""How often an event is tried while the server is busy, before its client is told so."""
+
+_OVERHEAD = 1_000
+
+_Key = tuple[Any, ...]
+
+
+class EventText:
+    """An event as it is sent, to as many clients as like it."""
+
+    __slots__ = ("num_bytes", "num_readers", "place", "text")
+
+    def __init__(self, text: bytes, question: CacheKey) -> None:
+        self.text = text
+        self.num_bytes = len(text) + question.num_bytes + _OVERHEAD
+        """What it takes where it is kept, with the ``question`` that a client has written."""
+
+        self.num_readers = 0
+        self.place: Place | None = None
+
+
+class SharedEvents:
+    """Executes subscriptions for revisions; equal ones once. All methods are the event loop's."""
+
+    def __init__(self, catalog: Catalog, execution: Execution, outgoing: Outgoing) -> None:
+        self._catalog = catalog
+        self._execution = execution
+        self._outgoing = outgoing
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._flights: SingleFlight[EventText] = SingleFlight()
+        self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
+
+    def kept(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText | None:
+        """Return the event of a revision for a subscription where it is made already."""
+        return self._made.get(self._key(parsed, revision))
+
+    async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
+        """Return the event of a revision for a subscription, as soon as it is made."""
+        key = self._key(parsed, revision)
+        return await self._flights.value(key, lambda: self._make(parsed, revision, key))
+
+    @contextmanager
+    def sending(self, event: EventText) -> Iterator[None]:
+        """Count an event among the large answers on their way, once for all its clients.
+
+        Raises BadRequest where there are too many.
+        """
+        if not event.num_readers:
+            event.place = self._outgoing.begin_bytes(len(event.text), None)
+        event.num_readers += 1
+        try:
+            yield
+        finally:
+            event.num_readers -= 1
+            if event.place is not None and not event.num_readers:
+                event.place.leave()
+
+    def _key(self, parsed: ParsedRequest, revision: RevisionInfo) -> _Key:
+        return parsed.permanent_key, revision.key, self._catalog.state
+
+    async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
+        request = msgspec.structs.replace(parsed.request, event=revision)
+        async with self._free:
+            try:
+                body, is_good = await self._execute(request, parsed.weight)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
+                body, is_good = error_body(incident(error)["message"], INTERNAL), False
+        text = next_event(body, node_id("Revision", revision.digest, revision.key))
+        event = EventText(text, parsed.permanent_key)
+        if is_good and event.num_bytes <= self._made.maxsize:
+            self._made[key] = event
+        return event
+
+    async def _execute(self, request: GraphQLRequest, weight: Weight) -> tuple[bytes, bool]:
+        """Return the result, and whether it has no errors."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                begun = self._execution.begin(request, weight)
+                executed = begun if isinstance(begun, Executed) else await begun
+            except BadRequest as error:
+                if attempt == _ATTEMPTS:
+                    return error_body(error.message, error.code), False
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return executed.body, executed.is_good
+        raise AssertionError("the last attempt returns")
+
 
 _FELL_BEHIND = (
     f"More than {MAX_WAITING:,} revisions wait for this client to read them. Subscribe again, with "
@@ -67,7 +202,7 @@ class EventStreams:
 
     async def answer(
         self,
-        asked: RequestBytes,
+        request: RequestBytes,
         scope: Scope,
         receive: Receive,
         send: Send,
@@ -81,12 +216,12 @@ class EventStreams:
         is wrong with the HTTP request; what is wrong with its document is an event.
         """
         try:
-            read = self._answers.read(asked)
+            read = self._answers.read(request)
             parsed = read if isinstance(read, ParsedRequest) else await read
             if parsed.is_subscription:
                 await self._follow(parsed, scope, receive, send, charge)
             elif events_only:
-                await self._send_answer(asked, scope, receive, send, charge)
+                await self._send_answer(request, scope, receive, send, charge)
             else:
                 return False
         except BadRequest as error:
@@ -98,14 +233,14 @@ class EventStreams:
 
     async def _send_answer(
         self,
-        asked: RequestBytes,
+        request: RequestBytes,
         scope: Scope,
         receive: Receive,
         send: Send,
         charge: Charge | None,
     ) -> None:
         """Send the answer to a query: the event of its result, and the end."""
-        begun = self._answers.begin(asked, charge)
+        begun = self._answers.begin(request, charge)
         answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
         if answer is not None:
             note_answer(scope, answer)

@@ -2,23 +2,26 @@
 
 from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
-from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import orjson
 
 from schema.api import API
 from schema.context import Context, Follow
+from schema.documents.estimates import Estimate
 from schema.execution.budget import Budget, Failed, NotLoaded
 from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import tag_of
-from server.graphql.loads import Loads
-from server.graphql.requests import GraphQLRequest
-from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.asking.history_questions import HashesAsked
-from snapshots.catalog.asking.library import Library
+from server.asgi.single_flight import SingleFlight
+from server.graphql.requests import GraphQLRequest, Weight
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
+
+_QUICK_UNITS, _QUICK_BYTES = 1_000, 50_000
+"""Requests that cost more wait for their turn."""
 
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
 """Requests that cost more are executed in the lane for heavy ones."""
@@ -30,7 +33,7 @@ _LOADS = 6
 """How many things a request has loaded one after the other before it loads the others itself."""
 
 
-class Executed(NamedTuple):
+class Executed(msgspec.Struct, frozen=True):
     """What a request is answered with.
 
     Without ``started`` it was refused before anything was executed, ``is_good`` tells that there
@@ -43,14 +46,6 @@ class Executed(NamedTuple):
     started: bool
     is_good: bool
     is_permanent: bool
-
-
-class Weight(Enum):
-    """How much work a request is, and so where it runs."""
-
-    SMALL = auto()
-    LIGHT = auto()
-    HEAVY = auto()
 
 
 class Execution:
@@ -68,7 +63,7 @@ class Execution:
         self._catalog = catalog
         self._library = library
         self._lanes = lanes
-        self._loads = Loads()
+        self._loads: SingleFlight[Any] = SingleFlight()
         self.answers = HistoryAnswers(catalog, library)
 
     def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
@@ -77,26 +72,41 @@ class Execution:
         That takes as long as the document and variables are, so that long ones are weighed in a
         thread.
         """
-        asked = request.cost_arguments()
-        cost = self.api.cost(*asked)
-        if self.api.is_light(*asked):
-            return Weight.SMALL, cost.units
-        is_light = cost.units - cost.kept_units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
+        return self.weigh_cost(request, self.api.cost(*request.cost_arguments()))
+
+    def weigh_cost(self, request: GraphQLRequest, cost: Estimate) -> tuple[Weight, int]:
+        """Return what ``weigh`` returns of a request whose cost is known."""
+        units = cost.units - cost.kept_units
+        if self.api.is_light(*request.cost_arguments(), cost):
+            is_quick = units <= _QUICK_UNITS and cost.num_bytes <= _QUICK_BYTES
+            return Weight.QUICK if is_quick else Weight.SMALL, cost.units
+        is_light = units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
         return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
 
     def begin(
         self, request: GraphQLRequest, weight: Weight
     ) -> Executed | Coroutine[Any, Any, Executed]:
-        """Execute a small request now; return what has to be awaited for any other."""
+        """Execute a small request now if this turn is free; return what else has to be awaited."""
         if weight is Weight.HEAVY:
             return self._in_heavy_lane(request)
         if weight is Weight.LIGHT:
             return self._in_light_lane(request, None)
-        context = self._context({}, may_take_long=False)
-        found = self._execute(request, context)
-        if isinstance(found, Executed):
-            return found
-        return self._in_light_lane(request, found)
+        if weight is Weight.SMALL and not self._lanes.turns.take():
+            return self._in_turn(request)
+        executed = self.try_here(request)
+        if isinstance(executed, Executed):
+            return executed
+        return self._in_light_lane(request, executed)
+
+    def try_here(self, request: GraphQLRequest) -> Executed | NotLoaded:
+        """Execute a small request in the turn that was taken; return what is missing for it."""
+        return self._execute(request, self._context({}, may_take_long=False))
+
+    async def _in_turn(self, request: GraphQLRequest) -> Executed:
+        outcome = await self._lanes.turns.run(lambda: self.try_here(request))
+        if isinstance(outcome, Executed):
+            return outcome
+        return await self._in_light_lane(request, outcome)
 
     def subscribe(self, request: GraphQLRequest, follow: Follow) -> bytes | None:
         """Have a subscription's events come from ``follow``; return the errors why it has none."""
@@ -129,10 +139,10 @@ class Execution:
         if executed is not None:
             return executed
         context = self._context(loaded, may_load=True)
-        found = await self._in_lane(self._lanes.heavy, request, context)
-        if isinstance(found, NotLoaded):
-            raise found
-        return found
+        outcome = await self._in_lane(self._lanes.heavy, request, context)
+        if isinstance(outcome, NotLoaded):
+            raise outcome
+        return outcome
 
     async def _with_loads(
         self,
@@ -149,13 +159,14 @@ class Execution:
             if missing is not None and missing.cache is not None:
                 place = missing.cache, missing.key
                 try:
-                    loaded[place] = await self._loads.value(self._lane_to_make(missing), missing)
+                    lane_to_make = self._lane_to_make(missing)
+                    loaded[place] = await self._loads.value_in(lane_to_make, place, missing.load)
                 except CachelogError as error:
                     loaded[place] = Failed(error)  # executing it makes a field's error from it
-            found = await self._in_lane(lane, request, self._context(loaded))
-            if isinstance(found, Executed):
-                return found
-            missing = found
+            outcome = await self._in_lane(lane, request, self._context(loaded))
+            if isinstance(outcome, Executed):
+                return outcome
+            missing = outcome
             if missing.cache is None:
                 return None
         return None
@@ -209,6 +220,7 @@ class Execution:
                 context=context,
                 tell_cost=request.tell_cost,
                 event=request.event,
+                cost=request.cost,
             )
         except NotLoaded as missing:
             return missing
@@ -224,4 +236,4 @@ class Execution:
 
 def _is_large(question: HistoryQuestion) -> bool:
     """Tell whether answering a question takes reading most of the kept changes."""
-    return isinstance(question.asked, HashesAsked) and len(question.asked.named) > _MANY_HASHES
+    return question.topic.about is About.HASHES and len(question.topic.items) > _MANY_HASHES

@@ -1,17 +1,17 @@
-"""Documents that clients name by their hash: Apollo's automatic persisted queries (APQ).
-
-https://www.apollographql.com/docs/apollo-server/performance/apq
-"""
+"""Documents that requests name, and do not hold: those that clients sent, or an operator's list."""
 
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
+import orjson
 from cachetools import LRUCache
 
 from server.asgi.errors import BadRequest
+from snapshots.errors import InvalidArgument
 
 MAX_PERSISTED_BYTES = 16 << 20
 """How many bytes of documents are kept, with their hashes."""
@@ -69,13 +69,13 @@ class PersistedDocuments:
             return query
         if query is None:
             with self._lock:
-                known: str | None = self._known.get(digest)
-            if known is None:
+                document: str | None = self._known.get(digest)
+            if document is None:
                 # Apollo's clients look for this very message, in a response with status 200.
                 raise BadRequest(
                     "PersistedQueryNotFound", status=200, code="PERSISTED_QUERY_NOT_FOUND"
                 )
-            return known
+            return document
         if sha256(query.encode()).hexdigest() != digest:
             raise BadRequest("sha256Hash is not the hash of query")
         if _bytes_of(query) <= MAX_PERSISTED_BYTES:
@@ -86,3 +86,81 @@ class PersistedDocuments:
 
 def _bytes_of(query: str) -> int:
     return sys.getsizeof(query) + _OVERHEAD
+
+
+VARIABLE = "CACHELOG_DOCUMENTS"
+APOLLO_FORMAT = "apollo-persisted-query-manifest"
+
+
+class Manifest:
+    """The documents that may be executed, by their ids; their very texts may be sent too."""
+
+    def __init__(self, documents: Mapping[str, str]) -> None:
+        self._documents = dict(documents)
+        self._texts = frozenset(documents.values())
+
+    @property
+    def documents(self) -> Mapping[str, str]:
+        """The documents by their ids."""
+        return self._documents
+
+    def query_of(
+        self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
+    ) -> str | None:
+        """Return the document of a request; raises BadRequest where it is not allowed."""
+        name = document_id if document_id is not None else hash_asked(extensions)
+        if name is not None:
+            document = self._documents.get(name)
+            if document is None:
+                raise BadRequest(
+                    "the id names no document that may be executed here",
+                    code="PERSISTED_QUERY_NOT_IN_LIST",
+                )
+            if query is not None and query != document:
+                raise BadRequest("query is not the document that the id names")
+            return document
+        if query is not None and query not in self._texts:
+            raise BadRequest(
+                "only documents of this server's own list are executed",
+                status=403,
+                code="PERSISTED_QUERY_NOT_IN_LIST",
+            )
+        return query
+
+
+def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
+    """Read a manifest in either format; raises InvalidArgument with the file and the place.
+
+    ``option`` is what the operator named the file by.
+    """
+    try:
+        written = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidArgument(option, f"{path} cannot be read: {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise InvalidArgument(option, f"{path} is not JSON: {error}") from None
+    if not isinstance(written, dict):
+        raise InvalidArgument(option, f"{path} is no manifest: it must be a JSON object")
+    if "format" in written or "operations" in written:
+        return Manifest(_of_apollo(path, written, option))
+    for name, text in written.items():
+        if not isinstance(text, str) or not text:
+            raise InvalidArgument(option, f"{path}: the document of {name!r} must be a text")
+    return Manifest(written)
+
+
+def _of_apollo(path: Path, written: dict[str, Any], option: str) -> dict[str, str]:
+    if written.get("format") != APOLLO_FORMAT or written.get("version") != 1:
+        raise InvalidArgument(option, f"{path}: format must be {APOLLO_FORMAT}, and version 1")
+    operations = written.get("operations")
+    if not isinstance(operations, list):
+        raise InvalidArgument(option, f"{path}: operations must be a list")
+    documents: dict[str, str] = {}
+    for place, operation in enumerate(operations):
+        entry = operation if isinstance(operation, dict) else {}
+        name, body = entry.get("id"), entry.get("body")
+        if not (isinstance(name, str) and name and isinstance(body, str) and body):
+            raise InvalidArgument(option, f"{path}: operations[{place}] must have id and body")
+        if documents.setdefault(name, body) != body:
+            raise InvalidArgument(option, f"{path}: operations[{place}] repeats the id {name!r}")
+    return documents

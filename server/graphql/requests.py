@@ -1,12 +1,15 @@
 """GraphQL requests as HTTP carries them: https://graphql.github.io/graphql-over-http/draft/."""
 
-from typing import Any, NamedTuple
+from enum import Enum, auto
+from typing import Any
 from urllib.parse import parse_qsl
 
+import msgspec
 import orjson
 
+from schema.documents.estimates import Estimate
 from server.asgi.errors import BadRequest
-from server.asgi.negotiation import JSON
+from server.asgi.responses import JSON, CacheKey
 from server.graphql.persisted_documents import DocumentSource
 from snapshots.models import RevisionInfo
 
@@ -16,7 +19,20 @@ _MAX_PARAMETERS = 3_000
 """How many parameters of a query string are read; known are fewer than ten."""
 
 
-class GraphQLRequest(NamedTuple):
+class Weight(Enum):
+    """How much work a request is, and so where it runs."""
+
+    QUICK = auto()
+    """Some tenths of a millisecond: done in the event loop as soon as it is read."""
+
+    SMALL = auto()
+    """A few milliseconds at most: done in the event loop, in turns."""
+
+    LIGHT = auto()
+    HEAVY = auto()
+
+
+class GraphQLRequest(msgspec.Struct, frozen=True):
     """What is asked; ``variables`` are as the client wrote them.
 
     With ``tell_cost`` the answer is to say what it cost. A subscription is executed for one
@@ -28,6 +44,8 @@ class GraphQLRequest(NamedTuple):
     operation_name: str | None
     tell_cost: bool = False
     event: RevisionInfo | None = None
+    cost: Estimate | None = None
+    """What it is expected to cost, where that is known and within the limits."""
 
     def cost_arguments(self) -> tuple[str, str | None, dict[str, Any] | None]:
         """Return what decides how much is asked."""
@@ -92,29 +110,115 @@ def _json(what: str, text: bytes | str) -> Any:
         raise BadRequest(f"{what} is not JSON: {error}") from None
 
 
-def _request(asked: Any, documents: DocumentSource) -> GraphQLRequest:
-    if isinstance(asked, list):
+def _request(body: Any, documents: DocumentSource) -> GraphQLRequest:
+    if isinstance(body, list):
         raise BadRequest("batches are not supported: send one request object, not a list")
-    if not isinstance(asked, dict):
+    if not isinstance(body, dict):
         raise BadRequest('the body must be a JSON object such as {"query": "{ tags { name } }"}')
-    query = _typed(asked, "query", str)
-    variables = _typed(asked, "variables", dict)
-    operation_name = _typed(asked, "operationName", str)
-    query = documents.query_of(query, _typed(asked, "extensions", dict), _document_id(asked))
+    query = _typed(body, "query", str)
+    variables = _typed(body, "variables", dict)
+    operation_name = _typed(body, "operationName", str)
+    query = documents.query_of(query, _typed(body, "extensions", dict), _document_id(body))
     if not query:
         raise BadRequest("query is missing")
     return GraphQLRequest(query, variables, operation_name)
 
 
-def _document_id(asked: dict[str, Any]) -> str | None:
+def _document_id(body: dict[str, Any]) -> str | None:
     """Return the id of a document, under one of the names that clients have for it."""
-    ids = (_typed(asked, name, str) for name in _DOCUMENT_IDS)
-    return next((it for it in ids if it is not None), None)
+    ids = (_typed(body, name, str) for name in _DOCUMENT_IDS)
+    return next((document_id for document_id in ids if document_id is not None), None)
 
 
-def _typed(asked: dict[str, Any], name: str, kind: type) -> Any:
-    value = asked.get(name)
+def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
+    value = body.get(name)
     if value is not None and type(value) is not kind:
         expected = "a string" if kind is str else "an object"
         raise BadRequest(f"{name} must be {expected}")
     return value
+
+
+_MORE_THAN_REVISIONS = ("confirmedAt", "reason", "releaseNotes")
+"""What a document names that follows from more than the revisions.
+
+When they were last seen; and which hashes returned: of a long series whose changes are not all kept
+that is told of the newest contents alone.
+"""
+
+BYTES_A_BYTE_OF_JSON = 35
+"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
+
+
+class RequestBytes(msgspec.Struct, frozen=True):
+    """The bytes of an HTTP request that decide its answer, before any of them is parsed."""
+
+    is_post: bool
+    content: bytes
+    """The body of a POST, or else the query string."""
+
+    content_type: bytes
+    accept: bytes
+    tell_cost: bool = False
+
+
+class ParsedRequest:
+    """What a request asks for, with the two keys that its response can be kept under.
+
+    A response that stays true for ever is kept under ``permanent_key``, any other under
+    ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
+    ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
+    response was kept last. A subscription has no response that could be kept.
+    Raises BadRequest where the variables nest too deeply.
+    """
+
+    __slots__ = (
+        "_current_key",
+        "_is_about_more",
+        "is_permanent",
+        "is_subscription",
+        "num_bytes",
+        "permanent_key",
+        "request",
+        "units",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        request: GraphQLRequest,
+        media_type: str,
+        num_bytes: int,
+        weight: Weight = Weight.HEAVY,
+        units: int = 0,
+        *,
+        is_subscription: bool = False,
+    ) -> None:
+        self.request = request
+        self.is_subscription = is_subscription
+        self.weight = weight
+        self.units = units
+        variables = request.variables_text()
+        self.permanent_key = CacheKey(
+            request.query, variables, request.operation_name, media_type, None, request.tell_cost
+        )
+        objects = BYTES_A_BYTE_OF_JSON * len(variables)
+        self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
+        self._current_key = self.permanent_key
+        self._is_about_more = any(name in request.query for name in _MORE_THAN_REVISIONS)
+        self.is_permanent = False
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be answered in the event loop."""
+        return self.weight in (Weight.QUICK, Weight.SMALL) and not self.is_subscription
+
+    def key_at(self, generation: int, state: int) -> CacheKey:
+        """Return the key of an answer that holds in one generation of the catalog.
+
+        Where it is about more than the revisions, it holds only in one state of a generation.
+        """
+        if self._is_about_more:
+            generation = state
+        if self._current_key.generation != generation:
+            self._current_key = self.permanent_key.at(generation)
+        return self._current_key

@@ -1,4 +1,8 @@
-"""What one connection may take of a server."""
+"""What one connection may take of a server, and what it is answered where it takes more."""
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from http import HTTPStatus
 
 import msgspec
 
@@ -29,3 +33,91 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     keep_alive_seconds: float = 75.0
     """How long a connection may wait for its next request."""
+
+
+class Phase(Enum):
+    """Which part of a request a connection waits for."""
+
+    START = auto()
+    HEAD = auto()
+    BODY = auto()
+    NONE = auto()
+    """The last request was read to its end."""
+
+    CLOSING = auto()
+    """What the client still sends does not matter."""
+
+
+_MAX_HEADERS = 100
+
+_BODY_OVERHEAD = 8
+"""How many bytes may be sent for each byte of a body: chunks have sizes, and trailers follow."""
+
+_RETRY_SECONDS = 1
+
+_HEADERS = (
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"x-content-type-options: nosniff\r\n"
+    b"connection: close\r\n"
+)
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class Refused(Exception):
+    """A request is not read further."""
+
+
+def refusal(status: HTTPStatus, default_headers: Headers) -> bytes:
+    """Return the bytes of an answer that says no more than its status."""
+    text = status.phrase.encode()
+    retry = b"retry-after: %d\r\n" % _RETRY_SECONDS if status.value == 503 else b""
+    return b"".join(
+        [
+            b"HTTP/1.1 %d %b\r\n" % (status.value, text),
+            *(b"%b: %b\r\n" % header for header in default_headers),
+            _HEADERS,
+            retry,
+            b"content-length: %d\r\n\r\n" % len(text),
+            text,
+        ]
+    )
+
+
+def has_too_many(headers: Headers) -> bool:
+    """Tell whether a request has more headers than are read."""
+    return len(headers) > _MAX_HEADERS
+
+
+def why_head_is_refused(
+    url: bytes, headers: Headers, limits: ConnectionLimits
+) -> HTTPStatus | None:
+    """Return the status for a head that is too large; None for one that is not."""
+    num_bytes = len(url)
+    if num_bytes > limits.head_bytes:
+        return HTTPStatus.REQUEST_URI_TOO_LONG
+    num_bytes += sum(len(name) + len(value) + 4 for name, value in headers)
+    if num_bytes > limits.head_bytes or has_too_many(headers):
+        return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    return None
+
+
+def why_reading_ends(
+    num_bytes: int, phase: Phase, url: bytes, limits: ConnectionLimits
+) -> HTTPStatus | None:
+    """Return the status for a part of a request of which so much has come; None to read on.
+
+    ``url`` is what is known of the address.
+    """
+    if phase is Phase.BODY:
+        allowed = _BODY_OVERHEAD * limits.body_bytes + limits.head_bytes
+        status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    else:
+        allowed = limits.head_bytes
+        is_address = phase is Phase.HEAD and len(url) > allowed // 2
+        status = (
+            HTTPStatus.REQUEST_URI_TOO_LONG
+            if is_address
+            else HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        )
+    return status if num_bytes > allowed else None

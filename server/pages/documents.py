@@ -1,13 +1,14 @@
-"""The documents that pages ask, and how the parts of an address become their variables."""
+"""The GraphQL documents of pages: their parameters, and how they are executed in process."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import orjson
 from graphql import (
-    FragmentDefinitionNode,
     ListTypeNode,
     NamedTypeNode,
     NonNullTypeNode,
@@ -16,7 +17,10 @@ from graphql import (
     parse,
 )
 
-from server.pages.used_names import UsedNames
+from server.asgi.allowances import Allowances
+from server.asgi.lanes import Lanes
+from server.graphql.execution import Executed, Execution
+from server.graphql.requests import GraphQLRequest, Weight
 
 Parameters = Mapping[str, Sequence[str]]
 """What an address says, name by name, each value as it stands there."""
@@ -24,22 +28,25 @@ Parameters = Mapping[str, Sequence[str]]
 PAGE_LENGTH = 50
 """How many rows of a table a page shows."""
 
+_SPREAD = re.compile(r"\.\.\.(\w+)")
+_FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
+
 _SIZES = ("first", "last")
 """Which follow from the direction that somebody goes in, and are not in the address."""
 
 
-class Parameter(NamedTuple):
+class Parameter(msgspec.Struct, frozen=True):
     """A variable that a document declares: the name of its type, and whether it is a list."""
 
     type: str
     is_list: bool
 
-    def value(self, given: Sequence[str]) -> Any:
+    def value(self, texts: Sequence[str]) -> Any:
         """Return what an address gives, as the type has it.
 
         A text that does not fit its type stays a text, and GraphQL says what is wrong with it.
         """
-        values = [self._scalar(text) for text in given]
+        values = [self._scalar(text) for text in texts]
         return values if self.is_list else values[-1]
 
     def _scalar(self, text: str) -> Any:
@@ -50,21 +57,21 @@ class Parameter(NamedTuple):
         return text
 
 
-class Document:
+class PageDocument:
     """A GraphQL document with one operation, whose variables are the parameters of a page."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
         operations = [
-            it for it in parse(text).definitions if isinstance(it, OperationDefinitionNode)
+            node for node in parse(text).definitions if isinstance(node, OperationDefinitionNode)
         ]
         self.parameters = {
-            it.variable.name.value: _parameter(it.type)
-            for it in operations[0].variable_definitions or ()
+            declared.variable.name.value: _parameter(declared.type)
+            for declared in operations[0].variable_definitions or ()
         }
 
-    def known(self, given: Parameters) -> dict[str, list[str]]:
+    def known(self, address: Parameters) -> dict[str, list[str]]:
         """Return the part of an address that the document has parameters for.
 
         They stand in the document's order, without those that say nothing: a form that is sent
@@ -73,14 +80,14 @@ class Document:
         return {
             name: values
             for name in self.parameters
-            if name not in _SIZES and (values := [text for text in given.get(name, ()) if text])
+            if name not in _SIZES and (values := [text for text in address.get(name, ()) if text])
         }
 
-    def variables(self, known: Parameters) -> dict[str, Any]:
+    def variables(self, parameters: Parameters) -> dict[str, Any]:
         """Return the variables for what ``known`` gave."""
-        values = {name: self.parameters[name].value(given) for name, given in known.items()}
+        values = {name: self.parameters[name].value(texts) for name, texts in parameters.items()}
         if "first" in self.parameters:
-            values["last" if "before" in known else "first"] = PAGE_LENGTH
+            values["last" if "before" in parameters else "first"] = PAGE_LENGTH
         return values
 
     def question(self, variables: Mapping[str, Any]) -> dict[str, str]:
@@ -90,22 +97,21 @@ class Document:
 
 
 @cache
-def document(name: str) -> Document:
+def document(name: str) -> PageDocument:
     """Return the document that is kept as ``queries/NAME.graphql``.
 
     Fragments that it spreads and does not have follow: they are ``fragments/NAME.graphql``.
     """
-    return Document(name, _with_fragments(_text(f"queries/{name}.graphql")))
+    return PageDocument(name, _with_fragments(_text(f"queries/{name}.graphql")))
 
 
 def _with_fragments(text: str) -> str:
     """Return a document with the fragments that it lacks, and with those that they lack."""
-    tree = parse(text, no_location=True)
-    had = {it.name.value for it in tree.definitions if isinstance(it, FragmentDefinitionNode)}
-    lacking = sorted(UsedNames(tree).fragments - had)
+    lacking = sorted({*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)})
     if not lacking:
         return text
-    return _with_fragments("\n".join([text, *(_text(f"fragments/{it}.graphql") for it in lacking)]))
+    fragments = (_text(f"fragments/{name}.graphql") for name in lacking)
+    return _with_fragments("\n".join([text, *fragments]))
 
 
 def _text(file: str) -> str:
@@ -119,3 +125,87 @@ def _parameter(declared: TypeNode) -> Parameter:
         assert isinstance(declared, ListTypeNode | NonNullTypeNode)  # noqa: S101
         declared = declared.type
     return Parameter(declared.name.value, is_list)
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What a document was answered with.
+
+    ``is_good`` tells that there are no errors, ``is_permanent`` that the answer stays true.
+    """
+
+    data: Mapping[str, Any]
+    errors: list[dict[str, Any]]
+    is_good: bool
+    is_permanent: bool
+
+    def error_of(self, subject: str) -> Mapping[str, Any] | None:
+        """Return why an answer lacks its subject, named with dots; None where no error says it.
+
+        Other parts may have failed too. Where all of the answer is gone, the first error says why.
+        """
+        root = subject.partition(".")[0]
+        of_root = (
+            error for error in self.errors if not self.data or root in error.get("path", ())[:1]
+        )
+        return next(of_root, None)
+
+
+class PageQuestion(msgspec.Struct, frozen=True):
+    """What is going to be asked, and how much work it is."""
+
+    request: GraphQLRequest
+    weight: Weight
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Return the variables of its document."""
+        return self.request.variables or {}
+
+
+class Asker:
+    """Asks the catalog what pages show, within the limits that the API's requests have."""
+
+    def __init__(self, execution: Execution, lanes: Lanes, allowances: Allowances) -> None:
+        self._execution = execution
+        self._lanes = lanes
+        self._allowances = allowances
+
+    async def ask(
+        self, document: PageDocument, variables: Mapping[str, Any], scope: Any
+    ) -> Answered:
+        """Return what a document is answered with; raises as ``weighed`` does."""
+        return await self.answered(await self.weighed(document.text, variables, scope))
+
+    async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> PageQuestion:
+        """Return a question that is charged to the client whose request has this ``scope``.
+
+        Raises BadRequest where there is no room, or the client may not ask for so much.
+        """
+        request = GraphQLRequest(text, dict(variables), None)
+        weight, units = await self._weigh(request)
+        if self._allowances.is_limited:
+            self._allowances.charge(scope, units)
+        return PageQuestion(request, weight)
+
+    async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
+        """Tell whether a document costs no more than one request may."""
+        _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
+        return units <= self._execution.api.limits.max_cost
+
+    async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+        if self._execution.api.is_weighed(*request.cost_arguments()):
+            return self._execution.weigh(request)
+        # Parsing takes long, for the first who asks.
+        return await self._lanes.reading.run(lambda: self._execution.weigh(request))
+
+    async def answered(self, question: PageQuestion) -> Answered:
+        """Return what a question is answered with; raises BadRequest where there is no room."""
+        begun = self._execution.begin(question.request, question.weight)
+        executed = begun if isinstance(begun, Executed) else await begun
+        answer = orjson.loads(executed.body)
+        return Answered(
+            answer.get("data") or {},
+            answer.get("errors") or [],
+            executed.is_good,
+            executed.is_permanent,
+        )

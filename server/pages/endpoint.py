@@ -1,6 +1,6 @@
 """Sends pages: asked, rendered and kept as the API's answers are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -9,26 +9,34 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from server.asgi.allowances import Allowances
-from server.asgi.cache import CacheKey, ResponseCache
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE
-from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.exchanges import CODE, GONE, unless_gone
 from server.asgi.lanes import Lanes
-from server.asgi.makings import Makings
-from server.asgi.negotiation import prefers_html
-from server.asgi.responses import Response
-from server.asgi.sending import REVALIDATE, send_head, send_response
-from server.graphql.outgoing import Outgoing
-from server.pages.addresses import Address, path_filled
-from server.pages.asking import Answered, Asker, Question
-from server.pages.error_pages import ErrorPages
-from server.pages.exports.exporting import Export, NoTable
-from server.pages.exports.responses import PARAMETER, ExportResponse, export_of, table_asked
-from server.pages.nearest import nearest_to
-from server.pages.page import Page
-from server.pages.rendering import Renderer
-from server.pages.requested import bare_address, given, raw_path, without_slash
-from server.pages.responses import NO_STORE, PageResponse, led_to
+from server.asgi.responses import (
+    REVALIDATE,
+    CacheKey,
+    Response,
+    ResponseCache,
+    prefers_html,
+    send_head,
+    send_response,
+)
+from server.asgi.room import Outgoing
+from server.asgi.single_flight import SingleFlight
+from server.pages.addresses import (
+    Address,
+    Query,
+    bare_address,
+    given,
+    path_filled,
+    raw_path,
+    without_slash,
+)
+from server.pages.documents import Answered, Asker, PageQuestion
+from server.pages.error_pages import ErrorPages, nearest_to
+from server.pages.exports import PARAMETER, Export, ExportResponse, NoTable, table_asked
+from server.pages.renderer import NO_STORE, PageResponse, Renderer, led_to
+from server.pages.routes import Page
 from snapshots.catalog.catalog import Catalog
 
 _PERMANENT = b"public, max-age=604800, immutable"
@@ -53,6 +61,7 @@ class PageContext:
         lanes: Lanes,
         allowances: Allowances,
         outgoing: Outgoing,
+        addresses: Callable[[str, Query], Address] = Address,
     ) -> None:
         self.catalog = catalog
         self.asker = asker
@@ -61,8 +70,9 @@ class PageContext:
         self.lanes = lanes
         self.allowances = allowances
         self.outgoing = outgoing
+        self.addresses = addresses
         self.error_pages = ErrorPages(renderer)
-        self.makings: Makings[PageResponse] = Makings("page", outlasts=False)
+        self.makings: SingleFlight[PageResponse] = SingleFlight("page", seconds=10.0)
 
     async def send(self, response: Response, scope: Scope, send: Send) -> bool:
         """Send a page; return whether it had to be encoded for this client first.
@@ -122,94 +132,95 @@ class PageEndpoint:
             )
         if context.allowances.is_limited:
             context.allowances.count_request(scope)
-        asked = given(scope)
+        parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return led_to(link, status=308)
-        if self._page.leads_to and (path := path_filled(self._page.leads_to, asked)):
+        if self._page.leads_to and (path := path_filled(self._page.leads_to, parameters)):
             return led_to(bare_address(scope).root + path.removeprefix("/"))
-        known = self._page.document.known(asked)
-        if PARAMETER in asked:
-            return await unless_gone(receive, self._export(scope, asked, known))
-        keys = self._keys(scope, known)
+        query = self._page.document.known(parameters)
+        if PARAMETER in parameters:
+            return await unless_gone(receive, self._export(scope, parameters, query))
+        keys = self._keys(scope, query)
         for key in keys:
             if (kept := context.responses.get(key)) is not None:
                 context.responses.num_hits += 1
                 return kept
-        return await unless_gone(receive, self._made(scope, known, keys))
+        return await unless_gone(receive, self._made(scope, query, keys))
 
-    def _keys(self, scope: Scope, known: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
+    def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
         """Return the key that a page is kept under for ever, and the one for this moment."""
         permanent = CacheKey(
             f"{self._page.template_name} {raw_path(scope)}",
-            orjson.dumps(known),
+            orjson.dumps(query),
             None,
             "text/html",
             None,
         )
-        return permanent, permanent._replace(generation=self._context.catalog.state)
+        return permanent, permanent.at(self._context.catalog.state)
 
     async def _export(
-        self, scope: Scope, asked: Mapping[str, list[str]], known: Mapping[str, list[str]]
+        self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
     ) -> PageResponse | ExportResponse:
         """Return the page's table whole, or the page that says why there is none."""
         context, page = self._context, self._page
-        table = table_asked(page, asked)
-        variables = page.document.variables(known)
+        table = table_asked(page, parameters)
+        variables = page.document.variables(query)
         while True:
             light, outgoing = context.lanes.light, context.outgoing
             export = Export(table, variables, scope, context.asker, light, outgoing)
             try:
-                return await export_of(export, table, asked)
+                return ExportResponse(export, await export.first(), parameters[PARAMETER][-1])
             except NoTable as error:
-                instead = {name: it for name, it in page.instead if name not in variables}
+                instead = {name: value for name, value in page.instead if name not in variables}
                 if not instead:
-                    return await self._missing(scope, known, error.answered)
+                    return await self._missing(scope, query, error.answered)
                 variables |= instead
 
     async def _missing(
-        self, scope: Scope, known: Mapping[str, list[str]], answered: Answered
+        self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
     ) -> PageResponse:
         """Return the page for an answer that lacks what the page is about."""
         page, context, params = self._page, self._context, scope["path_params"]
-        address = self._address(scope, known)
+        address = self._address(scope, query)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
         return context.error_pages.missing(address, page.subject, answered, nearest)
 
-    def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
+    def _address(self, scope: Scope, query: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
-        return Address(raw_path(scope), {it: known[it] for it in known if it not in params})
+        others = {name: query[name] for name in query if name not in params}
+        return self._context.addresses(raw_path(scope), others)
 
     async def _made(
-        self, scope: Scope, known: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
+        self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
     ) -> PageResponse:
         """Return a page that is not kept: who has it made is charged, others wait with them."""
         makings, asker = self._context.makings, self._context.asker
         if keys[1] in makings:
             return await makings.joined(keys[1])
-        variables = self._page.document.variables(known)
+        variables = self._page.document.variables(query)
         question = await asker.weighed(self._page.document.text, variables, scope)
-        return await makings.value(keys[1], lambda: self._make(scope, known, keys, question))
+        return await makings.value(keys[1], lambda: self._make(scope, query, keys, question))
 
     async def _make(
         self,
         scope: Scope,
-        known: Mapping[str, list[str]],
+        query: Mapping[str, list[str]],
         keys: tuple[CacheKey, CacheKey],
-        question: Question,
+        question: PageQuestion,
     ) -> PageResponse:
         page, context, params = self._page, self._context, scope["path_params"]
         answered = await context.asker.answered(question)
         variables: Mapping[str, Any] = question.variables
-        instead = {name: it for name, it in page.instead if name not in known}
+        instead = {name: value for name, value in page.instead if name not in query}
         if instead and not page.has_subject(answered.data):
             variables = {**variables, **instead}
             answered = await context.asker.ask(page.document, variables, scope)
         if not page.has_subject(answered.data):
-            return await self._missing(scope, known, answered)
+            return await self._missing(scope, query, answered)
         body = await context.lanes.light.run(
             lambda: context.renderer.page(
                 page,
-                self._address(scope, known),
+                self._address(scope, query),
                 answered.data,
                 params=params,
                 variables=variables,

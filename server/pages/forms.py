@@ -4,9 +4,9 @@ Sources: RFC 7578 (multipart/form-data), and the URL standard (application/x-www
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+import msgspec
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
@@ -19,7 +19,7 @@ _PIECE = 8 << 10
 """How many bytes of an escaped text are read at once."""
 
 
-class Field(NamedTuple):
+class Field(msgspec.Struct, frozen=True):
     """What a form has for a name; ``filename`` is that of a file that was chosen, else empty."""
 
     content: bytes
@@ -65,14 +65,14 @@ def _unescaped(text: bytes) -> bytes:
     Piece by piece: of a whole lock file the library takes two hundred times the memory.
     """
     text = text.replace(b"+", b" ")
-    found, place = bytearray(), 0
+    content, place = bytearray(), 0
     while place < len(text):
         end = place + _PIECE
         cut = text.find(b"%", end - 2, end)  # an escape is not parted
         end = end if cut < 0 else cut
-        found += unquote_to_bytes(text[place:end])
+        content += unquote_to_bytes(text[place:end])
         place = end
-    return bytes(found)
+    return bytes(content)
 
 
 class _Parts:

@@ -1,23 +1,88 @@
-"""All pages, in one list."""
+"""Pages: what each is made of, and all of them in one list."""
 
-from server.pages.page import Page
-from server.pages.views import compare, coverage, notes
-from server.pages.views.home import home_view
-from server.pages.views.package import package_view
-from server.pages.views.search import search_view
-from server.pages.views.series import series_view
-from server.pages.views.spec import spec_view
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from server.pages import views
+from server.pages.documents import PageDocument, document
+
+View = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Makes of an answer's data what a template shows beside it: a matrix out of a list, say. Pure."""
+
+
+def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return nothing: most templates show the answer as it is."""
+    return {}
+
+
+_MEDIA_TYPES = {"html": b"text/html; charset=utf-8", "md": b"text/markdown; charset=utf-8"}
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page: where it is, the document that it asks, and the template that shows the answer.
+
+    ``path`` is a path of Starlette's routes, whose parameters are variables of the document. The
+    template has the document's name unless ``template`` gives another. ``subject`` is what the
+    answer must have, by the names of its fields with dots: without it the page is not found.
+    ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
+    ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
+    query gives all names in it: so a form without a script opens a page by its own address.
+    ``instead`` are variables, names with values, to ask with once more where a document's defaults
+    lead to nothing: only those that the address does not give.
+    A ``template`` that is no HTML is named with its suffix: ``notes.md``.
+    """
+
+    path: str
+    query: str
+    subject: str = ""
+    view: View = nothing_more
+    template: str = ""
+    table: str = ""
+    leads_to: str = ""
+    instead: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def document(self) -> PageDocument:
+        """The document that it asks."""
+        return document(self.query)
+
+    @property
+    def template_name(self) -> str:
+        """The name of its template's file."""
+        name = self.template or self.query
+        return name if "." in name else f"{name}.html"
+
+    @property
+    def media_type(self) -> bytes:
+        """What the page is sent as."""
+        return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
+
+    def has_subject(self, data: Mapping[str, Any]) -> bool:
+        """Tell whether an answer has what the page is about; one that was refused has nothing."""
+        value: Any = data or None
+        for name in self.subject.split(".") if self.subject else ():
+            value = value.get(name) if value else None
+        return value is not None
+
 
 COMPARISON = "/compare/{base}...{head}"
 
 PAGES = (
-    Page("/", "home", view=home_view),
-    Page("/series/{name}", "series", subject="series", view=series_view, table="series.revisions"),
+    Page("/", "home", view=views.home_view),
+    Page(
+        "/series/{name}",
+        "series",
+        subject="series",
+        view=views.series_view,
+        table="series.revisions",
+    ),
     Page(
         "/search",
         "search",
         subject="revision",
-        view=search_view,
+        view=views.search_view,
         table="found.specs",
         instead=(("in", None),),  # of the whole catalog the newest, where there is no develop
     ),
@@ -26,7 +91,7 @@ PAGES = (
         "/r/{ref}/packages/{name}",
         "package",
         subject="revision.package",
-        view=package_view,
+        view=views.package_view,
         table="revision.package.specs",
     ),
     Page(
@@ -39,32 +104,32 @@ PAGES = (
         "/r/{ref}/specs/{hash}",
         "spec",
         subject="revision.spec",
-        view=spec_view,
+        view=views.spec_view,
         table="neededBy.spec.dependents",
     ),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
-    Page(COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
+    Page(COMPARISON, "compare", subject="compare", view=views.causes_view, table="compare.causes"),
     Page(
         f"{COMPARISON}/causes/{{package}}",
         "compare_cause",
         subject="compare.cause",
-        view=compare.cause,
+        view=views.cause_view,
         table="compare.cause.specs",
     ),
     Page(
         f"{COMPARISON}/packages",
         "compare_packages",
         subject="compare",
-        view=compare.packages,
+        view=views.changed_packages_view,
         table="compare.packages",
     ),
     Page(
         f"{COMPARISON}/specs",
         "compare_specs",
         subject="compare",
-        view=compare.specs,
+        view=views.changed_specs_view,
         table="compare.specs",
     ),
     Page(f"{COMPARISON}/stacks", "compare_stacks", subject="compare", table="compare.stacks"),
@@ -72,10 +137,10 @@ PAGES = (
         f"{COMPARISON}/coverage",
         "compare_coverage",
         subject="compare",
-        view=coverage.matrix,
+        view=views.coverage_view,
         table="compare.coverage",
     ),
-    Page(f"{COMPARISON}/notes", "compare_notes", subject="compare", view=notes.notes),
+    Page(f"{COMPARISON}/notes", "compare_notes", subject="compare", view=views.notes_view),
     Page(
         f"{COMPARISON}/notes.md",
         "compare_notes_markdown",
@@ -86,7 +151,9 @@ PAGES = (
 
 TABS = tuple(
     tab
-    for tab in (it.path.removeprefix(COMPARISON) for it in PAGES if it.path.startswith(COMPARISON))
+    for tab in (
+        page.path.removeprefix(COMPARISON) for page in PAGES if page.path.startswith(COMPARISON)
+    )
     if "{" not in tab
 )
 """What stands behind the address of a comparison: nothing for its causes, ``/packages``, others."""

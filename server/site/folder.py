@@ -1,6 +1,7 @@
-"""The folder of a site: what is in it, and what is written anew."""
+"""The folder of a site: its files, what is written anew, and the headers that hosts send."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,60 @@ import msgspec
 import orjson
 
 from server.output_files import write
-from server.site.headers import Headers, rules
 from snapshots.errors import InvalidArgument, OutputError
+
+Headers = Mapping[str, str]
+
+MAX_RULES = 100
+_CACHE_CONTROL = "cache-control"
+_REVALIDATE = "no-cache"
+
+
+def rules(headers: Mapping[str, Headers]) -> str:
+    """Return the file ``_headers`` for the headers of files.
+
+    Each folder has one rule, with what all of its files have; those of the documents have rules of
+    their own as long as so many are allowed.
+    """
+    for depth in (2, 1):
+        groups: defaultdict[str, list[Headers]] = defaultdict(list)
+        for file in sorted(headers):
+            groups[_folder(file, depth)].append(headers[file])
+        if len(groups) <= MAX_RULES:
+            break
+    lines: list[str] = []
+    for folder, several in groups.items():
+        common = _common(several)
+        lines += [folder, *(f"  {name}: {common[name]}" for name in sorted(common))]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _folder(file: str, depth: int) -> str:
+    """Return the path of the rule that a file is meant by; no two rules mean one file."""
+    first, *others = file.split("/")
+    if not others:
+        return "/" if file == "index.html" else f"/{file}"
+    if depth > 1 and first == "graphql":
+        return f"/graphql/{others[0]}/*"
+    return f"/{first}/*"
+
+
+def _common(several: Iterable[Headers]) -> dict[str, str]:
+    first, *others = several
+    common = {
+        name: value
+        for name, value in first.items()
+        if all(other.get(name) == value for other in others)
+    }
+    # What some files may be kept by is no rule for all of them.
+    return {_CACHE_CONTROL: _REVALIDATE} | common
+
 
 INDEX, HEADERS, RULES = "index.json", "headers.json", "_headers"
 _FORMAT = "cachelog-site"
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class SiteFile(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a file of a site is: the answer to a document, or what a server has at an address.
 
     One that is ``permanent`` stays as it is. ``links`` are the addresses that a page leads to, and
@@ -38,7 +85,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     made_by: str = ""
     documents: Mapping[str, str] = {}
     series: Mapping[str, list[dict[str, str]]] = {}
-    files: Mapping[str, Entry] = {}
+    files: Mapping[str, SiteFile] = {}
 
 
 class SiteFolder:
@@ -53,12 +100,12 @@ class SiteFolder:
         self._made_by = made_by
         self._before = self._read()
         self._headers: dict[str, Headers] = self._read_headers() if self._before.files else {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, SiteFile] = {}
         self.num_written = self.num_kept = self.num_removed = 0
         # From now on it is known as a site, whatever happens.
         self._write_index({}, {}, {**self._before.files})
 
-    def kept(self, file: str) -> Entry | None:
+    def kept(self, file: str) -> SiteFile | None:
         """Return the entry of a permanent file that is there, and was made in the same way."""
         entry = self._before.files.get(file)
         is_same = self._before.made_by == self._made_by and file in self._headers
@@ -66,12 +113,12 @@ class SiteFolder:
             return None
         return entry
 
-    def keep(self, file: str, entry: Entry) -> None:
+    def keep(self, file: str, entry: SiteFile) -> None:
         """Leave a file as it is."""
         self._entries[file] = entry
         self.num_kept += 1
 
-    def put(self, file: str, body: bytes, headers: Headers, entry: Entry) -> None:
+    def put(self, file: str, body: bytes, headers: Headers, entry: SiteFile) -> None:
         """Write a file, if it is not there just so."""
         if write(self.path / file, body):
             self.num_written += 1
@@ -80,7 +127,7 @@ class SiteFolder:
         self._headers[file] = headers
         self._entries[file] = entry
 
-    def earlier(self) -> Mapping[str, Entry]:
+    def earlier(self) -> Mapping[str, SiteFile]:
         """Return the files of earlier runs that are still there."""
         files = self._before.files.items()
         return {file: entry for file, entry in files if (self.path / file).is_file()}
@@ -89,13 +136,14 @@ class SiteFolder:
         self, documents: Mapping[str, str], series: Mapping[str, Any], *, prune: bool
     ) -> None:
         """Write what tells of all files; with ``prune`` remove those that no longer belong."""
-        stale = {file: it for file, it in self.earlier().items() if file not in self._entries}
+        stale = {file: entry for file, entry in self.earlier().items() if file not in self._entries}
         if prune:
             self._remove(stale)
             stale = {}
         elif self._before.made_by != self._made_by:
             stale = {
-                file: msgspec.structs.replace(it, permanent=False) for file, it in stale.items()
+                file: msgspec.structs.replace(entry, permanent=False)
+                for file, entry in stale.items()
             }
         entries = {**stale, **self._entries}
         headers = {file: self._headers[file] for file in sorted(entries) if file in self._headers}
@@ -107,7 +155,7 @@ class SiteFolder:
         self,
         documents: Mapping[str, str],
         series: Mapping[str, Any],
-        entries: Mapping[str, Entry],
+        entries: Mapping[str, SiteFile],
     ) -> None:
         is_finished = bool(self._entries)
         index = Index(
@@ -118,7 +166,7 @@ class SiteFolder:
         )
         write(self.path / INDEX, _json(msgspec.to_builtins(index)))
 
-    def _remove(self, files: Mapping[str, Entry]) -> None:
+    def _remove(self, files: Mapping[str, SiteFile]) -> None:
         for file in files:
             path = self.path / file
             try:
@@ -142,23 +190,25 @@ class SiteFolder:
         except OSError as error:
             raise OutputError(str(self.path), error.strerror or str(error)) from None
         try:
-            found = msgspec.json.decode(text, type=Index)
+            index = msgspec.json.decode(text, type=Index)
         except msgspec.DecodeError as error:
-            found, reason = Index(format=""), f": {error}"
+            index, reason = Index(format=""), f": {error}"
         else:
             reason = ""
-        names = [Path(it) for it in found.files]
-        if found.format != _FORMAT or any(it.is_absolute() or ".." in it.parts for it in names):
+        names = [Path(file) for file in index.files]
+        if index.format != _FORMAT or any(
+            name.is_absolute() or ".." in name.parts for name in names
+        ):
             raise InvalidArgument("FOLDER", f"{self.path / INDEX} does not tell of a site{reason}")
-        return found
+        return index
 
     def _read_headers(self) -> dict[str, Headers]:
         try:
             text = (self.path / HEADERS).read_bytes()
-            found: dict[str, Headers] = msgspec.json.decode(text, type=dict[str, dict[str, str]])
+            headers: dict[str, Headers] = msgspec.json.decode(text, type=dict[str, dict[str, str]])
         except (OSError, msgspec.DecodeError):
             return {}
-        return found
+        return headers
 
 
 def _json(value: Any) -> bytes:

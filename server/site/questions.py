@@ -1,13 +1,15 @@
-"""Which questions a site answers: its documents, with the variables that its revisions give."""
+"""The queries that a site answers: its documents and the revisions that give their variables."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from enum import Enum, auto
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import orjson
 from graphql import (
     DocumentNode,
@@ -28,9 +30,77 @@ from graphql import (
 )
 
 from schema.api import sdl
-from server.site.choosing import Chosen, Subject
 from snapshots.errors import InvalidArgument
-from snapshots.wording import quoted
+from snapshots.history import History, Pair
+from snapshots.models import RevisionInfo
+from snapshots.texts import quoted
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What a page or an answer is about; all but the series can be left open.
+
+    ``base`` and ``head`` are digests; with a head alone it is about one revision.
+    """
+
+    series: str
+    head: str = ""
+    base: str = ""
+
+
+class Chosen:
+    """The revisions of a site, the newest first, by the names of their series."""
+
+    def __init__(self, history: History, revisions: Mapping[str, Sequence[RevisionInfo]]) -> None:
+        self.history = history
+        self.revisions = revisions
+
+    @property
+    def series(self) -> list[Subject]:
+        """Each series."""
+        return [Subject(name) for name in self.revisions]
+
+    @property
+    def contents(self) -> list[Subject]:
+        """Each content, once, though several tags share it."""
+        every = [
+            Subject(name, revision.digest)
+            for name in self.revisions
+            for revision in self.revisions[name]
+        ]
+        return list({subject.head: subject for subject in reversed(every)}.values())[::-1]
+
+    @property
+    def comparisons(self) -> list[Subject]:
+        """Each revision beside the one before it in its series, where their contents differ."""
+        subjects: dict[Pair, Subject] = {}
+        for name, revisions in self.revisions.items():
+            for head in revisions:
+                base = self.history.previous(head)
+                if base is not None and base.digest != head.digest:
+                    pair = Pair(base.digest, head.digest)
+                    subjects.setdefault(pair, Subject(name, pair.head, pair.base))
+        return list(subjects.values())
+
+
+def choose(
+    history: History,
+    series: Sequence[str] = (),
+    *,
+    since: datetime | None = None,
+    last: int | None = None,
+) -> Chosen:
+    """Return the newest revisions of some series, or of all; series without any are left out."""
+    chosen = {}
+    for name in dict.fromkeys(series or history.series_names):
+        revisions = [
+            revision
+            for revision in history.of_series(name)
+            if since is None or revision.taken_at >= since
+        ]
+        if revisions[:last]:
+            chosen[name] = revisions[:last]
+    return Chosen(history, chosen)
+
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 """The ids that can be names of folders everywhere."""
@@ -56,7 +126,7 @@ _ROLES = {
 """The roles by the fields of the root, and their arguments, that variables are given to."""
 
 
-class Document(NamedTuple):
+class SiteDocument(msgspec.Struct, frozen=True):
     """A document by its id, with the roles of its variables; all others have their defaults."""
 
     id: str
@@ -64,17 +134,17 @@ class Document(NamedTuple):
     text: str
     roles: Mapping[str, Role]
 
-    def questions(self, chosen: Chosen) -> Iterator["Question"]:
+    def questions(self, chosen: Chosen) -> Iterator["SiteQuestion"]:
         """Yield what is asked of the chosen revisions, each question once."""
-        asked = set(self.roles.values())
-        if asked & {Role.BASE, Role.HEAD}:
+        roles = set(self.roles.values())
+        if roles & {Role.BASE, Role.HEAD}:
             subjects = chosen.comparisons
-        elif Role.REVISION in asked:
+        elif Role.REVISION in roles:
             subjects = chosen.contents
         else:
-            subjects = chosen.series if Role.SERIES in asked else [Subject("")]
-        every = (Question(self, self._variables(it)) for it in subjects)
-        yield from {it.file: it for it in every}.values()
+            subjects = chosen.series if Role.SERIES in roles else [Subject("")]
+        every = (SiteQuestion(self, self._variables(subject)) for subject in subjects)
+        yield from {question.file: question for question in every}.values()
 
     def _variables(self, subject: Subject) -> dict[str, str]:
         values = {
@@ -86,10 +156,10 @@ class Document(NamedTuple):
         return {name: values[role] for name, role in self.roles.items() if role in values}
 
 
-class Question(NamedTuple):
+class SiteQuestion(msgspec.Struct, frozen=True):
     """A document with values for its variables."""
 
-    document: Document
+    document: SiteDocument
     variables: Mapping[str, Any]
 
     @property
@@ -101,10 +171,10 @@ class Question(NamedTuple):
         text = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
         return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
 
-    def after(self, cursor: str) -> "Question":
+    def after(self, cursor: str) -> "SiteQuestion":
         """Return the question for the next part of a list."""
         cursors = [name for name, role in self.document.roles.items() if role is Role.AFTER]
-        return self._replace(variables={**self.variables, cursors[0]: cursor})
+        return msgspec.structs.replace(self, variables={**self.variables, cursors[0]: cursor})
 
     def next_cursor(self, answer: Any) -> str:
         """Return the cursor that the rest of the answer's list stands after; empty without rest.
@@ -113,20 +183,22 @@ class Question(NamedTuple):
         """
         if list(self.document.roles.values()).count(Role.AFTER) != 1:
             return ""
-        found = list(_page_infos(answer))
-        if len(found) != 1 or not found[0].get("hasNextPage"):
+        pages = list(_page_infos(answer))
+        if len(pages) != 1 or not pages[0].get("hasNextPage"):
             return ""
-        return found[0].get("endCursor") or ""
+        return pages[0].get("endCursor") or ""
 
 
-def own_documents() -> list[Document]:
+def own_documents() -> list[SiteDocument]:
     """Return those that come with cachelog, by the sha256 of their texts."""
     folder = files("server.site") / "documents"
-    texts = sorted(it.read_text("utf-8") for it in folder.iterdir() if it.name.endswith(".graphql"))
-    return documents_of({sha256(it.encode()).hexdigest(): it for it in texts})
+    texts = sorted(
+        file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".graphql")
+    )
+    return documents_of({sha256(text.encode()).hexdigest(): text for text in texts})
 
 
-def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[Document]:
+def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[SiteDocument]:
     """Return documents by their ids; raises InvalidArgument for one that a site cannot answer."""
     return [_document(_schema(), id_, text, option) for id_, text in texts.items()]
 
@@ -136,7 +208,7 @@ def _schema() -> GraphQLSchema:
     return build_schema(sdl())
 
 
-def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Document:
+def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> SiteDocument:
     def refusal(reason: str) -> InvalidArgument:
         return InvalidArgument(option, f"the document {quoted(id_)}: {reason}")
 
@@ -148,11 +220,11 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Docume
         raise refusal(error.message) from None
     for fault in validate(schema, parsed, max_errors=1):
         raise refusal(fault.message)
-    operations = [it for it in parsed.definitions if isinstance(it, OperationDefinitionNode)]
+    operations = [node for node in parsed.definitions if isinstance(node, OperationDefinitionNode)]
     others = [
-        it
-        for it in parsed.definitions
-        if not isinstance(it, OperationDefinitionNode | FragmentDefinitionNode)
+        node
+        for node in parsed.definitions
+        if not isinstance(node, OperationDefinitionNode | FragmentDefinitionNode)
     ]
     if len(operations) != 1 or operations[0].operation is not OperationType.QUERY or others:
         raise refusal("it must have one operation, a query")
@@ -168,7 +240,7 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Docume
             )
     if (Role.BASE in roles.values()) is not (Role.HEAD in roles.values()):
         raise refusal("a comparison must have variables for both base and head")
-    return Document(id_, operation.name.value if operation.name else "", text, roles)
+    return SiteDocument(id_, operation.name.value if operation.name else "", text, roles)
 
 
 def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
@@ -186,10 +258,10 @@ def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
 
 def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[str, Role]:
     info = TypeInfo(schema)
-    found: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     root = schema.query_type
     assert root is not None  # noqa: S101 - the API has queries
-    names = {id(it): name for name, it in root.fields.items()}
+    names = {id(field): name for name, field in root.fields.items()}
 
     class Uses(Visitor):
         """Sees which arguments of the root's fields variables are given to."""
@@ -203,8 +275,8 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
             if parent is root:
                 role = _ROLES.get((names[id(field)], node.name.value), role)
             name = node.value.name.value
-            if role is not None and found.setdefault(name, role) is not role:
+            if role is not None and roles.setdefault(name, role) is not role:
                 raise refusal(f"${name} stands for two things")
 
     visit(parsed, TypeInfoVisitor(info, Uses()))
-    return found
+    return roles

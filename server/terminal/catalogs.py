@@ -10,18 +10,17 @@ from typing import Self
 import msgspec
 
 from server.terminal.console import note, progress
-from snapshots.catalog.asking.library import Library
-from snapshots.catalog.asking.past import left_out
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.refs import series as series_of
+from snapshots.texts import nearest_hint, nearest_names
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import nearest_hint, nearest_names
 
 _MOST_REASONS = 3
 _MOST_NAMES = 3

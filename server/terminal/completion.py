@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from snapshots.catalog.names import Names
+    from snapshots.catalog.completions import Names
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -124,7 +124,7 @@ def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _refs(ctx: click.Context, incomplete: str) -> list[str]:
     history = _names_of(ctx).history
-    from snapshots.wording import short_digest
+    from snapshots.texts import short_digest
 
     digests = [short_digest(digest) for digest in history.digests] if incomplete else []
     return _beginning(incomplete, [*history.tags, *digests])
@@ -141,7 +141,7 @@ def _in_order(text: str, names: Sequence[str]) -> list[str]:
 
 
 def _names_of(ctx: click.Context) -> "Names":
-    from snapshots.catalog.names import Names
+    from snapshots.catalog.completions import Names
 
     return Names(ctx.params["catalog"])
 

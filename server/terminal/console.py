@@ -4,18 +4,20 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain
 from shutil import get_terminal_size
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from snapshots.errors import OutputError
-from snapshots.sources.reports import Progress as Notify
-from snapshots.wording import is_plain, visible
+from snapshots.texts import is_plain, visible
+
+if TYPE_CHECKING:
+    from snapshots.sources.reports import Progress as Notify  # its module imports numpy
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 """What ``click.style`` puts around texts: colours, bold, dim, and their end."""
@@ -115,11 +117,31 @@ def _spaced(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def say_json(value: Any) -> None:
-    """Print the result for programs."""
+    """Print the result for programs; records become objects, revisions as ``revision_facts``."""
     import orjson
 
-    document = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+    document = orjson.dumps(value, _fields, options).decode()
     click.echo(_JSON_UNSEEN.sub(_json_escape, document))
+
+
+def _fields(value: Any) -> Any:
+    """Return what JSON has of a value that is none of its own types."""
+    import msgspec
+
+    from snapshots.models import RevisionInfo, revision_facts
+
+    if isinstance(value, RevisionInfo):
+        return revision_facts(value)
+    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else list(value)
+
+
+def say_result(document: Callable[[], Any], lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the result of a command: what ``document`` returns as JSON, or lines for people."""
+    if as_json:
+        say_json(document())
+    else:
+        say_pages(lines)
 
 
 def note(text: str) -> None:
@@ -170,7 +192,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Notify]:
+def progress() -> Iterator["Notify"]:
     """Show progress bars at a terminal, nothing elsewhere; yields the function to report to."""
     if not sys.stderr.isatty():
         yield lambda _task, _done, _total: None

@@ -2,14 +2,22 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import click
 
-from server.terminal.completion import complete_range, complete_ref, complete_series
+from server.terminal.completion import (
+    complete_package,
+    complete_range,
+    complete_ref,
+    complete_series,
+    complete_stack,
+    complete_tag,
+)
+from snapshots.errors import InvalidArgument
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
@@ -24,62 +32,57 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 _PREFIX = "CACHELOG_"
 _CATALOG = "CACHELOG_CATALOG"
+_RECIPES = "CACHELOG_RECIPES"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Value = TypeVar("Value")
 
 
-class Time(click.ParamType[datetime]):
-    """A date, or a date and time, of RFC 3339; UTC where it names no zone."""
+class Parsed(click.ParamType[Value]):
+    """A value that a function makes of its text; it raises InvalidArgument where it cannot."""
 
-    name = "time"
+    def __init__(self, name: str, parse: Callable[[str], Value]) -> None:
+        self.name = name
+        self._parse = parse
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
-        """Parse the text."""
-        from snapshots.errors import InvalidArgument
-        from snapshots.refs import parse_moment
-
-        if isinstance(value, datetime):
-            return value
+    ) -> Value:
+        """Parse a text; a default that is no text stays."""
         try:
-            return parse_moment(value)
+            return self._parse(value) if isinstance(value, str) else value
         except InvalidArgument as error:
             self.fail(error.reason, param, ctx)
 
 
-class Duration(click.ParamType[timedelta]):
-    """How long: a number of hours, days or weeks, as 12h, 1d, 1w; or 0."""
+def _moment(text: str) -> datetime:
+    from snapshots.refs import parse_moment
 
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        """Parse the text."""
-        if isinstance(value, timedelta):
-            return value
-        match = _DURATION.fullmatch(value)
-        if match is None:
-            self.fail(f"{value!r} is no duration such as 12h, 1d or 1w", param, ctx)
-        return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
+    return parse_moment(text)
 
 
-class Percent(click.ParamType[Fraction]):
-    """A number of per cent from 0 to 100, with its sign or without; exactly as it is written."""
+def _duration(text: str) -> timedelta:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise InvalidArgument("duration", f"{text!r} is no duration such as 12h, 1d or 1w")
+    return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
 
-    name = "percent"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """Parse the number."""
-        if isinstance(value, Fraction):
-            return value
-        match = _PERCENT.fullmatch(value)
-        if match is None or Fraction(match["number"]) > 100:
-            self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
-        return Fraction(match["number"])
+def _percent(text: str) -> Fraction:
+    match = _PERCENT.fullmatch(text)
+    if match is None or Fraction(match["number"]) > 100:
+        raise InvalidArgument("percent", f"{text!r} is no number of per cent from 0 to 100")
+    return Fraction(match["number"])
+
+
+TIME = Parsed("time", _moment)
+"""A date, or a date and time, of RFC 3339; UTC where it names no zone."""
+
+DURATION = Parsed("duration", _duration)
+"""How long: a number of hours, days or weeks, as 12h, 1d, 1w; or 0."""
+
+PERCENT = Parsed("percent", _percent)
+"""A number of per cent from 0 to 100, with its sign or without; exactly as it is written."""
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
@@ -90,45 +93,51 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
     if not ctx.resilient_parsing and any(
         name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
     ):
-        from server.environment import settings_from
+        from server.settings import settings_from
 
         settings_from(os.environ)
     return catalog
 
 
-def catalog_option(command: Decorated) -> Decorated:
-    """Add ``--catalog``."""
-    return click.option(
-        "--catalog",
-        envvar=_CATALOG,
-        callback=_check_variables,
-        default=DEFAULT_CATALOG,
-        show_default=True,
-        show_envvar=True,
-        metavar="LOCATION",
-        help="Where the catalog is: a folder, or a URL of object storage.",
-    )(command)
+# -- options
 
 
-def json_option(command: Decorated) -> Decorated:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(
-        command
-    )
+def described(*names: str, **attributes: Any) -> Callable[[str], Callable[[Decorated], Decorated]]:
+    """Return what makes an option of a command's own description of it."""
+    return lambda text: click.option(*names, help=text, **attributes)
 
 
-def series_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--series``, with a description."""
-    return click.option("--series", metavar="NAME", shell_complete=complete_series, help=describe)
+catalog_option = click.option(
+    "--catalog",
+    envvar=_CATALOG,
+    callback=_check_variables,
+    default=DEFAULT_CATALOG,
+    show_default=True,
+    show_envvar=True,
+    metavar="LOCATION",
+    help="Where the catalog is: a folder, or a URL of object storage.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+in_option = described("--in", "ref", metavar="REF", shell_complete=complete_ref)
+limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
+series_option = described("--series", metavar="NAME", shell_complete=complete_series)
+stack_option = described("--stack", metavar="NAME", shell_complete=complete_stack)
+tag_option = described("--tag", metavar="TAG", shell_complete=complete_tag)
+since_option = click.option(
+    "--since", metavar="TIME", type=TIME, help="Only revisions taken at this time or later."
+)
+package_option = click.option(
+    "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
+)
 
 
-def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
+def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return what adds ``--jobs``, with a description, and ``--cluster``."""
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
         metavar="N",
-        help=f"{describe} By default one; on a cluster one for each core.",
+        help=f"{text} By default one; on a cluster one for each core.",
     )
     cluster = click.option(
         "--cluster",
@@ -141,14 +150,31 @@ def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
     return lambda command: jobs(cluster(command))
 
 
+# -- refs
+
+
+base_argument = click.argument(
+    "base",
+    metavar="BASE",
+    shell_complete=complete_range,
+    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once.",
+)
+
+
+def recipes_option(command: Decorated) -> Decorated:
+    """Add ``--recipes``, the repository that recipes come from."""
+    option = click.option(
+        "--recipes",
+        envvar=_RECIPES,
+        metavar="REPO",
+        help="The git repository of the recipes (a path or clone URL), which says which commits "
+        f"rebuilt specs; by default {_RECIPES}.",
+    )
+    return option(command)
+
+
 def two_refs(command: Decorated) -> Decorated:
     """Add the arguments BASE and HEAD; ``refs_of`` parses them."""
-    base = click.argument(
-        "base",
-        metavar="BASE",
-        shell_complete=complete_range,
-        help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once.",
-    )
     head = click.argument(
         "head",
         metavar="HEAD",
@@ -156,7 +182,7 @@ def two_refs(command: Decorated) -> Decorated:
         shell_complete=complete_ref,
         help="The revision to compare to, named likewise.",
     )
-    return base(head(command))
+    return base_argument(head(command))
 
 
 def refs_of(base: str, head: str | None) -> tuple[str, str]:
@@ -172,6 +198,18 @@ def refs_of(base: str, head: str | None) -> tuple[str, str]:
     if not base or not head or head.startswith("."):
         raise click.UsageError("Write two revisions with two dots between them: BASE..HEAD.")
     return base, head
+
+
+def require_package_or_hash(*words: str) -> None:
+    """Raise UsageError for a word that is empty, or a slash without a hash behind it."""
+    if any(not word.strip("/ ") for word in words):
+        raise click.UsageError("Write a package, or /HASH with the first characters of a hash.")
+
+
+def require_no_more(words: Sequence[str], expected: int) -> None:
+    """Raise UsageError for more words than expected."""
+    if len(words) > expected:
+        raise click.UsageError(f"There is one word too many: {words[expected]}")
 
 
 class HintingGroup(click.Group):

@@ -2,13 +2,17 @@
 
 What they are sent to, how they are sampled and how many wait is said by OpenTelemetry's own
 variables: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
+Spans of requests follow https://opentelemetry.io/docs/specs/semconv/http/http-spans/; the query
+string and the document are left out: they are long, and what people ask for is theirs.
 """
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import (
@@ -16,8 +20,12 @@ from opentelemetry.sdk.trace.export import (
     ConsoleSpanExporter,
     SpanExporter,
 )
-from opentelemetry.trace import Tracer
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, use_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
+from server.asgi.exchanges import Exchange, IsTrusted
 from server.tracing.spans import Note
 from snapshots.errors import InvalidArgument
 from snapshots.program import cachelog_version
@@ -80,7 +88,7 @@ def _exporter(environ: Mapping[str, str]) -> SpanExporter | None:
         return ConsoleSpanExporter()
     if name != "otlp":
         raise InvalidArgument(_EXPORTER, f"{name!r} is not otlp, console or none")
-    variable = next((it for it in _PROTOCOLS if environ.get(it)), None)
+    variable = next(filter(environ.get, _PROTOCOLS), None)
     if variable is not None and environ[variable] != _HTTP:
         raise InvalidArgument(variable, f"{environ[variable]!r} is not {_HTTP}")
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -90,8 +98,107 @@ def _exporter(environ: Mapping[str, str]) -> SpanExporter | None:
 
 def _resource() -> Resource:
     """Return what the spans are of; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES count more."""
-    given = Resource.create()
+    resource = Resource.create()
     own = {"service.version": cachelog_version(), "service.instance.id": str(uuid.uuid4())}
-    if str(given.attributes.get("service.name", "")).startswith("unknown_service"):
-        return given.merge(Resource(own | {"service.name": "cachelog"}))
-    return Resource(own).merge(given)
+    if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
+        return resource.merge(Resource(own | {"service.name": "cachelog"}))
+    return Resource(own).merge(resource)
+
+
+_METHODS = frozenset(
+    {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
+)
+_OTHER = "_OTHER"
+_PARENT = (b"traceparent", b"tracestate")
+_SERVER_ERROR = 500
+
+_propagator = TraceContextTextMapPropagator()
+
+
+class RequestSpans:
+    """Makes the spans of requests.
+
+    A trace that a client names in ``traceparent`` is continued where ``is_trusted`` tells that it
+    is a proxy to be trusted; without it there is none. ``route_of`` names the route of a request.
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        is_trusted: IsTrusted | None,
+        route_of: Callable[[Scope], str | None],
+    ) -> None:
+        self._tracer = tracer
+        self._is_trusted = is_trusted
+        self._route_of = route_of
+
+    @contextmanager
+    def request(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
+        """Do the work of a request in a span; what it yields is told what was answered."""
+        method = scope["method"] if scope["method"] in _METHODS else _OTHER
+        route = self._route_of(scope)
+        shown = "HTTP" if method == _OTHER else method
+        span = self._tracer.start_span(
+            f"{shown} {route}" if route else shown,
+            self._parent(scope),
+            SpanKind.SERVER,
+            attributes=_asked(scope, method, route),
+        )
+        with use_span(span, end_on_exit=True):
+            yield lambda exchange: _note_answer(span, scope, exchange)
+
+    def _parent(self, scope: Scope) -> Context:
+        """Return the context that a proxy has sent; an empty one, so a new trace, without it."""
+        client = scope.get("client")
+        if self._is_trusted is None or not client or not self._is_trusted(client[0]):
+            return Context()
+        parents = [(name, value) for name, value in scope["headers"] if name in _PARENT]
+        if [name for name, _ in parents].count(_PARENT[0]) != 1:
+            return Context()
+        carrier = {str(name, "ascii"): str(value, "latin-1") for name, value in parents}
+        return _propagator.extract(carrier, Context())
+
+
+def route_finder(routes: Sequence[BaseRoute]) -> Callable[[Scope], str | None]:
+    """Return what finds the route of a request among an application's."""
+
+    def route_of(scope: Scope) -> str | None:
+        for route in routes:
+            if route.matches(scope)[0] is not Match.NONE:
+                path: str | None = getattr(route, "path_format", None)
+                return path
+        return None
+
+    return route_of
+
+
+def _asked(scope: Scope, method: str, route: str | None) -> dict[str, Any]:
+    facts = {
+        "http.request.method": method,
+        "url.path": scope["path"],
+        "network.protocol.version": scope.get("http_version", "1.1"),
+    }
+    if method == _OTHER:
+        facts["http.request.method_original"] = scope["method"]
+    if route:
+        facts["http.route"] = route
+    return facts
+
+
+def _note_answer(span: Span, scope: Scope, exchange: Exchange) -> None:
+    # A trusted proxy has said by now how its client asks.
+    span.set_attribute("url.scheme", scope.get("scheme", "http"))
+    span.set_attribute("http.response.status_code", exchange.status)
+    span.set_attribute("http.response.body.size", exchange.num_bytes)
+    span.set_attribute("http.response.header.x-request-id", [exchange.id])
+    if exchange.client:
+        span.set_attribute("client.address", exchange.client)
+    if exchange.operation is not None:
+        span.set_attribute("graphql.operation.type", "query")  # the schema has no others
+        if exchange.operation:
+            span.set_attribute("graphql.operation.name", exchange.operation)
+    if exchange.code is not None:
+        span.set_attribute("cachelog.code", exchange.code)
+    if exchange.status >= _SERVER_ERROR:
+        span.set_attribute("error.type", str(exchange.status))
+        span.set_status(Status(StatusCode.ERROR))

@@ -8,29 +8,28 @@ it is not there it is made again.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
+from itertools import chain, cycle
 from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from cachetools import LRUCache
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.bulk.pairs import MakePairs, making
-from snapshots.catalog.contents.files import by_owner, with_bases
-from snapshots.catalog.contents.reader import ContentReader
-from snapshots.catalog.contents.specs_table import FRESH_SECONDS, SpecsTable
-from snapshots.catalog.pairs.history_tables import HistoryTables
-from snapshots.catalog.pairs.making import Unmade, keep_all
-from snapshots.catalog.publishing import Approve, Planner, Publication, rows_to_write
+from snapshots.catalog.delta import CatalogTable
+from snapshots.catalog.history_tables import HistoryTables
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.overlays import by_owner, with_bases
+from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, keep_all
+from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
+from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.store.failures import translated
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
+from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.kept_changes import KeptChanges, PairCounts
 from snapshots.changes.sides import Side
 from snapshots.contents import PackedSnapshot, Snapshot
@@ -39,8 +38,11 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
-from snapshots.notes.atom.kept_stories import told_in_any
+from snapshots.notes.stories import told_in_any
 from snapshots.tables import Files, StoredFile, split_by_cache
+
+_RECENT_BYTES = 128 << 20
+"""How many bytes of rows an import keeps of what it wrote, to compare it without reading it."""
 
 
 class Catalog:
@@ -58,6 +60,8 @@ class Catalog:
         self._revisions = RevisionsTable(self.storage)
         self._specs = SpecsTable(self.storage)
         self._changes = HistoryTables(self.storage)
+        self.recipes = RecipesTables(self.storage)
+        """Which commits of the recipes revisions were made of, as of the last ``refresh``."""
         self._lock = threading.RLock()
         self._files: Files = {}
         self._history = History()
@@ -71,7 +75,7 @@ class Catalog:
         return self._history
 
     @property
-    def tables(self) -> tuple[Table, Table]:
+    def tables(self) -> tuple[CatalogTable, CatalogTable]:
         """What a ``refresh`` reads: the table of revisions, and the commit point of the history."""
         return self._revisions.table, self._changes.table
 
@@ -104,6 +108,7 @@ class Catalog:
             except TableNotFoundError:
                 self.storage.location.require_folder()
                 self._changes.refresh()
+                self.recipes.refresh()
                 was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
@@ -112,6 +117,10 @@ class Catalog:
             # In this order: who publishes keeps what changed before the revisions are there.
             if with_counts and self._changes.refresh():
                 self._state += 1
+            if self.recipes.refresh():
+                # What is told of revisions that are there already is another one from now on.
+                self._state += 1
+                self._generation = self._state
             if is_new:
                 self._take_over()
             return is_new
@@ -181,8 +190,8 @@ class Catalog:
         The contents are read in their order, the hashes alone and one content at a time, and no
         more of them than it takes to find all.
         """
-        wanted = pa.array(dict.fromkeys(hashes), pa.string())
-        missing = wanted
+        distinct = pa.array(dict.fromkeys(hashes), pa.string())
+        missing = distinct
         for digest in digests:
             if not len(missing):
                 break
@@ -190,9 +199,9 @@ class Catalog:
             hashes_there = inside["hash"].combine_chunks()
             # To look up those of the content among the missing ones takes half as long as to look
             # up the missing ones among those of the content.
-            found = hashes_there.filter(pc.is_in(hashes_there, missing))
-            missing = missing.filter(pc.invert(pc.is_in(missing, found)))
-        return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
+            matches = hashes_there.filter(pc.is_in(hashes_there, missing))
+            missing = missing.filter(pc.invert(pc.is_in(missing, matches)))
+        return frozenset(distinct.to_pylist()).difference(missing.to_pylist())
 
     def load_hash_set(self, digest: str) -> HashSet:
         """Read which hashes a content has; the rest of it is left where it is."""
@@ -202,10 +211,15 @@ class Catalog:
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         return self.reader().columns(digest, columns)
 
-    def reader(self, files: Files | None = None) -> ContentReader:
-        """Return what reads contents, as of the last ``refresh``; ``files`` may be newer."""
+    def reader(
+        self, files: Files | None = None, rows: Mapping[str, pa.Table] | None = None
+    ) -> ContentReader:
+        """Return what reads contents, as of the last ``refresh``; ``files`` may be newer.
+
+        Of some contents the ``rows`` are at hand.
+        """
         files = self._files if files is None else files
-        return ContentReader(self.location, self._specs, files, self._history)
+        return ContentReader(self.location, self._specs, files, self._history, rows)
 
     # -- publishing
 
@@ -215,7 +229,7 @@ class Catalog:
         *,
         taken_at: datetime | None = None,
         approve: Approve | None = None,
-        make_pairs: MakePairs = making,
+        make_pairs: MakePairs = changes_of_pairs,
     ) -> list[Publication]:
         """Publish all snapshots at once, or none where anything fails.
 
@@ -234,19 +248,21 @@ class Catalog:
             self._revisions.require_conditional_writes()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known_files = self._files
-        known = {*self._history.digests, *known_files}
+        stored = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)
 
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with self._translated():
             first = next(rows, None)
-            new = chain([first] if first else (), rows)
+            recent = LRUCache[str, pa.Table](_RECENT_BYTES, lambda rows: rows.nbytes)
+            new = _noted(chain([first] if first else (), rows), recent)
             written = self._specs.write(new, known_files, planner.before) if first else {}
         files: Files = {**known_files, **written}
-        planned = planner.planned(self.reader(files).side)
+        reader = self.reader(files, recent)
+        planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
-        keep = partial(self._keep_new_pairs, files, make_pairs)
+        keep = partial(self._keep_new_pairs, reader, make_pairs)
         unkept = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, self._translated():
@@ -258,7 +274,7 @@ class Catalog:
                 self._revisions.compact()
             # Another import may have put a revision beside these.
             unkept |= keep(self._history, known_pairs | unkept.keys())
-        return planner.publications(self._history, known & written.keys(), unkept)
+        return planner.publications(self._history, stored & written.keys(), unkept)
 
     def _hold(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
         """Let what an import needs be there when it ends, listed; ``fresh`` is what it just wrote.
@@ -266,26 +282,30 @@ class Catalog:
         Raises CatalogError where one of the contents was removed meanwhile, and deleted.
         """
         used = by_owner({digest: files.get(digest, ()) for digest in digests - {NOTHING}})
-        if found := used.keys() - fresh:
+        if shared := used.keys() - fresh:
             with suppress(TableNotFoundError):
                 self._revisions.refresh()
-            loose = found - self._revisions.needed.keys()
+            loose = shared - self._revisions.needed.keys()
             self._specs.hold({digest: used[digest] for digest in loose})
 
     def _keep_new_pairs(
-        self, files: Files, make_pairs: MakePairs, history: History, known: Set[Pair]
+        self,
+        reader: ContentReader,
+        make_pairs: MakePairs,
+        history: History,
+        pairs_before: Set[Pair],
     ) -> dict[Pair, str]:
         """Keep what changed between neighbours that were none before; return what failed, and why.
 
         ``history`` may have rows that are about to be published. What fails is made when it is
         asked for.
         """
-        new = [pair for pair in history.pairs if pair not in known]
+        new = [pair for pair in history.pairs if pair not in pairs_before]
         unmade = Unmade()
         try:
             missing = [pair for pair in new if pair not in self.counts]
-            told = told_in_any(history) if missing else {}
-            with make_pairs(self.reader(files), self.location, missing, unmade, told) as made:
+            feed_pairs = told_in_any(history) if missing else {}
+            with make_pairs(reader, self.location, missing, unmade, feed_pairs) as made:
                 keep_all(made, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
@@ -300,3 +320,59 @@ class Catalog:
 
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)
+
+
+def _noted(
+    contents: Iterable[tuple[str, pa.Table]], recent: LRUCache[str, pa.Table]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield contents, and keep the rows of the last ones."""
+    for digest, rows in contents:
+        if rows.nbytes <= recent.maxsize:
+            recent[digest] = rows
+        yield digest, rows
+
+
+# -- following others
+
+# To refresh a catalog on object storage takes some requests for each of two tables, and a server
+# does it every second. So a call asks one question, which is one request: is there a further commit
+# of the revisions, or of the history, and are both still the tables that were read? Only then the
+# catalog is refreshed. A revision is committed after what changed with it, so a new one brings
+# both; what `cachelog history fill` keeps of old ones is seen one call later.
+
+
+class Follower:
+    """Refreshes a catalog again and again, from one thread at a time."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        revisions, history = catalog.tables
+        # New revisions are asked for every other time.
+        self._questions = cycle(
+            [
+                revisions.has_further_commit,
+                history.has_further_commit,
+                revisions.has_further_commit,
+                revisions.is_replaced,
+                revisions.has_further_commit,
+                history.is_replaced,
+            ]
+        )
+        self._is_behind = True
+
+    def refresh(self) -> bool:
+        """Refresh the catalog, where it has changed; raises and returns as ``Catalog.refresh``.
+
+        What was published is there after two calls at most. Where nothing is new a call is one
+        request. In a folder each call is a whole refresh.
+        """
+        if self._catalog.storage.location.is_folder:
+            return self._catalog.refresh()
+        with translated(self._catalog.location):
+            # Asked also when the answer is known: where the store fails, it fails soonest.
+            self._is_behind = next(self._questions)() or self._is_behind
+        if not self._is_behind:
+            return False
+        is_new = self._catalog.refresh()
+        self._is_behind = self._catalog.changes.is_broken
+        return is_new

@@ -6,10 +6,10 @@ from itertools import chain
 import msgspec
 import pyarrow as pa
 
-from snapshots.catalog.contents.files import by_owner
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.delta import Table, keeps_the_first_commit
-from snapshots.catalog.tables.whole_table import WholeTable
+from snapshots.catalog.delta import CatalogTable, keeps_the_first_commit
+from snapshots.catalog.overlays import by_owner
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.whole_table import WholeTable
 from snapshots.errors import CatalogError, NewerCatalog
 from snapshots.models import RevisionInfo
 from snapshots.tables import (
@@ -54,7 +54,7 @@ class RevisionsTable:
             properties={_FORMAT: str(FORMAT)},
         )
 
-    def _require_format(self, table: Table) -> None:
+    def _require_format(self, table: CatalogTable) -> None:
         # Catalogs that do not state it are of the first format.
         number = table.properties.get(_FORMAT, "1")
         if not (number.isdecimal() and int(number) <= FORMAT):
@@ -81,7 +81,7 @@ class RevisionsTable:
         self._table.table.remember({_PROBED: " ".join([*probed, store])})
 
     @property
-    def table(self) -> Table:
+    def table(self) -> CatalogTable:
         """The table's log, and what is open of it."""
         return self._table.table
 
@@ -100,10 +100,10 @@ class RevisionsTable:
     @property
     def files(self) -> dict[str, tuple[StoredFile, ...]]:
         """The files of contents, by digest, of those contents whose files are known."""
-        found: dict[str, tuple[StoredFile, ...]] = {}
+        files: dict[str, tuple[StoredFile, ...]] = {}
         for rows in self._table.rows:
-            found |= rows.files
-        return found
+            files |= rows.files
+        return files
 
     @property
     def needed(self) -> dict[str, Sequence[StoredFile]]:
@@ -111,8 +111,10 @@ class RevisionsTable:
 
         Each has the files of its own, where they are known.
         """
-        found: dict[str, Sequence[StoredFile]] = {it.digest: () for it in self.revisions}
-        return found | by_owner(self.files)
+        needed: dict[str, Sequence[StoredFile]] = {
+            revision.digest: () for revision in self.revisions
+        }
+        return needed | by_owner(self.files)
 
     def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
         """Add rows in one commit, and read them: from then on readers see them."""

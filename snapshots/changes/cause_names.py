@@ -47,8 +47,6 @@ MOST_TOGETHER = 50
 Where everything changed, thousands may go together, and each would name all others.
 """
 
-_TITLE_VARIANTS = 60
-
 
 class CauseName(msgspec.Struct, frozen=True):
     """What a cause is, which identifies it.
@@ -82,48 +80,6 @@ class CauseName(msgspec.Struct, frozen=True):
         """The name as one text, which never changes."""
         parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
         return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
-
-    @property
-    def title(self) -> str:
-        """One line for people: openssl 3.3.1 → 3.4.0."""
-        package, before, after = self.package or "", self.before, self.after
-        match self.kind:
-            case CauseKind.RECIPE:
-                return f"recipe of {package} changed"
-            case CauseKind.VARIANTS:
-                return _change(package, _shortened(before), _shortened(after))
-            case CauseKind.COMPILER:
-                return f"compiler of {package} {before or 'none'} → {after or 'none'}"
-            case CauseKind.DEPENDENCY_ADDED if before is None:
-                return f"{package} now depends on {after}"
-            case CauseKind.DEPENDENCY_REMOVED if after is None:
-                return f"{package} no longer depends on {before}"
-            case CauseKind.DEPENDENCY_ADDED | CauseKind.DEPENDENCY_REMOVED:
-                return f"{package} depends on {after} in another way"
-            case CauseKind.PROVIDER:
-                return f"{package} with {after} in place of {before}"
-            case CauseKind.EXTERNAL:
-                change = f"{before or '?'} → {after or '?'}" if before or after else "changed"
-                return f"{package} {change} (outside the cache)"
-            case CauseKind.FORMAT:
-                return f"Spack's format of specs {before} → {after}"
-            case CauseKind.UNKNOWN:
-                return f"{package} changed, it is not known why"
-        return _change(package, before, after)
-
-
-def _change(package: str, before: str | None, after: str | None) -> str:
-    if before is None:
-        return f"{package} now {after}"
-    return f"{package} {before} → {after}" if after else f"{package} no longer {before}"
-
-
-def _shortened(variants: str | None) -> str | None:
-    """Return as many variants as fit into a line, or the beginning of the first one."""
-    if variants is None or len(variants) <= _TITLE_VARIANTS:
-        return variants
-    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
-    return f"{kept or variants[:_TITLE_VARIANTS]} …"
 
 
 def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:

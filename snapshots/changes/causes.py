@@ -479,12 +479,12 @@ class Causes:
     def involved_in(self, head_rows: Rows) -> CauseLists:
         """Return the causes that are involved in each row, the main one first, then in order."""
         specs = self._specs[head_rows].astype(np.int64)
-        known = np.flatnonzero(specs >= 0)
-        places, causes = self._involvement.causes_of(specs[known])
-        is_other = causes != self._main[specs[known]][places]
+        paired = np.flatnonzero(specs >= 0)
+        places, causes = self._involvement.causes_of(specs[paired])
+        is_other = causes != self._main[specs[paired]][places]
         order = np.lexsort((causes, is_other, places))
         counts = np.zeros(len(specs), np.int64)
-        counts[known] = np.bincount(places, minlength=len(known))
+        counts[paired] = np.bincount(places, minlength=len(paired))
         return CauseLists(np.concatenate(([0], np.cumsum(counts))), causes[order].astype(np.int32))
 
     def path(self, head_row: int) -> list[CauseStep]:

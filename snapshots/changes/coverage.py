@@ -22,7 +22,7 @@ from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK, natural_order
-from snapshots.spack.spelling import compiler_key
+from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
 
 _NONE = -1

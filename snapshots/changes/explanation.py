@@ -102,17 +102,17 @@ class Explanation:
         """Return the number of each change's main cause; -1 where it has no counterpart."""
         rows = self.head_rows(changes)
         numbers = np.full(len(rows), _NO_ROW, np.int32)
-        known = rows != _NO_ROW
-        numbers[known] = self.causes.main_of(rows[known])
+        paired = rows != _NO_ROW
+        numbers[paired] = self.causes.main_of(rows[paired])
         return numbers
 
     def involved(self, changes: SpecChanges) -> CauseLists:
         """Return the numbers of all causes of each change, the main one first."""
         rows = self.head_rows(changes)
-        known = rows != _NO_ROW
-        lists = self.causes.involved_in(rows[known])
+        paired = rows != _NO_ROW
+        lists = self.causes.involved_in(rows[paired])
         counts = np.zeros(len(rows), np.int64)
-        counts[known] = np.diff(lists.offsets)
+        counts[paired] = np.diff(lists.offsets)
         return CauseLists(np.concatenate(([0], np.cumsum(counts))), lists.numbers)
 
     def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
@@ -125,9 +125,9 @@ class Explanation:
     def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
         """Return the path of each change, as ``path`` does; empty without a counterpart."""
         rows = self.head_rows(changes)
-        known = rows != _NO_ROW
-        paths = iter(self.causes.paths(rows[known]))
-        return [next(paths) if is_known else [] for is_known in known.tolist()]
+        paired = rows != _NO_ROW
+        paths = iter(self.causes.paths(rows[paired]))
+        return [next(paths) if is_paired else [] for is_paired in paired.tolist()]
 
     def path(self, head_row: int) -> list[CauseStep]:
         """Return a shortest chain of dependencies from an added spec to its main cause.

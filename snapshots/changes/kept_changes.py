@@ -44,16 +44,16 @@ def numbers_of(texts: pa.ChunkedArray) -> Numbers:
     return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))
 
 
-def places_of(wanted: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
-    """Return where, rising, numbers are that are among some wanted ones.
+def places_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
+    """Return the places, rising, of the numbers that are in a subset.
 
     Sixteen of their bits rule nearly all out: of a few among millions this takes a fifth of what a
     hash table takes.
     """
     can_be = np.zeros(1 << 16, np.bool_)
-    can_be[_some_bits(wanted)] = True
+    can_be[_some_bits(subset)] = True
     places = np.flatnonzero(can_be[_some_bits(numbers)])
-    return places[np.isin(numbers[places], wanted)]
+    return places[np.isin(numbers[places], subset)]
 
 
 def _some_bits(numbers: Signed) -> npt.NDArray[np.uint16]:
@@ -96,7 +96,7 @@ COUNT_COLUMNS = ["base", "head", *(_NUM + name for name in _COUNTS), *_REASON_CO
 def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
     """Return those columns of the row of a pair."""
     return (
-        pair._asdict()
+        {"base": pair.base, "head": pair.head}
         | {_NUM + name: getattr(counts, name) for name in _COUNTS}
         | {column: counts.reasons.get(reason, 0) for column, reason in _REASON_COLUMNS.items()}
     )

@@ -33,7 +33,7 @@ COMPARED = (
     "operating_system",
     "target",
 )
-"""The facts of a wanted spec that are compared where it is missing, as they are listed."""
+"""The facts of a missing spec that are compared with the nearest, as they are listed."""
 
 
 class Wanted:
@@ -78,8 +78,8 @@ _ABSENT = -1
 Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
-def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
-    """Return for the wanted specs at some places the row that is nearest; -1 where there is none.
+def nearest_specs(needed: Wanted, places: Rows, frame: Frame) -> Rows:
+    """Return for the needed specs at some places the row that is nearest; -1 where there is none.
 
     Only specs of the same package are near. Of these each step keeps those that are most alike:
 
@@ -93,7 +93,7 @@ def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
     is not compared: by it all are alike.
     """
     nearest = np.full(len(places), _ABSENT, np.int32)
-    for part, pairs in _pairs(wanted, places, frame):
+    for part, pairs in _pairs(needed, places, frame):
         for score in (_architecture, _version, _variants, _compiler, _recipe):
             pairs = pairs.where_best(score(pairs))
         # The rows are sorted by version, newest first, then by hash.
@@ -105,10 +105,10 @@ def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
 class _Pairs(msgspec.Struct, frozen=True):
     """Wanted specs, each with rows of its package.
 
-    ``owners`` number those of ``places``, the places among what is wanted; they rise.
+    ``owners`` number those of ``places``, the places among what is needed; they rise.
     """
 
-    wanted: Wanted
+    needed: Wanted
     places: Rows
     frame: Frame
     owners: Rows
@@ -131,7 +131,7 @@ class _Pairs(msgspec.Struct, frozen=True):
 
     def stated(self, name: str) -> tuple[Column[object], Mask]:
         """Return a fact of what is wanted, and which of the pairs state it."""
-        column = self.wanted.column(name)
+        column = self.needed.column(name)
         return column, column.known()[self.of_wanted(column)]
 
     def of_wanted(self, column: Column[object]) -> Rows:
@@ -140,17 +140,17 @@ class _Pairs(msgspec.Struct, frozen=True):
 
     def alike(self, name: str) -> Scores:
         """Return 1 where both have the same value of a fact, else 0."""
-        ours, theirs = self.wanted.column(name), self.frame.columns[name]
+        ours, theirs = self.needed.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
         codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
         same: Mask = np.array(codes, np.int64)[self.of_wanted(ours)] == theirs.codes[self.rows]
         return same.astype(np.int64)
 
 
-def _pairs(wanted: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
+def _pairs(needed: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
     """Yield the pairs of some of the places at a time, with the number of the first of these."""
     index = frame.package.index
-    codes = [index.get(wanted.specs[place].name, _ABSENT) for place in places.tolist()]
+    codes = [index.get(needed.specs[place].name, _ABSENT) for place in places.tolist()]
     # A package that is not there has no rows.
     starts = np.array([frame.starts[code] if code >= 0 else 0 for code in codes], np.int64)
     stops = np.array([frame.starts[code + 1] if code >= 0 else 0 for code in codes], np.int64)
@@ -164,7 +164,7 @@ def _pairs(wanted: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _P
         owners = np.repeat(np.arange(stop - start, dtype=np.int32), sizes)
         before = np.repeat(sums[start:stop] - sums[start] - starts[start:stop], sizes)
         rows = (np.arange(len(owners)) - before).astype(np.int32)
-        yield start, _Pairs(wanted, places[start:stop], frame, owners, rows)
+        yield start, _Pairs(needed, places[start:stop], frame, owners, rows)
 
 
 def _architecture(pairs: _Pairs) -> Scores:
@@ -205,7 +205,7 @@ def _variants(pairs: _Pairs) -> Scores:
 
 
 def _compiler(pairs: _Pairs) -> Scores:
-    ours, theirs = pairs.wanted.column("compiler"), pairs.frame.compiler
+    ours, theirs = pairs.needed.column("compiler"), pairs.frame.compiler
     numbers: dict[object, int] = {}
     names = [numbers.setdefault(name, len(numbers)) for name in theirs.mapped(compiler_name)]
     codes = [
@@ -230,10 +230,10 @@ class Lookup:
     ``rows`` says for each wanted spec the row that has its hash, -1 where it is missing.
     """
 
-    def __init__(self, wanted: Wanted, frame: Frame) -> None:
-        self.wanted = wanted
+    def __init__(self, needed: Wanted, frame: Frame) -> None:
+        self.wanted = needed
         self.frame = frame
-        self.rows: Rows = frame.hashes.find_all(wanted.hashes)
+        self.rows: Rows = frame.hashes.find_all(needed.hashes)
 
     @property
     def num_found(self) -> int:

@@ -1,6 +1,6 @@
 """The packages that changed, as columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import msgspec
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
 from snapshots.frames.columns import Codes, Column, Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import VersionKey, version_key
 
 _UNKNOWN = -1
 
@@ -51,8 +51,8 @@ class PackageTotals:
 
     def total_size(self) -> int | None:
         """Return the sum of all known sizes; None where no size is known."""
-        known = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
-        return int(known.sum()) if len(known) else None
+        sizes = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
+        return int(sizes.sum()) if len(sizes) else None
 
     def versions(self, place: int) -> tuple[str, ...]:
         """Return the versions of a package, newest first."""
@@ -88,9 +88,9 @@ def _sizes(frame: Frame, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int
         return sums
     sizes = frame.size.numbers[rows]
     sums[filled] = np.add.reduceat(np.maximum(sizes, 0), starts[filled])
-    known = sizes >= 0
-    if not known.all():
-        sums[filled[~np.logical_or.reduceat(known, starts[filled])]] = _UNKNOWN
+    stated = sizes >= 0
+    if not stated.all():
+        sums[filled[~np.logical_or.reduceat(stated, starts[filled])]] = _UNKNOWN
     return sums
 
 
@@ -266,20 +266,37 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
 def _kinds(
     before: PackageTotals, after: PackageTotals, places: Codes, *, rebuilt: Mask
 ) -> npt.NDArray[np.int8]:
-    """Return the first kind that applies to each of the packages."""
-    codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
-    kinds = np.where(rebuilt, *codes).astype(np.int8)
+    """Return the kind of change of each of the packages."""
     is_before, is_after = before.num_specs[places] > 0, after.num_specs[places] > 0
-    kinds[~is_before] = code_of(PackageChangeKind.ADDED)
-    kinds[~is_after] = code_of(PackageChangeKind.REMOVED)
     in_both = np.flatnonzero(is_before & is_after)
     in_both = in_both[_versions_differ(before, after, places[in_both])]
-    for number in in_both.tolist():
-        old, new = (version_key(totals.newest(int(places[number]))) for totals in (before, after))
+    newest = {
+        number: (version_key(before.newest(place)), version_key(after.newest(place)))
+        for number, place in zip(in_both.tolist(), places[in_both].tolist(), strict=True)
+    }
+    return package_kinds(is_before, is_after, rebuilt, newest)
+
+
+def package_kinds(
+    was_there: Mask,
+    is_there: Mask,
+    came_or_went: Mask,
+    newest: Mapping[int, tuple[VersionKey | None, VersionKey | None]],
+) -> npt.NDArray[np.int8]:
+    """Return the first kind that applies to each of some packages, as codes.
+
+    ``came_or_went`` marks those with added or removed specs. ``newest`` has the newest version
+    before and after of those whose versions differ, by their numbers.
+    """
+    codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
+    kinds = np.where(came_or_went, *codes).astype(np.int8)
+    for number, (old, new) in newest.items():
         kind = PackageChangeKind.VERSIONS_CHANGED
-        if new != old:
+        if old is not None and new is not None and old != new:
             kind = PackageChangeKind.UPGRADED if new > old else PackageChangeKind.DOWNGRADED
         kinds[number] = code_of(kind)
+    kinds[~is_there] = code_of(PackageChangeKind.REMOVED)
+    kinds[~was_there] = code_of(PackageChangeKind.ADDED)
     return kinds
 
 

@@ -127,8 +127,8 @@ class CommonNames:
     def _mapped(self, names: Sequence[str]) -> tuple[Codes, Codes]:
         places = np.fromiter(map(self._places.get, names, repeat(-1)), np.int32, len(names))
         inverse = np.full(len(self), -1, np.int32)
-        known = places >= 0
-        inverse[places[known]] = np.flatnonzero(known)
+        shared = places >= 0
+        inverse[places[shared]] = np.flatnonzero(shared)
         return places, inverse
 
 

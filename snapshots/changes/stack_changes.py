@@ -71,9 +71,9 @@ class StackTotals:
         of_lists = np.zeros(self._num_lists, np.int64)
         np.add.at(of_lists, lists, np.maximum(sizes, 0))
         sums = self._by_stack(of_lists)
-        known = sizes >= 0
-        if not known.all():
-            num_known = self._by_stack(self._per_list(lists[known]))
+        stated = sizes >= 0
+        if not stated.all():
+            num_known = self._by_stack(self._per_list(lists[stated]))
             sums[(self.num_specs > 0) & (num_known == 0)] = _UNKNOWN
         return sums
 

@@ -19,6 +19,7 @@ _LOST_ONE_IN = 12
 _OUTAGE_EVERY = 7
 _MOST_AFFECTED = 0.25
 _WIDEST = 5
+
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
 _CLOSABLE = [stack for machine in MACHINES for stack in machine.stacks[1:]]
 """Every machine keeps its first stack."""
@@ -35,6 +36,7 @@ class DemoCache:
         self._compilers = Compilers(label)
         self._packages: dict[str, DemoPackage] = {}
         """By name; each depends on earlier ones only, so there are no cycles."""
+        self._first_size = 0
         self._lost: dict[str, DemoPackage] = {}
         """Those that are gone for a week."""
 
@@ -44,6 +46,7 @@ class DemoCache:
         The first has exactly that many packages and specs, the others about as many or more.
         """
         self._fill(packages, specs)
+        self._first_size = packages
         for number in count(1):
             for package in self._packages.values():
                 package.concretize(self._packages, self._compilers, self._closed)
@@ -120,7 +123,7 @@ class DemoCache:
 
     def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
         """Edit packages that few specs depend on."""
-        packages, most = len(self._packages), _MOST_AFFECTED * self._num_specs / 3
+        packages, most = self._steady_size, _MOST_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
                 fitting = [name for name in left if left[name] <= most]
@@ -131,7 +134,7 @@ class DemoCache:
 
     def _come_and_go(self, left: dict[str, int], *, is_outage: bool) -> None:
         """Replace some packages that none depends on, lose more in an outage, and add new ones."""
-        number = len(self._packages)
+        number = self._steady_size
         replaced, lost = 1 + number // 200, is_outage * number // _LOST_ONE_IN
         leaves = [name for name in left if left[name] == self._packages[name].num_specs]
         drawn = self._draw.some(leaves, replaced + lost)
@@ -141,6 +144,15 @@ class DemoCache:
         quotas += [self._draw.pick(present).quota for _ in range(number // _NEW_ONE_IN)]
         for quota in quotas:
             self._add(make_recipe(self._draw, next(self._names), list(self._packages)), quota)
+
+    @property
+    def _steady_size(self) -> int:
+        """The number of packages that changes are in proportion to.
+
+        After some months it is that of the first revision, so that years grow linearly.
+        """
+        number = len(self._packages)
+        return number if 4 * number <= 5 * self._first_size else self._first_size
 
     @property
     def _num_specs(self) -> int:

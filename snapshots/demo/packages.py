@@ -13,7 +13,7 @@ from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES, Compilers, Machine, base32
 from snapshots.models import Dependency, Spec
 from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.spelling import canonical_variants
+from snapshots.spack.notation import canonical_variants
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -244,7 +244,8 @@ class DemoPackage(msgspec.Struct, kw_only=True):
     Any ``depth`` versions that follow one another, and the branch, have ``quota`` specs together;
     ``extra`` older ones are left over from upgrades. ``edition`` counts the changes of the recipe;
     nothing is built for the machines of ``without``. ``content`` and ``edges``, what specs on each
-    machine get by depending on this package, follow from all that.
+    machine get by depending on this package, follow from all that; so do ``builds``, which are kept
+    while what they are ``made_of`` stays, and the stacks that were ``drawn``, by build and machine.
     """
 
     recipe: Recipe
@@ -257,6 +258,9 @@ class DemoPackage(msgspec.Struct, kw_only=True):
     without: set[Machine] = msgspec.field(default_factory=set)
     content: PackageContent = _EMPTY
     edges: dict[Machine, Dependency] = msgspec.field(default_factory=dict)
+    made_of: list[object] = []
+    builds: list[tuple[Spec, "DrawnStacks"]] = []
+    drawn: dict[tuple[str, Machine], "DrawnStacks"] = {}
 
     @property
     def num_specs(self) -> int:
@@ -294,11 +298,29 @@ class DemoPackage(msgspec.Struct, kw_only=True):
         is built for. Content that stays the same is kept, with all that it has computed.
         """
         below = [cache[name].edges for name in self.recipe.dependencies if name in cache]
+        made_of = [
+            *(below, compilers.num_upgrades, self.newest, self.extra),
+            *(self.edition, len(self.without)),
+        ]
+        if made_of != self.made_of:
+            self.made_of = made_of
+            self.builds = list(self._built(below, compilers))
+        specs = [
+            msgspec.structs.replace(spec, stacks=stacks.open_ones(closed))
+            for spec, stacks in self.builds
+        ]
+        content = PackageContent(specs)
+        if content.specs != self.content.specs:
+            self.content = content
+
+    def _built(
+        self, below: Sequence[Mapping[Machine, Dependency]], compilers: Compilers
+    ) -> Iterator[tuple[Spec, "DrawnStacks"]]:
+        """Yield the specs without their stacks, and the stacks that were drawn for each."""
         source = f"{self.label} {self.recipe.name} {self.edition}"
         package_hash = base32(sha256(source.encode()).digest())
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
         self.edges = {}
-        specs = []
         for version, (machine, original, variants) in self._builds():
             dependencies = [by_machine[machine] for by_machine in below if machine in by_machine]
             compiler = None
@@ -318,17 +340,14 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 platform=machine.platform,
                 target=machine.target,
                 variants=variants,
-                stacks=self._stacks(f"{version} {original} {variants}", machine, closed),
+                stacks=(),
                 size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
                 namespace="builtin",
                 package_hash=package_hash,
                 dependencies=tuple(sorted(dependencies)),
             )
-            specs.append(spec)
             self.edges.setdefault(machine, Dependency(spec.name, spec.hash, types, provided))
-        content = PackageContent(specs)
-        if content.specs != self.content.specs:
-            self.content = content
+            yield spec, self._drawn(f"{version} {original} {variants}", machine)
 
     def _builds(self) -> Iterator[tuple[str, Configuration]]:
         """Yield what is built, the newest version first and the branch last."""
@@ -345,11 +364,23 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 if configuration[0] not in self.without:
                     yield version, configuration
 
-    def _stacks(self, build: str, machine: Machine, closed: Collection[str]) -> tuple[str, ...]:
-        """Return the stacks that have a build: the open ones among those drawn for it."""
-        draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
-        ranked = [stack for _, stack in sorted(zip(draws, machine.stacks, strict=False))]
-        drawn = ranked[: 1 + draws[-1] ** 2 * 4 // (1 << 16)]
-        open_ones = [stack for stack in drawn if stack not in closed]
-        fallback = next(stack for stack in ranked if stack not in closed)
-        return tuple(sorted({*(open_ones or [fallback]), ROOT_STACK}))
+    def _drawn(self, build: str, machine: Machine) -> "DrawnStacks":
+        """Return the stacks that are drawn for a build; they stay the same."""
+        if (build, machine) not in self.drawn:
+            draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
+            ranked = tuple(stack for _, stack in sorted(zip(draws, machine.stacks, strict=False)))
+            self.drawn[build, machine] = DrawnStacks(ranked, 1 + draws[-1] ** 2 * 4 // (1 << 16))
+        return self.drawn[build, machine]
+
+
+class DrawnStacks(msgspec.Struct, frozen=True):
+    """The stacks of a machine in the order that a build prefers, and how many of them have it."""
+
+    ranked: tuple[str, ...]
+    number: int
+
+    def open_ones(self, closed: Collection[str]) -> tuple[str, ...]:
+        """Return the stacks that have the build where some are closed; always one at least."""
+        drawn = [stack for stack in self.ranked[: self.number] if stack not in closed]
+        fallback = next(stack for stack in self.ranked if stack not in closed)
+        return tuple(sorted({*(drawn or [fallback]), ROOT_STACK}))

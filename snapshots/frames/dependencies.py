@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntFlag
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -48,7 +47,7 @@ class Absent(msgspec.Struct, frozen=True):
     hash: str
 
 
-class ReachedNodes(NamedTuple):
+class ReachedNodes(msgspec.Struct, frozen=True):
     """Nodes in the order they are reached in, each with the edge that it is first reached by.
 
     Nearer ones come first; equally near ones by their numbers, which is the frame's own order with
@@ -205,8 +204,8 @@ class DependencyGraph:
         """Return a mask over the nodes: these, and all that they depend on, near or far."""
         mask = np.zeros(self.num_nodes, np.bool_)
         mask[nodes] = True
-        for reached, _ in self._levels(nodes.astype(np.int64), None, self.down):
-            mask[reached] = True
+        for level in self._levels(nodes.astype(np.int64), None, self.down):
+            mask[level.nodes] = True
         return mask
 
     def rows_needing(self, rows: slice) -> Nodes:
@@ -223,8 +222,8 @@ class DependencyGraph:
         """
         mask = np.zeros(self.num_nodes, np.bool_)
         mask[self.sources[edges]] = True
-        for nodes, _ in self._levels(np.flatnonzero(mask), types, self._up):
-            mask[nodes] = True
+        for level in self._levels(np.flatnonzero(mask), types, self._up):
+            mask[level.nodes] = True
         return mask
 
     # -- walking
@@ -264,8 +263,11 @@ class DependencyGraph:
 
 def _reached(levels: Iterable[ReachedNodes]) -> ReachedNodes:
     """Return all levels as one."""
-    nodes, edges = zip(*levels, strict=True)
-    return ReachedNodes(np.concatenate(nodes), np.concatenate(edges))
+    every = list(levels)
+    return ReachedNodes(
+        np.concatenate([level.nodes for level in every]),
+        np.concatenate([level.edges for level in every]),
+    )
 
 
 def _named_by_edges(

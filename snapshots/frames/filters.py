@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from snapshots.frames.columns import Column, ListColumn, Mask
-from snapshots.spack.spelling import canonical_compiler, canonical_variant
+from snapshots.spack.notation import canonical_compiler, canonical_variant
 
 Texts = tuple[str, ...] | None
 

@@ -1,32 +1,235 @@
-"""The changes between two revisions, grouped into the story of a release; pure."""
+"""The changes between two revisions, as one document: release notes as data; pure.
+
+The fields are those of the JSON notes and the variables of templates; docs/notes.md describes them.
+"""
 
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
 from snapshots.changes.coverage import (
+    CoverageChangeKind,
     CoverageChanges,
     CoverageDimension,
     coverage,
     usual_dimensions,
 )
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.package_changes import PackageChange
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.frames.columns import Codes, Mask
+from snapshots.frames.columns import Codes, Mask, Rows
+from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
-from snapshots.models import RevisionInfo
-from snapshots.notes.document import Changelog
-from snapshots.notes.entries import PackageEntry, Section, StackEntry
-from snapshots.notes.highlights import highlights
-from snapshots.notes.losses import tell_losses
-from snapshots.notes.rebuilds import tell_rebuilds, why_unknown
-from snapshots.notes.scope import Only, Scope
-from snapshots.notes.summary import summarize_explained, totals
+from snapshots.models import RevisionInfo, revision_facts
+from snapshots.notes.phrases import (
+    causes_sentence,
+    losses_sentence,
+    packages_sentence,
+    size_sentence,
+    specs_sentence,
+    stacks_sentence,
+)
+from snapshots.notes.sections import (
+    CauseEntry,
+    ChangedPackage,
+    ChangedStack,
+    Losses,
+    Rebuilds,
+    Section,
+    losses_of,
+    rebuilds_of,
+    why_unknown,
+)
+from snapshots.notes.sentences import Sentence, plain
+
+
+class Only(msgspec.Struct, frozen=True, kw_only=True):
+    """What release notes were narrowed to; None sets no condition, all of them hold together.
+
+    ``matching`` is a query in Spack's language.
+    """
+
+    package: str | None = None
+    stack: str | None = None
+    matching: str | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.package, self.stack, self.matching))
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """The rows of base and of head that release notes are about, and in which words they were."""
+
+    only: Only
+    in_base: Mask
+    in_head: Mask
+
+
+def scope_of(only: Only, sides: tuple[Frame, Frame], matching: tuple[Mask, Mask] | None) -> Scope:
+    """Return the scope of two frames; ``matching`` marks the rows that the query matches."""
+    conditions = SpecFilter(
+        packages=None if only.package is None else (only.package,),
+        stacks=None if only.stack is None else (only.stack,),
+    )
+    masks = [frame.select(conditions) for frame in sides]
+    if matching is not None:
+        masks = [mask & matches for mask, matches in zip(masks, matching, strict=True)]
+    return Scope(only, *masks)
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many packages, specs and stacks were added, removed and changed.
+
+    Total sizes are the sums of the sizes that are known, in bytes; None where no size is known.
+    """
+
+    packages_added: int
+    packages_removed: int
+    packages_upgraded: int
+    packages_downgraded: int
+    packages_versions_changed: int
+    packages_rebuilt: int
+    packages_changed: int
+    packages_unchanged: int
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    specs_unchanged: int
+    stacks_added: int
+    stacks_removed: int
+    total_size_before: int | None
+    total_size_after: int | None
+
+
+class ExplainedSummary(Summary, frozen=True, kw_only=True):
+    """A summary with what sizes, reasons and coverage add to it.
+
+    ``total_size_delta`` is None where one side knows no sizes. ``specs_rebuilt`` and
+    ``specs_replaced`` are the added specs with a counterpart. ``coverage_lost`` and
+    ``coverage_gained`` count all cells of the dimensions that were asked for.
+    """
+
+    total_size_delta: int | None
+    specs_rebuilt: int
+    specs_replaced: int
+    coverage_lost: int
+    coverage_gained: int
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """How much one side has.
+
+    ``num_stacks`` leaves out root, and is None where the source tells no stacks.
+    """
+
+    num_packages: int
+    num_specs: int
+    num_stacks: int | None
+
+
+def summarize(comparison: Comparison) -> Summary:
+    """Count the changes."""
+    return Summary(**_counts(comparison))
+
+
+def summarize_explained(
+    comparison: Comparison, reasons: npt.NDArray[np.int8], cells: CoverageChanges
+) -> ExplainedSummary:
+    """Count the changes; ``reasons`` are the codes of those of the comparison's specs."""
+    counts = _counts(comparison)
+    before, after = counts["total_size_before"], counts["total_size_after"]
+    by_reason = np.bincount(reasons, minlength=len(REASONS))
+    return ExplainedSummary(
+        **counts,
+        total_size_delta=None if before is None or after is None else after - before,
+        specs_rebuilt=int(by_reason[code_of(SpecChangeReason.REBUILT)]),
+        specs_replaced=int(by_reason[code_of(SpecChangeReason.REPLACES)]),
+        coverage_lost=cells.count(CoverageChangeKind.LOST),
+        coverage_gained=cells.count(CoverageChangeKind.GAINED),
+    )
+
+
+def totals(comparison: Comparison) -> tuple[Totals, Totals]:
+    """Return how much base and head have, as far as they are compared."""
+    pairing, (before, after) = comparison.pairing, comparison.stacks.num_stacks
+    return (
+        _totals(pairing.base, pairing.base_rows, before),
+        _totals(pairing.head, pairing.head_rows, after),
+    )
+
+
+def _totals(frame: Frame, rows: Rows | slice, num_stacks: int) -> Totals:
+    codes = frame.package.codes[rows]
+    return Totals(
+        num_packages=len(np.unique(codes)),
+        num_specs=len(codes),
+        num_stacks=num_stacks if tells_stacks(frame) else None,
+    )
+
+
+def _counts(comparison: Comparison) -> dict[str, Any]:
+    packages, specs, stacks = comparison.packages, comparison.specs, comparison.stacks
+    size_before, size_after = packages.total_sizes()
+    return {
+        **{f"packages_{kind.value}": packages.count(kind) for kind in PackageChangeKind},
+        "packages_unchanged": comparison.num_packages_unchanged,
+        **{f"specs_{kind.value}": specs.count(kind) for kind in SpecChangeKind},
+        "specs_unchanged": comparison.num_unchanged,
+        "stacks_added": stacks.count(StackChangeKind.ADDED),
+        "stacks_removed": stacks.count(StackChangeKind.REMOVED),
+        "total_size_before": size_before,
+        "total_size_after": size_after,
+    }
+
+
+FORMAT = 2
+"""The version of the document; it rises when a name in it goes or means something else."""
+
+
+class Changelog(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed from base to head, in sections; there are no empty ones.
+
+    Where ``only`` narrows the notes, everything but ``base`` and ``head`` is about the specs in
+    scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
+    ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
+    told of the causes of some rebuilds; None where all are known.
+    """
+
+    format: int = FORMAT
+    base: RevisionInfo
+    head: RevisionInfo
+    only: Only
+    before: Totals
+    after: Totals
+    summary: ExplainedSummary
+    highlights: list[Sentence]
+    causes: list[CauseEntry]
+    why_unknown: str | None
+    no_longer_available: Losses
+    packages: dict[str, list[ChangedPackage]]
+    stacks: dict[str, list[ChangedStack]]
+    stacks_changed: int
+    left_out: tuple[str, ...] = LEFT_OUT
+
+
+def to_json(log: Changelog) -> bytes:
+    """Return the changelog as JSON."""
+    document = msgspec.to_builtins(log, enc_hook=_plain_value)
+    revisions = {"base": revision_facts(log.base), "head": revision_facts(log.head)}
+    return msgspec.json.format(msgspec.json.encode(document | revisions))
+
+
+def _plain_value(value: Any) -> str:
+    if isinstance(value, Sentence):
+        return plain(value)
+    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
 
 
 def changelog(
@@ -49,7 +252,7 @@ def changelog(
     reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = tell_rebuilds(explanation.causes, comparison.specs)
+    rebuilds = rebuilds_of(explanation.causes, comparison.specs)
     log = Changelog(
         base=base,
         head=head,
@@ -60,12 +263,12 @@ def changelog(
         highlights=[],
         causes=list(rebuilds.causes),
         why_unknown=why_unknown(rebuilds.causes),
-        no_longer_available=tell_losses(comparison, packages, explanation, cells),
+        no_longer_available=losses_of(comparison, packages, explanation, cells),
         packages=_packages(comparison, packages, reasons),
         stacks=_stacks(comparison, only),
         stacks_changed=comparison.stacks.count(StackChangeKind.CHANGED),
     )
-    return replace(log, highlights=highlights(log, rebuilds))
+    return replace(log, highlights=_highlights(log, rebuilds))
 
 
 def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
@@ -99,13 +302,13 @@ def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> 
 
 def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
-) -> dict[str, list[PackageEntry]]:
+) -> dict[str, list[ChangedPackage]]:
     reasons = _reasons_by_package(comparison, codes)
     facts = comparison.changed_facts_by_package()
-    packages: dict[str, list[PackageEntry]] = {section.value: [] for section in Section}
+    packages: dict[str, list[ChangedPackage]] = {section.value: [] for section in Section}
     for change in changes:
         name = change.name
-        entry = PackageEntry.of(change, reasons.get(name, {}), facts.get(name, {}))
+        entry = ChangedPackage.of(change, reasons.get(name, {}), facts.get(name, {}))
         packages[Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 
@@ -120,21 +323,49 @@ def _reasons_by_package(
     places[in_head] = names.from_head[specs.head.package.codes[specs.after[in_head]]]
     places[~in_head] = names.from_base[specs.base.package.codes[specs.before[~in_head]]]
     keys, counts = np.unique(places * len(REASONS) + codes, return_counts=True)
-    found: dict[str, dict[str, int]] = {}
+    reasons: dict[str, dict[str, int]] = {}
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         place, code = divmod(key, len(REASONS))
         if REASONS[code] is not SpecChangeReason.FACTS:
-            found.setdefault(names.names[place], {})[REASONS[code].value] = count
-    return found
+            reasons.setdefault(names.names[place], {})[REASONS[code].value] = count
+    return reasons
 
 
-def _stacks(comparison: Comparison, only: Only) -> dict[str, list[StackEntry]]:
+def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]:
     """Return the stacks that came and went; of a scope of one stack, that one alone."""
-    stacks: dict[str, list[StackEntry]] = {
+    stacks: dict[str, list[ChangedStack]] = {
         StackChangeKind.ADDED.value: [],
         StackChangeKind.REMOVED.value: [],
     }
     for change in comparison.stacks:
         if change.kind.value in stacks and only.stack in (None, change.name):
-            stacks[change.kind.value].append(StackEntry.of(change))
+            stacks[change.kind.value].append(ChangedStack.of(change))
     return {kind: entries for kind, entries in stacks.items() if entries}
+
+
+def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
+    """Return the sentences, those that have nothing to tell left out."""
+    summary, losses = log.summary, log.no_longer_available
+    is_told = summary.specs_added or summary.specs_removed or losses.coverage
+    sentences = [
+        specs_sentence(
+            log.after.num_specs,
+            added=summary.specs_added,
+            rebuilt=summary.specs_rebuilt,
+            replaced=summary.specs_replaced,
+            removed=_num_removed(log),
+        ),
+        packages_sentence(log.packages),
+        size_sentence(summary.total_size_before, summary.total_size_after),
+        stacks_sentence(log.stacks),
+        causes_sentence(rebuilds),
+        losses_sentence(losses) if is_told else None,
+    ]
+    return [sentence for sentence in sentences if sentence is not None]
+
+
+def _num_removed(log: Changelog) -> int:
+    """Return how many specs were removed and have no counterpart, in scope or out of it."""
+    replaced = SpecChangeReason.REPLACED.value
+    entries = (entry for entries in log.packages.values() for entry in entries)
+    return sum(entry.specs_removed - entry.reasons.get(replaced, 0) for entry in entries)

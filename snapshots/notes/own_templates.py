@@ -22,9 +22,8 @@ from jinja2 import ChoiceLoader, FileSystemLoader, PackageLoader, TemplateNotFou
 from jinja2.exceptions import TemplateSyntaxError
 
 from snapshots.errors import SourceError
-from snapshots.notes.document import Changelog
-from snapshots.notes.environments import is_html, sandbox
-from snapshots.notes.variables import variables
+from snapshots.notes.changelog import Changelog
+from snapshots.notes.templates import is_html, sandbox, variables
 
 EXAMPLES = ("chat", "github-release")
 """The names of the templates that come along, to be used as they are or to be copied."""

@@ -1,14 +1,55 @@
-"""Sentences that name what a build cache holds, to be written in Markdown, in HTML or as they are.
+"""Sentences about what a build cache holds, written in Markdown, in HTML or as plain text.
 
-A sentence is made of pieces. A plain text is of cachelog's own words; what came from outside is
+A sentence is made of pieces. Plain strings are cachelog's own words; what comes from outside is
 marked, so that each format escapes it by its own rules.
 """
 
+import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from html import escape
 
-from snapshots.notes.escaping import code_span, inline
-from snapshots.wording import counted, visible
+from snapshots.texts import counted, size, visible
+
+_BACKTICKS = re.compile(r"`+")
+# Words with single dots, dashes, pluses and underscores between them; www. begins a link.
+_HARMLESS = re.compile(r"(?!www\.)[A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*", re.IGNORECASE)
+
+
+def code_span(text: str) -> str:
+    """Return a text as a code span; nothing in it ends the span or begins another line."""
+    if _HARMLESS.fullmatch(text):
+        return f"`{text}`"
+    text = visible(text)
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    fence = "`" * (longest + 1)
+    # One space at each end is taken off again, where there is something else between them.
+    needs_spaces = not text or text[0] in "` " or text[-1] in "` "
+    padded = f" {text} " if needs_spaces else text
+    return f"{fence}{padded}{fence}"
+
+
+def inline(text: str) -> str:
+    """Return a text as it is where Markdown takes it as it is, else as a code span."""
+    return text if _HARMLESS.fullmatch(text) else code_span(text)
+
+
+def number(count: int) -> str:
+    """Return a number with commas between its thousands."""
+    return f"{count:,}"
+
+
+def size_delta(num_bytes: int | None) -> str:
+    """Return by how much a size rose, with its sign; nothing where that is not known."""
+    if num_bytes is None:
+        return ""
+    return f"{'-' if num_bytes < 0 else '+'}{size(abs(num_bytes))}"
+
+
+def long_day(moment: datetime) -> str:
+    """Return the date of a moment: 20 January 2025."""
+    return f"{moment.day} {moment:%B %Y}"
+
 
 _WORDS = (
     "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpcore
 import httpx
 
-from snapshots.sources.addresses import Boundary
+from snapshots.sources.boundary import Boundary
 
 Result = TypeVar("Result")
 
@@ -109,9 +109,16 @@ class _BoundedStream(httpcore.NetworkStream):
 
 
 def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
-    """Let all connections of a client go through the backend, those to proxies included."""
+    """Let all connections of a client go through the backend, those to proxies included.
+
+    Raises RuntimeError where the versions of httpx and httpcore keep their connections elsewhere.
+    """
     # httpx takes a backend nowhere, and a transport of one's own would switch off the proxies that
-    # the environment names.
+    # the environment names. Written for httpx 0.27 and 0.28 with httpcore 1.0.
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
         if isinstance(transport, httpx.HTTPTransport):
-            transport._pool._network_backend = backend  # type: ignore[attr-defined, unused-ignore]  # noqa: SLF001
+            pool: Any = transport._pool  # noqa: SLF001
+            if not isinstance(getattr(pool, "_network_backend", None), httpcore.NetworkBackend):
+                versions = f"httpx {httpx.__version__} and httpcore {httpcore.__version__}"
+                raise RuntimeError(f"{versions} have no backend that can be bounded")
+            pool._network_backend = backend  # noqa: SLF001

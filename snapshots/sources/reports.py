@@ -1,11 +1,22 @@
-"""What a reader says beside the records it yields: progress, warnings, and what it left out."""
+"""What readers return beside records, and the parts that they read apart from each other.
 
-from collections.abc import Callable, Iterable, Iterator
+A report collects progress, warnings, and what was left out. Parts of an import can be read in this
+process or in others, each with a report of its own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
 
-from snapshots.errors import SourceError
-from snapshots.wording import shortened, visible
+import msgspec
+
+from snapshots.contents import Snapshot
+from snapshots.errors import CachelogError, SourceError
+from snapshots.sources.settings import ReadSettings
+from snapshots.texts import shortened, visible
+
+# -- reports
 
 _LONGEST_WARNING = 2_000
 
@@ -17,8 +28,7 @@ def _silent(_task: str, _done: int, _total: int | None) -> None:
     pass
 
 
-@dataclass(kw_only=True)
-class Report:
+class Report(msgspec.Struct, kw_only=True):
     """Collects what an import noticed.
 
     With ``skip_bad`` a place that cannot be read is left out and listed in ``skipped``; without it
@@ -27,8 +37,8 @@ class Report:
 
     skip_bad: bool = False
     progress: Progress = _silent
-    skipped: list[SourceError] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    skipped: list[SourceError] = []
+    warnings: list[str] = []
 
     def bad(self, error: SourceError) -> None:
         """Note a place that cannot be read, or raise the error where nothing may be skipped."""
@@ -51,6 +61,69 @@ class Report:
 
     def add(self, skipped: Iterable[SourceError], warnings: Iterable[str]) -> None:
         """Take in what was noticed elsewhere; a warning that several parts give stands once."""
-        known = set(self.warnings)
+        earlier = set(self.warnings)
         self.skipped += skipped
-        self.warnings += [it for it in warnings if it not in known]
+        self.warnings += [warning for warning in warnings if warning not in earlier]
+
+
+# -- parts
+
+Found = TypeVar("Found")
+"""What becomes of a ``Snapshot`` where it is read: itself, or its packed form."""
+
+
+State = tuple[str | None, datetime | None]
+"""A tag, None where none is stated, and the moment that it is stated of, if there is one."""
+
+
+class PartRead(msgspec.Struct, Generic[Found], frozen=True):
+    """What was read of a part, and all ``states`` that it tells of, snapshots or not."""
+
+    snapshots: Sequence[Found]
+    states: frozenset[State]
+
+
+class Part(Protocol):
+    """What some snapshots are read from; it can go from process to process."""
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
+        """Read it. Raises SourceError, TagNeeded and InvalidArgument."""
+
+
+class PartReader(Protocol[Found]):
+    """Reads parts, each with a report of its own, and makes something of their snapshots."""
+
+    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
+        """Yield what was read of each part, in their order. Raises what the first of them does."""
+
+    def here(self, part: Part) -> PartRead[Found]:
+        """Return what was read of a part that must not leave this process."""
+
+
+class ReadHere(Generic[Found]):
+    """Reads parts in this process; each snapshot becomes what ``make`` makes of it."""
+
+    def __init__(
+        self, settings: ReadSettings, report: Report, make: Callable[[Snapshot], Found]
+    ) -> None:
+        self._settings = settings
+        self._report = report
+        self._make = make
+
+    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
+        """Read one part when what was read of the one before it has been used."""
+        return map(self.here, parts)
+
+    def here(self, part: Part) -> PartRead[Found]:
+        """Read a part."""
+        with self._report.part() as own:
+            content = part.read(self._settings, own)
+        return PartRead(list(map(self._make, content.snapshots)), content.states)
+
+
+class NotApart(CachelogError):
+    """Parts are not what they seemed: only all of the input together says what it holds."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(f"{location}: cannot be read part by part")

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.versions import is_version, number_key, parse_versions
-from snapshots.wording import is_plain, quoted
+from snapshots.texts import is_plain, quoted
 
 ROOT_STACK = "root"
 """The stack that is the union of all others: every spec is in it."""

@@ -18,9 +18,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.scanner import Scanner
-from snapshots.spack.spelling import COMPILER_FLAGS, quote, recorded_value, unquote
-from snapshots.spack.versions import VersionList, read_versions
+from snapshots.spack.notation import COMPILER_FLAGS, quote, recorded_value, unquote
+from snapshots.spack.versions import Scanner, VersionList, read_versions
 from snapshots.spack.virtuals import package_of_compiler
 
 ANYTHING = "*"
@@ -233,7 +232,7 @@ class DependencyConstraint(msgspec.Struct, frozen=True):
     """A dependency that there must be: what it is like, and what the edge to it is like.
 
     ``types`` and ``virtuals`` are asked of the edge: its types, and the virtual packages that it
-    provides. ``snapshots.frames.matching`` says which of them it needs to have.
+    provides. ``snapshots.frames.queries`` says which of them it needs to have.
     """
 
     spec: SpecConstraint

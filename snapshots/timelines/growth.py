@@ -28,21 +28,6 @@ class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
     counts: PairCounts
 
     @property
-    def num_added(self) -> int:
-        """How many specs it has that the one before has not."""
-        return self.counts.specs_added
-
-    @property
-    def num_removed(self) -> int:
-        """How many specs the one before has that it has not."""
-        return self.counts.specs_removed
-
-    @property
-    def num_changed(self) -> int:
-        """How many specs both have, with other facts."""
-        return self.counts.specs_changed
-
-    @property
     def num_rebuilt(self) -> int:
         """How many of the added specs are others built anew."""
         return self.counts.reasons.get(SpecChangeReason.REBUILT, 0)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -19,6 +19,7 @@ from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, St
 
 Counts = npt.NDArray[np.int64]
 
+_PACKAGE_KINDS = tuple(PackageChangeKind)
 _VersionOrder = tuple[VersionKey, str]
 
 
@@ -35,9 +36,9 @@ class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
     kind: PackageChangeKind
     versions_added: tuple[str, ...]
     versions_removed: tuple[str, ...]
-    num_added: int
-    num_removed: int
-    num_changed: int
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
     reasons: Mapping[SpecChangeReason, int]
 
 
@@ -98,21 +99,32 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
     """Return one entry a place that has events, oldest first."""
     versions = _version_changes(events)
     by_reason = _counted(events.reasons, len(REASONS), events, events.steps)
+    places = np.flatnonzero(by_kind.any(axis=0))
+    was_there = np.concatenate(([False], num_after[:-1] > 0))
+    kinds = package_kinds(
+        was_there[places],
+        num_after[places] > 0,
+        (by_kind[ADDED] + by_kind[REMOVED])[places] > 0,
+        {
+            number: (versions[place].before, versions[place].after)
+            for number, place in enumerate(places.tolist())
+            if place in versions
+        },
+    )
     entries = []
-    for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
+    for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
         step = events.steps.neighbours[place]
-        was_there = place > 0 and num_after[place - 1] > 0
         changed = versions.get(place)
         added, removed, facts = by_kind[[ADDED, REMOVED, CHANGED], place].tolist()
         entry = PackageEntry(
             base=step.base,
             head=step.head,
-            kind=_kind(changed, bool(was_there), bool(num_after[place] > 0), added + removed > 0),
+            kind=_PACKAGE_KINDS[kind],
             versions_added=changed.added if changed else (),
             versions_removed=changed.removed if changed else (),
-            num_added=added,
-            num_removed=removed,
-            num_changed=facts,
+            specs_added=added,
+            specs_removed=removed,
+            specs_changed=facts,
             reasons={
                 reason: count
                 for reason, count in zip(REASONS, by_reason[:, place].tolist(), strict=True)
@@ -121,22 +133,6 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
         )
         entries.append(entry)
     return entries
-
-
-def _kind(
-    changed: _VersionChange | None, was_there: bool, is_there: bool, came_or_went: bool
-) -> PackageChangeKind:
-    """Return the first kind that applies."""
-    if not was_there:
-        return PackageChangeKind.ADDED
-    if not is_there:
-        return PackageChangeKind.REMOVED
-    if changed is None:
-        return PackageChangeKind.REBUILT if came_or_went else PackageChangeKind.CHANGED
-    if changed.before is None or changed.after is None or changed.before == changed.after:
-        return PackageChangeKind.VERSIONS_CHANGED
-    is_newer = changed.after > changed.before
-    return PackageChangeKind.UPGRADED if is_newer else PackageChangeKind.DOWNGRADED
 
 
 def _version_changes(events: Events) -> dict[int, _VersionChange]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -163,7 +162,7 @@ def holding(
     return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
 
 
-class LastSeen(NamedTuple):
+class LastSeen(msgspec.Struct, frozen=True):
     """The last revision that has a hash, and the one after it, which has it no longer for a reason.
 
     The latter two are None where the newest revision of the series has it.

@@ -2,21 +2,18 @@
 
 import logging
 import os
-from typing import Any
 
 from starlette.applications import Starlette
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from strawberry.asgi import GraphQL
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
-from server.app import GRAPHQL_PATH, create_app
-from server.asgi.path_shortcut import PathShortcut
+from server.app import create_app
 from server.settings import Settings
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 
 BODY_BYTES = "BENCHMARK_BODY_BYTES"
 CATALOG = "BENCHMARK_CATALOG"
@@ -58,16 +55,6 @@ def strawberry_as_it_comes() -> ASGIApp:
 def by_uvicorn_alone() -> ASGIApp:
     """Return cachelog's application, of which uvicorn asks nothing but by ASGI."""
     return _cachelog()
-
-
-def by_starlettes_routing() -> ASGIApp:
-    """Return cachelog's application without its shortcut to the API."""
-    app = _cachelog()
-    middleware: list[Any] = app.user_middleware
-    (shortcut,) = (made for made in middleware if made.cls is PathShortcut)
-    middleware.remove(shortcut)
-    app.router.routes.insert(0, Route(GRAPHQL_PATH, shortcut.kwargs["target"]))
-    return app
 
 
 def with_uvicorns_access_log() -> ASGIApp:

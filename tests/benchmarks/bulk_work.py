@@ -1,4 +1,4 @@
-"""Bulk work: one process, beside two and a program of Daft's on two cores.
+"""Bulk work: one process, beside two on two cores.
 
 Wall time tells how much sooner it is done on a machine with nothing else to do. The CPU time of all
 processes together tells what that costs: twice as fast at best, less by as much as it is more. How
@@ -16,24 +16,20 @@ from shutil import rmtree
 from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
-from snapshots.catalog.bulk.mapping import has_daft
-from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill, missing_pairs
-from snapshots.catalog.importing import publish_locations
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.pairs import changes_of_pairs
+from snapshots.catalog.parallel_import import publish_locations
+from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.verification import verify
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.benchmarks.measuring import Measurement, Target, measure, summary
+from tests.benchmarks.measurements import Measurement, Target, measure, summary
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
-from tests.benchmarks.tagged_pages import tagged_pages
-from tests.benchmarks.years import catalog_of_years, copy_of
+from tests.benchmarks.years import catalog_of_years, copy_of, tagged_pages
 
 _ALONE, _POOL = "cachelog: 1 process", "a pool of 2 processes"
-_BY_DAFT = "Daft's native runner, 2 jobs"
 _APART = "2 processes by themselves, half of it each"
 
 
@@ -68,23 +64,21 @@ def run(plan: Plan) -> Iterator[Measurement]:
 
 def _beside(
     subject: str,
-    taken: Callable[[int, bool], Taken],
+    taken: Callable[[int], Taken],
     rounds: int,
-    apart: Callable[[int, bool], Taken] | None = None,
+    apart: Callable[[int], Taken] | None = None,
 ) -> Iterator[Measurement]:
     """Measure a piece of work each way; the rounds of the clock are those of the CPU."""
     cpu: dict[str, list[float]] = {}
 
-    def turn(name: str, way: Callable[[int, bool], Taken], jobs: int, by_daft: bool) -> float:
-        found = in_fresh_process(way, jobs, by_daft)
+    def turn(name: str, way: Callable[[int], Taken], jobs: int) -> float:
+        found = in_fresh_process(way, jobs)
         cpu.setdefault(name, []).append(found.cpu)
         return found.wall
 
-    ways = {_ALONE: (taken, 1, False), _POOL: (taken, 2, False)}
-    if has_daft():
-        ways[_BY_DAFT] = (taken, 2, True)
+    ways = {_ALONE: (taken, 1), _POOL: (taken, 2)}
     if apart is not None:
-        ways[_APART] = (apart, 1, False)
+        ways[_APART] = (apart, 1)
     rounds = min(rounds, 3)
     yield from measure(
         "cluster",
@@ -92,7 +86,7 @@ def _beside(
         {name: partial(turn, name, *how) for name, how in ways.items()},
         unit="s",
         rounds=rounds,
-        targets={_BY_DAFT: Target(1 / 1.7)},
+        targets={_POOL: Target(1 / 1.7)},
     )
     reference = median(cpu[_ALONE][-rounds:])
     for name, values in cpu.items():
@@ -101,15 +95,14 @@ def _beside(
         yield summary("cluster", f"{subject}, CPU", name, unit="s", values=counted, ratio=ratio)
 
 
-def _taken(cache: Path, original: Path | None, work: Work, jobs: int, by_daft: bool) -> Taken:
+def _taken(cache: Path, original: Path | None, work: Work, jobs: int) -> Taken:
     folder = Path(tempfile.mkdtemp(dir=cache))
     try:
         catalog = folder / "catalog"
         if original is not None:
             copy_of(original, catalog)
         started = perf_counter()
-        with patch("snapshots.catalog.bulk.mapping.has_daft", lambda: by_daft):
-            work(catalog, jobs)
+        work(catalog, jobs)
         wall = perf_counter() - started
         copied: Any = forkserver
         copied._forkserver._stop()  # so that what its children took counts
@@ -137,7 +130,7 @@ def _import(tags: Sequence[str], catalog: Path, jobs: int) -> None:
     opened = Catalog(str(catalog))
     published = publish_locations(
         tags,
-        partial(opened.publish, make_pairs=partial(making, jobs=jobs)),
+        partial(opened.publish, make_pairs=partial(changes_of_pairs, jobs=jobs)),
         catalog=opened,
         settings=ReadSettings(),
         report=Report(),

@@ -16,11 +16,11 @@ import orjson
 from schema.api import API
 from schema.context import Context
 from schema.limits import Limits
-from snapshots.catalog.asking.history_answers import HistoryAnswers
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.library import Library
 from tests.benchmarks.cost_queries import IN_REVISION, OF_CATALOG, OF_COMPARISON
-from tests.benchmarks.measuring import Measurement, Target, measure, set_aside
+from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
 from tests.benchmarks.plans import Plan
 
 TARGET = Target(3.0)

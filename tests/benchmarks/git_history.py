@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.sources.git import read
+from snapshots.sources.git.page_history import read
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 

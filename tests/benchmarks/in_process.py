@@ -18,10 +18,11 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from server.app import GRAPHQL_PATH, create_app
+from server.http.cycles import ReadyAnswer
 from server.settings import Settings
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.measuring import Measurement, measure
+from snapshots.catalog.library import Library
+from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.queries import QUERIES, request_body, require_same
 from tests.schema.usual import api
@@ -109,6 +110,8 @@ async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> A
     async def ask() -> bytes:
         asked = dict(scope)
         ready = app.at_once(asked, body) if app.at_once else None
+        if ready is not None and not isinstance(ready, ReadyAnswer):
+            ready = ready()
         if ready is not None:
             return ready.body
         parts: list[bytes] = []

@@ -29,7 +29,7 @@ from tests.benchmarks.checked_load import (
     load,
     questions,
 )
-from tests.benchmarks.measuring import Measurement, summary
+from tests.benchmarks.measurements import Measurement, summary
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Server, serving

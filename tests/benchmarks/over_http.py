@@ -18,7 +18,7 @@ import orjson
 
 from tests.benchmarks import mercurius
 from tests.benchmarks.asgi_apps import BODY_BYTES, CATALOG
-from tests.benchmarks.measuring import Measurement, measure
+from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, pinned, serving
 from tests.benchmarks.queries import QUERIES, request_body, require_same
@@ -33,7 +33,6 @@ _TWIN = "bare uvicorn, once more: shows the noise"
 _VARIANTS = {
     "cachelog: hot, with uvicorn's access log": "with_uvicorns_access_log",
     "cachelog: hot, by uvicorn alone": "by_uvicorn_alone",
-    "cachelog: hot, by Starlette's routing": "by_starlettes_routing",
 }
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _NO_WRK = (

@@ -12,10 +12,10 @@ from time import perf_counter, sleep
 from unittest.mock import patch
 from urllib.request import Request, urlopen
 
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
 from tests.benchmarks import replicas_loaded
-from tests.benchmarks.measuring import Measurement, Target, measure, summary
+from tests.benchmarks.measurements import Measurement, Target, measure, summary
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import serving

@@ -31,7 +31,7 @@ import orjson
 from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.checked_load import COLD, NEEDED, Files, asked, is_possible, load, questions
 from tests.benchmarks.churn import LivingCache
-from tests.benchmarks.measuring import Measurement, Target, summary
+from tests.benchmarks.measurements import Measurement, Target, summary
 from tests.benchmarks.over_http import CONNECTIONS, cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, Server, serving

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.machine import Machine
-from tests.benchmarks.measuring import Measurement
+from tests.benchmarks.measurements import Measurement
 
 _WIDTH = 132
 

@@ -9,19 +9,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from time import perf_counter, process_time
 
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from tests.benchmarks.ageing import FLAT_TARGET, PROCESSOR
-from tests.benchmarks.asked_servers import Session, Taken, ask_server
+from tests.benchmarks.ages import FLAT_TARGET, PROCESSOR
 from tests.benchmarks.churn import LivingCache
-from tests.benchmarks.measuring import Measurement, Target, summary
-from tests.benchmarks.old_questions import LONGER, questions
+from tests.benchmarks.measurements import Measurement, Target, beside_first
 from tests.benchmarks.plans import Plan
+from tests.benchmarks.questions import LONGER, questions
+from tests.benchmarks.sessions import Session, Taken, ask_server
 
 _MB = 1_000_000
 _LAST = 9
@@ -128,16 +127,8 @@ def _beside(
     target: Target | None = FLAT_TARGET,
 ) -> Iterator[Measurement]:
     """Yield a measurement of each day; the first one is the reference."""
-    reference = median(values(days[0]))
-    for day in days:
-        is_first = day is days[0]
-        found = list(values(day))
-        yield summary(
-            "year",
-            subject,
-            f"{'' if is_first else 'cachelog: '}{day.number:,} revisions",
-            unit=unit,
-            values=found,
-            ratio=median(found) / reference,
-            target=None if is_first else target,
-        )
+    of_days = {
+        f"{'cachelog: ' if number else ''}{day.number:,} revisions": values(day)
+        for number, day in enumerate(days)
+    }
+    yield from beside_first("year", subject, of_days, unit=unit, target=target)

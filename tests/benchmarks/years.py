@@ -11,11 +11,10 @@ tables, and without the history, as catalogs of before have it: some 0.15 s a re
 import argparse
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
-from hashlib import sha256
+from functools import partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,18 +24,19 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents.specs_table import SpecsTable
-from snapshots.catalog.filling import fill, missing_pairs
-from snapshots.catalog.publishing import Planner
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.publication import Planner
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, Snapshot, SuccessiveTables
+from snapshots.demo.revisions import write_pages
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec
 from snapshots.tables import StoredFile
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
-from tests.benchmarks.plans import CACHE, ROOT
+from tests.benchmarks.plans import CACHE, made_once, source_digest
 
 SERIES = "develop"
 RELEASE_EVERY = 250
@@ -44,9 +44,8 @@ RELEASE_EVERY = 250
 _IN_A_COMMIT = 20
 _ROWS_IN_A_COMMIT = 100
 _PUBLISHED_AFTER = timedelta(hours=2)
-# What decides the contents; where it changes, or the number, the catalog is made anew.
-_DECIDING = ("snapshots/contents.py", "tests/benchmarks/churn.py")
 _EDITION = 2
+"""Where it rises, the catalog is made anew, as where the source of the contents changes."""
 
 
 class _State(msgspec.Struct):
@@ -79,36 +78,47 @@ def catalog_of_years(
     writes into a catalog takes a copy (``copy_of``).
     """
     days = f"{revisions}-after-{after}" if after else f"{revisions}"
-    folder = cache / f"years-{days}-{specs}-{_source_digest()}"
-    if folder.exists() and not fresh:
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    for outdated in cache.glob(f"years-{days}-{specs}-*"):
-        shutil.rmtree(outdated)
-    # Renamed when it is whole, so that a run that is stopped half way leaves no half data.
-    with tempfile.TemporaryDirectory(dir=cache) as unfinished:
-        made = Path(unfinished, "catalog")
-        publish_years(made, revisions=revisions, specs=specs, after=after, processes=processes)
-        made.rename(folder)
-    return folder
+    return made_once(
+        cache,
+        f"years-{days}-{specs}",
+        _digest(),
+        partial(publish_years, revisions=revisions, specs=specs, after=after, processes=processes),
+        fresh=fresh,
+    )
 
 
 def with_history(plain: Path) -> Path:
     """Return the folder of a catalog beside another one, with its history, made now or before."""
-    folder = plain.with_name(f"filled-{plain.name}")
-    if not folder.exists():
-        with tempfile.TemporaryDirectory(dir=plain.parent) as unfinished:
-            made = copy_of(plain, Path(unfinished, "catalog"))
-            catalog = Catalog(str(made))
-            history = catalog.require_history()
-            fill(catalog, missing_pairs(catalog, history), jobs=os.cpu_count() or 1)
-            made.rename(folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        catalog = Catalog(str(copy_of(plain, folder)))
+        fill(
+            catalog,
+            missing_pairs(catalog, catalog.require_history()),
+            jobs=os.cpu_count() or 1,
+        )
+
+    name, _, digest = plain.name.rpartition("-")
+    return made_once(plain.parent, f"filled-{name}", digest, make)
+
+
+def tagged_pages(cache: Path, *, tags: int, specs: int) -> Path:
+    """Return a folder of cache pages of tags a week apart, TAG/PACKAGE/specs.md each."""
+
+    def make(folder: Path) -> None:
+        living = LivingCache(specs)
+        for number in range(tags):
+            day = FIRST_DAY + timedelta(weeks=number)
+            write_pages(living.snapshot(f"develop-{day:%Y-%m-%d}"), folder)
+            living.live()
+
+    digest = source_digest("snapshots/demo/revisions.py", "tests/benchmarks/churn.py")
+    return made_once(cache, f"tagged-pages-{tags}-{specs}", digest, make)
 
 
 def next_states(cache: Path, *, after: int, specs: int, number: int = 2) -> Path:
     """Return a file with the states after so many revisions; ``read_states`` reads them."""
-    file = cache / f"states-{number}-after-{after}-{specs}-{_source_digest()}.msgpack"
+    file = cache / f"states-{number}-after-{after}-{specs}-{_digest()}.msgpack"
     if not file.exists():
         living = LivingCache(specs)
         for _ in range(after):
@@ -199,11 +209,8 @@ def _describe(cache: LivingCache, number: int) -> list[RevisionInfo]:
     return [planner.take(cache.snapshot(tag)) for tag in tags]
 
 
-def _source_digest() -> str:
-    digest = sha256(str(_EDITION).encode())
-    for name in _DECIDING:
-        digest.update((ROOT / name).read_bytes())
-    return digest.hexdigest()[:12]
+def _digest() -> str:
+    return source_digest("snapshots/contents.py", "tests/benchmarks/churn.py", edition=_EDITION)
 
 
 def _main() -> None:

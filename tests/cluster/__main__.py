@@ -26,8 +26,7 @@ from deltalake import DeltaTable
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import RevisionInfo
 from tests.benchmarks.plans import ROOT
-from tests.benchmarks.tagged_pages import tagged_pages
-from tests.benchmarks.years import catalog_of_years, copy_of
+from tests.benchmarks.years import catalog_of_years, copy_of, tagged_pages
 
 _REVISIONS, _SPECS = 20, 5_000
 _MEMORY = 150_000_000

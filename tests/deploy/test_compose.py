@@ -11,8 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from server.environment import settings_from
 from server.memory import max_memory
+from server.settings import settings_from
 from tests.deploy.files import DEPLOY, PORT, ROOT, commands_of, compose, own_services
 from tests.deploy.parsing import require_command
 

@@ -9,9 +9,8 @@ import pytest
 from starlette.routing import Mount, Route
 
 from server.app import GRAPHQL_PATH, create_app
-from server.environment import settings_from
 from server.memory import max_memory
-from server.settings import Settings
+from server.settings import Settings, settings_from
 from tests.deploy.files import PORT, ROOT, containers, manifest, manifests, pods
 from tests.deploy.parsing import require_command
 

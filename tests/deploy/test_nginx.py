@@ -7,7 +7,7 @@ from typing import Any
 import crossplane
 import pytest
 
-from server.pages.checking import BODIES
+from server.pages.check import BODIES
 from server.settings import Settings
 from tests.deploy.files import DEPLOY, PORT, own_services
 

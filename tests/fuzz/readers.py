@@ -18,15 +18,15 @@ from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref
-from snapshots.sources import git, lockfiles, pages, reading
-from snapshots.sources.buildcache.authorization import challenges, credentials_for
-from snapshots.sources.buildcache.bodies import user_file
-from snapshots.sources.buildcache.buckets import parse_page
-from snapshots.sources.buildcache.decoding import decode_json
-from snapshots.sources.buildcache.manifests import parse_manifest
-from snapshots.sources.buildcache.oci import Image
-from snapshots.sources.buildcache.spec_documents import SpecDocuments
-from snapshots.sources.buildcache.specs import decode
+from snapshots.sources import lock_files
+from snapshots.sources.buckets import parse_list
+from snapshots.sources.buildcache.database import SpecDocuments, decode
+from snapshots.sources.buildcache.layouts import parse_manifest
+from snapshots.sources.buildcache.oci import Image, challenges, credentials_for
+from snapshots.sources.downloads import user_file
+from snapshots.sources.git import page_history
+from snapshots.sources.inputs import decode_json
+from snapshots.sources.pages.cache_page import parse_page
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.spack.names import checked_hash, checked_items, checked_variant, checked_version
@@ -46,6 +46,7 @@ from tests.snapshots.sources.buildcache.indexes import (
 from tests.snapshots.sources.buildcache.registries import index_image, spec_image
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
 from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
+from tests.snapshots.sources.readings import read_locations
 
 Case = Callable[[Random, Path], None]
 """Makes one input in a folder and reads it; raises CachelogError, or whatever is a mistake."""
@@ -141,7 +142,7 @@ def _report(random: Random) -> Report:
 
 def _page(random: Random, _: Path) -> None:
     data = mutated_bytes(page("zlib", "a", "b"), random)
-    _checked(pages.parse_page(data, "specs.md", _report(random)).specs)
+    _checked(parse_page(data, "specs.md", _report(random)).specs)
 
 
 def _page_of_values(random: Random, _: Path) -> None:
@@ -166,7 +167,7 @@ def _page_of_values(random: Random, _: Path) -> None:
         text = b"\n".join(lines) + b"\n"
     else:
         text = written(values, random)
-    _checked(pages.parse_page(b"---\n" + text + b"---\n", "specs.md", _report(random)).specs)
+    _checked(parse_page(b"---\n" + text + b"---\n", "specs.md", _report(random)).specs)
 
 
 def _index(random: Random, _: Path) -> None:
@@ -197,7 +198,7 @@ def _spec_document(random: Random, _: Path) -> None:
 
 
 def _objects(random: Random, _: Path) -> None:
-    page = parse_page(mutated_bytes(OBJECTS, random), "s3://bucket")
+    page = parse_list(mutated_bytes(OBJECTS, random), "s3://bucket")
     for key, etag in page.objects:
         key.encode()
         assert etag is None or etag.encode()
@@ -236,7 +237,7 @@ def _lock_file(random: Random, _: Path) -> None:
         data = written(mutated_json(value, random), random)
     else:
         data = mutated_bytes(json.dumps(value).encode(), random)
-    found = lockfiles.parse(data * random.choice((1, 1, 2)), "spack.lock")
+    found = lock_files.parse(data * random.choice((1, 1, 2)), "spack.lock")
     for spec in found.specs:
         checked_hash(spec.hash)
         checked_version(spec.version or "")
@@ -279,7 +280,7 @@ def _location(random: Random, folder: Path) -> None:
         file.write_bytes(mutated_bytes(file.read_bytes(), random))
     # No attempt leaves the machine: a reader that would ask a server is told that there is none.
     settings = ReadSettings(attempts=1, timeout=0.2, deadline=0.2)
-    found = reading.read(
+    found = read_locations(
         [str(location)],
         tags=[] if form < 2 else ["develop"],
         settings=settings,
@@ -319,7 +320,9 @@ def _repository(random: Random, folder: Path) -> None:
     data = mutated_bytes(file.read_bytes(), random)
     file.unlink()  # objects are read-only
     put(file, data)
-    found = git.read(str(copy), history=History(), settings=ReadSettings(), report=_report(random))
+    found = page_history.read(
+        str(copy), history=History(), settings=ReadSettings(), report=_report(random)
+    )
     for snapshot in found:
         _checked(snapshot.content.specs())
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -98,6 +98,30 @@ def query(text: str, variables: Any = None, **others: Any) -> Ask:
     """Return the request that asks a GraphQL document."""
     body = {"query": text} | ({} if variables is None else {"variables": variables}) | others
     return Ask(orjson.dumps(body))
+
+
+def about_revision(_target: Target, selected: str) -> Ask:
+    """Ask of the newest revision; nothing kept answers this, nor the following."""
+    return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
+
+
+def about_pair(target: Target, selected: str, base: int = -1, head: int = 0) -> Ask:
+    """Ask of a comparison of two revisions: of the oldest and the newest by default."""
+    refs = f'base:"{target.digests[base]}",head:"{target.digests[head]}"'
+    return query(f"query {fresh()} {{ compare({refs}) {{ {selected} }} }}")
+
+
+def about_series(_target: Target, selected: str) -> Ask:
+    """Ask of the series develop."""
+    return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
+
+
+def selecting(
+    make: Callable[[Target, str], Ask], tries: str, selections: Mapping[str, str]
+) -> Iterator["Attack"]:
+    """Yield an attack for each selection, by its name."""
+    for name, selected in selections.items():
+        yield Attack(name, tries, asking(lambda target, it=selected: make(target, it)))  # type: ignore[misc]
 
 
 def asking(

@@ -12,9 +12,9 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.models import RevisionInfo, Spec
+from tests.model.histories import Past
 from tests.schema.worlds import SOURCE, State, World, opened
 from tests.snapshots.factories import NAMES, a_spec, day, hash_of, random_facts
-from tests.snapshots.timelines.naive import Past
 
 
 class Known(NamedTuple):
@@ -171,9 +171,9 @@ def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
                     "kind": it.kind.name,
                     "versionsAdded": list(it.versions_added),
                     "versionsRemoved": list(it.versions_removed),
-                    "specsAdded": it.num_added,
-                    "specsRemoved": it.num_removed,
-                    "specsChanged": it.num_changed,
+                    "specsAdded": it.specs_added,
+                    "specsRemoved": it.specs_removed,
+                    "specsChanged": it.specs_changed,
                     "reasons": [
                         {"reason": reason.name, "count": it.reasons[reason]}
                         for reason in SpecChangeReason

@@ -2,7 +2,7 @@
 
 from strawberry.utils.str_converters import to_camel_case
 
-from tests.schema.naive import PLAIN_FACTS
+from tests.model.listings import PLAIN_FACTS
 
 REVISION = """fragment R on Revision {
   id tag tagInfo { name } digest takenAt confirmedAt publishedAt numPackages numSpecs numStacks
@@ -168,6 +168,25 @@ CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
   } }
 }"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
+EFFECT = """fragment E on CommitEffect {
+  commit { ...C } level takenBack causes { title } numSpecs numInvolved comparison { id }
+}
+fragment C on Commit {
+  id oid committedAt subject url pullRequest { number url } packages stacks
+  spack { path before after } sweeping
+}"""
+COMMITS = f"""query($base: String!, $head: String!) {{
+  compare(base: $base, head: $head) {{
+    head {{ recipes {{ repository commit foundBy url }} }}
+    commits(first: 9) {{
+      totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ level }} }} nodes {{ ...E }}
+    }}
+    causes(first: 9) {{ nodes {{ title commits {{ ...E }} }} }}
+  }}
+}} {EFFECT}"""
+COMMIT = f"""query($oid: String!) {{
+  commit(oid: $oid) {{ ...C effects(first: 2) {{ totalCount nodes {{ ...E }} }} }}
+}} {EFFECT}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -181,4 +200,6 @@ DOCUMENTS = (
     LOOKUPS,
     NODES,
     PUBLISHED,
+    COMMITS,
+    COMMIT,
 )

@@ -58,6 +58,7 @@ VALUES = {
     "by": ["STACK"],
     "of": "develop",
     "hashes": ["a" * 32] * 100,
+    "oid": "a" * 40,
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
     "rules": [{"name": "a", "forbid": "package-removed"}, {"name": "b", "require": "a ^b"}] * 5,

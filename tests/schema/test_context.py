@@ -8,7 +8,7 @@ import pytest
 from schema.context import Context
 from schema.execution.budget import Budget
 from schema.limits import Limits
-from snapshots.catalog.asking.library import Library
+from snapshots.catalog.library import Library
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 

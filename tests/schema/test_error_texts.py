@@ -9,11 +9,11 @@ import pytest
 from schema.api import API
 from schema.errors import CLIENT_TEXT
 from schema.limits import Limits
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
-from snapshots.wording import is_plain
+from snapshots.texts import is_plain
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 

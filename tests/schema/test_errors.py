@@ -9,8 +9,8 @@ from graphql import GraphQLError
 
 from schema import errors
 from schema.api import API
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 from snapshots.frames.frame import Frame
 from tests.schema.usual import api

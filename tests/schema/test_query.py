@@ -6,7 +6,8 @@ import pytest
 from graphql import FieldNode, TypeInfo, TypeInfoVisitor, Visitor, is_object_type, parse, visit
 
 from schema import api
-from tests.schema import naive, questions
+from tests.model import listings
+from tests.schema import questions
 from tests.schema.worlds import SOURCE, State, World, known_world, revision_id
 
 TAKEN = (
@@ -40,10 +41,10 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "takenAt": TAKEN[number],
         "confirmedAt": TAKEN[number],
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
-        "numPackages": len(naive.names(state.specs)),
+        "numPackages": len(listings.names(state.specs)),
         "numSpecs": len(state.specs),
         "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
-        "totalSize": naive.total_size(state.specs),
+        "totalSize": listings.total_size(state.specs),
         "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
         "numProven": None,
         "unproven": None,
@@ -207,11 +208,11 @@ def test_without_a_ref_the_newest_revision_is_meant(world: World) -> None:
 def test_packages_stand_by_name_with_all_facts(world: World, number: int) -> None:
     """Each package sums up its specs; one that is not there is null."""
     state = world.states[number]
-    expected = [naive.package_json(name, state.specs) for name in naive.names(state.specs)]
-    for name, facts in zip(naive.names(state.specs), expected, strict=True):
+    expected = [listings.package_json(name, state.specs) for name in listings.names(state.specs)]
+    for name, facts in zip(listings.names(state.specs), expected, strict=True):
         variables = {"ref": state.info.digest, "name": name}
         revision = world.data(questions.PACKAGES, **variables)["revision"]
-        hashes = [spec.hash for spec in naive.own_order(state.specs) if spec.name == name]
+        hashes = [spec.hash for spec in listings.own_order(state.specs) if spec.name == name]
         assert revision["package"] == facts | {
             "revision": {"digest": state.info.digest},
             "specs": {"nodes": [{"hash": hash_} for hash_ in hashes]},
@@ -234,14 +235,14 @@ def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
     for name in names:
         variables = {"ref": state.info.digest, "name": name}
         revision = world.data(questions.STACKS, **variables)["revision"]
-        mine = naive.own_order(naive.in_stack(state.specs, name))
+        mine = listings.own_order(listings.in_stack(state.specs, name))
         del revision["stack"]["id"]
-        assert revision["stack"] == naive.stack_json(name, state.specs) | {
+        assert revision["stack"] == listings.stack_json(name, state.specs) | {
             "revision": {"digest": state.info.digest},
-            "packages": {"nodes": [{"name": package} for package in naive.names(mine)]},
+            "packages": {"nodes": [{"name": package} for package in listings.names(mine)]},
             "specs": {"nodes": [{"hash": spec.hash} for spec in mine]},
         }
-    assert revision["stacks"] == [naive.stack_json(name, state.specs) for name in names]
+    assert revision["stacks"] == [listings.stack_json(name, state.specs) for name in names]
     nothing = world.data(questions.STACKS, ref=state.info.digest, name="nope")
     assert nothing["revision"]["stack"] is None
 
@@ -253,22 +254,23 @@ def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
 def test_specs_have_all_facts(world: World, number: int) -> None:
     """Every spec, by package, newest version first; and what all of them have in common."""
     state = world.states[number]
-    specs = naive.own_order(state.specs)
-    sizes = dict(naive.counts(specs, "packages"))
+    specs = listings.own_order(state.specs)
+    sizes = dict(listings.counts(specs, "packages"))
     data = world.data(questions.SPECS, ref=state.info.digest, hash=specs[0].hash)["revision"]
     assert data["specs"] == {
         "totalCount": len(specs),
         "pageInfo": {"hasNextPage": False},
         "nodes": [
-            naive.spec_json(spec) | {"package": {"name": spec.name, "numSpecs": sizes[spec.name]}}
+            listings.spec_json(spec)
+            | {"package": {"name": spec.name, "numSpecs": sizes[spec.name]}}
             for spec in specs
         ],
         "edges": [{"cursor": spec.hash, "node": {"hash": spec.hash}} for spec in specs],
-        "facets": naive.facets_json(specs),
+        "facets": listings.facets_json(specs),
         "unknownNames": [],
     }
     del data["spec"]["id"]
-    assert data["spec"] == naive.spec_json(specs[0]) | {"package": {"name": specs[0].name}}
+    assert data["spec"] == listings.spec_json(specs[0]) | {"package": {"name": specs[0].name}}
     nothing = world.data(questions.SPECS, ref=state.info.digest, hash="a" * 32)
     assert nothing["revision"]["spec"] is None
 
@@ -281,7 +283,7 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
 def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> None:
     """What a spec depends on and what depends on it, nearest first, those of no revision last."""
     state = world.states[number]
-    specs = {spec.hash: spec for spec in naive.own_order(state.specs)}
+    specs = {spec.hash: spec for spec in listings.own_order(state.specs)}
     edges = {(spec.hash, it.hash): it for spec in specs.values() for it in spec.dependencies or ()}
     absent = {(it.name, it.hash) for it in edges.values() if it.hash not in specs}
     names = {hash_: name for name, hash_ in absent}
@@ -298,7 +300,7 @@ def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> No
                 assert node[way] is None
                 continue
             near = sorted(steps[start], key=places.index)
-            expected = naive.walked(start, steps, places.index) if far else near
+            expected = listings.walked(start, steps, places.index) if far else near
             found = node[way]
             assert [it["hash"] for it in found["nodes"]] == expected
             assert [it["cursor"] for it in found["edges"]] == expected

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from schema.api import Answer
 from schema.context import Context
 from schema.node import node_id
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, RevisionInfo, Source, Spec
 from snapshots.spack.names import ROOT_STACK

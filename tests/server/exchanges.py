@@ -7,9 +7,14 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.asgi.exchanges import Exchanges, Observer, Tracing
-from server.asgi.request_ids import RequestIds, trusted_among
-from server.asgi.security_headers import SecurityHeaders
+from server.asgi.exchanges import (
+    Exchanges,
+    Observer,
+    RequestIds,
+    SecurityHeaders,
+    Tracing,
+    trusted_among,
+)
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 

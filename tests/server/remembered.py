@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
+from tests.model.histories import Past
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.timelines.naive import Past
 
 RECIPE = "a" * 52 + "===="
 

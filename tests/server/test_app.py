@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from schema.api import sdl
-from server.graphiql.page import EXAMPLES
+from server.graphiql.editor import EXAMPLES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history

@@ -29,6 +29,8 @@ COMMANDS = (
     "check",
     "diff",
     "why",
+    "blame",
+    "recipes",
     "notes",
     "feed",
     "export-site",

@@ -264,7 +264,7 @@ def test_where_the_history_cannot_be_told(catalog: Path, lock: Path) -> None:
         file.write_bytes(b"")
     done = check(catalog, lock, "--json")
     assert done.code == 0
-    assert done.err.startswith("When they were last there cannot be told: ")
+    assert done.err.startswith("It is unknown when they were last there: ")
     assert done.json["is_history_known"] is False
     assert done.json["missing"][0]["nearest"]["hash"] == hash_of("new")
 

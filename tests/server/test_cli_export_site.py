@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from server.site.asking import LocalServer, Reply
+from server.site.export import LocalServer, Reply
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
@@ -143,7 +143,7 @@ def test_answers_with_errors_are_left_out(small: Path, tmp_path: Path) -> None:
     done = exported(small, folder, "--documents", manifest, "--no-pages")
     assert done.code == 1
     assert "left out: Wrong {}: " in done.err
-    assert "1 file could not be had" in done.err
+    assert "1 file could not be made" in done.err
     assert [it for it in index_of(folder)["files"] if it.startswith("graphql/")] == [
         f"graphql/right/{sha256(b'{}').hexdigest()}.json"
     ]

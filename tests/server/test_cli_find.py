@@ -1,50 +1,24 @@
 """``cachelog find``: the specs of a revision that a query in Spack's language asks for."""
 
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
 import pytest
 from msgspec.structs import replace
 
-from server.cli import main
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Source, Spec
-from tests.server.commands import cachelog
+from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*?)(?:  \(stacks: [^()]+\))?")
 
 
-class Outcome(NamedTuple):
-    """What a command left with and printed."""
-
-    code: int
-    out: str
-    err: str
-
-
-Find = Callable[..., Outcome]
-
-
-@pytest.fixture
-def find(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Find:
-    """Return a function that runs ``cachelog find`` in a catalog."""
-
-    def run(catalog: Path, *arguments: str) -> Outcome:
-        command = ["cachelog", "find", "--catalog", str(catalog), *arguments]
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as left:
-            main()
-        code = left.value.code
-        assert code is None or isinstance(code, int)
-        return Outcome(code or 0, *capsys.readouterr())
-
-    return run
+def find(catalog: Path, *arguments: str) -> Done:
+    """Run the command in a catalog."""
+    return cachelog("find", *arguments, catalog=catalog)
 
 
 def specs_in(catalog: Path, tag: str) -> list[Spec]:
@@ -54,7 +28,7 @@ def specs_in(catalog: Path, tag: str) -> list[Spec]:
     return [frame.spec(row) for row in range(len(frame))]
 
 
-def test_words_are_one_query(find: Find, demo_catalog: Path) -> None:
+def test_words_are_one_query(demo_catalog: Path) -> None:
     """Words are joined to one query; its finds are printed in order, with their number."""
     matched = [
         spec
@@ -69,7 +43,7 @@ def test_words_are_one_query(find: Find, demo_catalog: Path) -> None:
     assert (code, err) == (0, "")
 
 
-def test_dependencies(find: Find, demo_catalog: Path) -> None:
+def test_dependencies(demo_catalog: Path) -> None:
     """A query can be about dependencies."""
     _, all_of_it, _ = find(demo_catalog, "*")
     code, out, _ = find(demo_catalog, "* ^*")
@@ -77,7 +51,7 @@ def test_dependencies(find: Find, demo_catalog: Path) -> None:
     assert 1 < len(out.splitlines()) < len(all_of_it.splitlines())
 
 
-def test_limit(find: Find, demo_catalog: Path) -> None:
+def test_limit(demo_catalog: Path) -> None:
     """With a limit the first ones are printed; the count tells of all."""
     *lines, _ = find(demo_catalog, "*").out.splitlines()
     *some, count = find(demo_catalog, "*", "--limit", "3").out.splitlines()
@@ -85,7 +59,7 @@ def test_limit(find: Find, demo_catalog: Path) -> None:
     assert count.startswith(f"3 of {len(lines)} specs in develop")
 
 
-def test_one_stack(find: Find, demo_catalog: Path) -> None:
+def test_one_stack(demo_catalog: Path) -> None:
     """With a stack only its specs are printed and counted; a name that is none is a fault."""
     specs = specs_in(demo_catalog, "develop")
     stack = next(name for spec in specs for name in spec.stacks if name != "root")
@@ -95,7 +69,7 @@ def test_one_stack(find: Find, demo_catalog: Path) -> None:
     assert all(re.search(rf"\(stacks: [^()]*\b{stack}\b[^()]*\)$", line) for line in lines)
     assert count.startswith(f"{len(expected)} spec")
     assert f" in the stack {stack} of develop of " in count
-    found = orjson.loads(find(demo_catalog, "*", "--stack", stack, "--json").out)
+    found = find(demo_catalog, "*", "--stack", stack, "--json").json
     assert [spec["hash"] for spec in found["specs"]] == expected
     assert (found["stack"], found["total"]) == (stack, len(expected))
     code, out, err = find(demo_catalog, "*", "--stack", f"{stack}x")
@@ -103,7 +77,7 @@ def test_one_stack(find: Find, demo_catalog: Path) -> None:
     assert re.match(rf"cachelog: --stack: .* not have '{stack}x'; nearest: .*\b{stack}\b", err)
 
 
-def test_packages_are_in_natural_order(find: Find, tmp_path: Path) -> None:
+def test_packages_are_in_natural_order(tmp_path: Path) -> None:
     """As people sort them: lib2 stands before lib10; also in a difference."""
     specs = [replace(a_spec(name), name=name) for name in ("lib10", "lib2", "lib1")]
     states = [[], specs]
@@ -116,10 +90,10 @@ def test_packages_are_in_natural_order(find: Find, tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in told[1:-1]] == ["lib1", "lib2", "lib10"]
 
 
-def test_the_revision(find: Find, demo_catalog: Path) -> None:
+def test_the_revision(demo_catalog: Path) -> None:
     """The newest revision is searched unless another one is named."""
     for tag in Catalog(str(demo_catalog)).require_history().tags:
-        found = orjson.loads(find(demo_catalog, "*", "--in", tag, "--json").out)
+        found = find(demo_catalog, "*", "--in", tag, "--json").json
         assert found["revision"]["tag"] == tag
         assert {spec["hash"] for spec in found["specs"]} == {
             spec.hash for spec in specs_in(demo_catalog, tag)
@@ -127,12 +101,10 @@ def test_the_revision(find: Find, demo_catalog: Path) -> None:
     assert find(demo_catalog, "*") == find(demo_catalog, "*", "--in", "develop")
 
 
-def test_json(find: Find, demo_catalog: Path) -> None:
+def test_json(demo_catalog: Path) -> None:
     """Programs get the query, how many there are, and every fact of each one."""
     spec = specs_in(demo_catalog, "develop")[0]
-    found: dict[str, Any] = orjson.loads(
-        find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").out
-    )
+    found: dict[str, Any] = find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").json
     assert found["query"] == f"{spec.name} /{spec.hash[:9]}"
     assert found["total"] == 1
     facts = {name: getattr(spec, name) for name in SPEC_FACTS if name != "dependencies"}
@@ -140,13 +112,13 @@ def test_json(find: Find, demo_catalog: Path) -> None:
     assert found["specs"] == [values | {"short": spec.short}]
 
 
-def test_nothing_found(find: Find, demo_catalog: Path) -> None:
+def test_nothing_found(demo_catalog: Path) -> None:
     """That there is no such spec is an answer, not a failure."""
     name = specs_in(demo_catalog, "develop")[0].name
     code, out, err = find(demo_catalog, f"{name}@999:")
     assert (code, out) == (0, "")
     assert re.fullmatch(rf"No spec in develop of .* matches {name}@999:\.\n", err)
-    found = orjson.loads(find(demo_catalog, f"{name}@999:", "--json").out)
+    found = find(demo_catalog, f"{name}@999:", "--json").json
     assert (found["total"], found["specs"]) == (0, [])
 
 
@@ -159,7 +131,7 @@ def test_nothing_found(find: Find, demo_catalog: Path) -> None:
     ],
 )
 def test_a_name_that_nothing_has(
-    find: Find, tmp_path: Path, query: str, unknown: list[Any], remark: str
+    tmp_path: Path, query: str, unknown: list[Any], remark: str
 ) -> None:
     """Nothing matches, as Spack says; what may have been meant is a remark."""
     specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
@@ -167,18 +139,18 @@ def test_a_name_that_nothing_has(
     code, out, err = find(tmp_path, query)
     assert (code, out) == (0, "")
     assert err.splitlines()[1:] == [f"In this catalog nothing is named {remark}."]
-    found = orjson.loads(find(tmp_path, query, "--json").out)
+    found = find(tmp_path, query, "--json").json
     assert (found["specs"], found["unknown_names"]) == ([], unknown)
     assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1
 
 
-def test_without_a_query(find: Find, demo_catalog: Path) -> None:
+def test_without_a_query(demo_catalog: Path) -> None:
     """All specs are printed, as Spack does."""
     assert find(demo_catalog) == find(demo_catalog, "*")
     assert find(demo_catalog, "--limit", "2") == find(demo_catalog, "*", "--limit", "2")
 
 
-def test_a_package_that_only_another_revision_has(find: Find, tmp_path: Path) -> None:
+def test_a_package_that_only_another_revision_has(tmp_path: Path) -> None:
     """Nothing is found where the asked revision lacks a package that the catalog knows."""
     source = Source(kind="pages", location="_cache", importer="a test")
     contents = {name: Content.of([a_spec(name, name=name)]) for name in ("zlib", "hdf5")}
@@ -195,9 +167,7 @@ def test_a_package_that_only_another_revision_has(find: Find, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "at_fault"), [(["hdf5@@"], "@"), (["hdf5", "+mpi", "zlib"], "z"), (["a^b", "!"], "!")]
 )
-def test_a_mistake_is_pointed_at(
-    find: Find, demo_catalog: Path, words: list[str], at_fault: str
-) -> None:
+def test_a_mistake_is_pointed_at(demo_catalog: Path, words: list[str], at_fault: str) -> None:
     """A query that cannot be read fails, with a caret under the character at fault."""
     code, out, err = find(demo_catalog, *words)
     message, caret = err.splitlines()
@@ -207,7 +177,7 @@ def test_a_mistake_is_pointed_at(
     assert caret.index("^") >= len(message) - len(" ".join(words))
 
 
-def test_dependencies_that_are_not_known(find: Find, tmp_path: Path, demo_catalog: Path) -> None:
+def test_dependencies_that_are_not_known(tmp_path: Path, demo_catalog: Path) -> None:
     """Where a revision tells no dependencies, a query about them fails."""
     spec = specs_in(demo_catalog, "develop")[0]
     source = Source(kind="pages", location="_cache", importer="a test")
@@ -226,7 +196,7 @@ def test_dependencies_that_are_not_known(find: Find, tmp_path: Path, demo_catalo
         (["* ^mpi@3"], "mpi is a virtual package"),
     ],
 )
-def test_other_faults(find: Find, demo_catalog: Path, arguments: list[str], message: str) -> None:
+def test_other_faults(demo_catalog: Path, arguments: list[str], message: str) -> None:
     """Other faults of the request are one line too."""
     code, _, err = find(demo_catalog, *arguments)
     assert code == 1
@@ -235,7 +205,7 @@ def test_other_faults(find: Find, demo_catalog: Path, arguments: list[str], mess
     assert err.count("\n") == 1
 
 
-def test_an_empty_catalog(find: Find, tmp_path: Path) -> None:
+def test_an_empty_catalog(tmp_path: Path) -> None:
     """An empty catalog says how to fill it."""
     code, _, err = find(tmp_path, "hdf5")
     assert code == 1

@@ -11,8 +11,15 @@ from junitparser import JUnitXml
 from msgspec.structs import replace
 
 from server.terminal.printing.verdicts import FEW, GateReport, annotations, junit
-from snapshots.changes.rules.rules import Forbid, Forbidden, Rule, RuleLevel
-from snapshots.changes.rules.verdict import Breach, Breaches, RuleResult, Verdict
+from snapshots.changes.rules.rules import (
+    Breach,
+    Breaches,
+    Forbid,
+    Forbidden,
+    RuleLevel,
+    RuleResult,
+    Verdict,
+)
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import Done, cachelog
@@ -235,9 +242,9 @@ ODD = "a\x00b\x1b[1m ]]> <&\"'% ::error::,: \u202e\ud800\n\r\x85"
 
 def odd_report(level: RuleLevel = RuleLevel.ERROR) -> GateReport:
     """Return a verdict of which every text is odd."""
-    rule = Rule(name=ODD, level=level, demand=Forbid(Forbidden.SPEC_REMOVED), line=7)
+    rule = Forbid(name=ODD, level=level, forbid=Forbidden.SPEC_REMOVED, line=7)
     breaches = Breaches(FEW + 5, lambda number: Breach(f"{number} {ODD}", ODD))
-    result = RuleResult(rule, f"found {ODD}", breaches, passed=False)
+    result = RuleResult(rule, f"found {ODD}", breaches)
     return GateReport(ODD, None, a_revision("develop", 1), Verdict((result,)))
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.asking.judging import judge_planned
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.publishing import Planned
+from snapshots.catalog.library import judge_planned
+from snapshots.catalog.publication import Planned
 from snapshots.changes.rules.rule_files import parse_rules
 from snapshots.errors import RefusedByRules
 from snapshots.models import Spec
@@ -114,8 +114,9 @@ def publish(catalog: Catalog, *states: tuple[int, Sequence[Spec]], text: str = R
     told: list[str] = []
 
     def approve(planned: Planned) -> None:
-        for base, head, verdict in judge_planned(parse_rules(text, "f"), planned, lambda: ()):
-            days = [0 if it is None else it.taken_at.day for it in (base, head)]
+        for judgement in judge_planned(parse_rules(text, "f"), planned, lambda: ()):
+            verdict = judgement.verdict
+            days = [it.taken_at.day if it else 0 for it in (judgement.base, judgement.head)]
             told.extend(f"{days} {it.rule.name}" for it in verdict.results if not it.passed)
             if not verdict.passed:
                 raise RefusedByRules("f")

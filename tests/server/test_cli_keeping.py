@@ -125,7 +125,7 @@ def test_what_could_not_be_compared_is_told(catalog: Catalog) -> None:
             Path(catalog.location, "specs", name).write_bytes(b"nothing")
     done = cachelog("remove", "develop~1", catalog=catalog.location)
     assert done.code == 0
-    assert done.err.startswith("warning: not compared, until it is asked for: ")
+    assert done.err.startswith("warning: new neighbours were not compared yet: ")
     assert days(catalog) == [0, 1, 3]
 
 
@@ -421,6 +421,6 @@ def test_an_import_beside_a_damaged_revision_warns(tmp_path: Path) -> None:
     assert done.code == 0
     assert [it["published"] for it in done.json["revisions"]] == [True]
     (warning,) = done.json["warnings"]
-    assert "what changed could not be kept, which is made up for later: catalog" in warning
+    assert "what changed could not be stored now; it will be compared later: catalog" in warning
     assert "import the same again to replace it" in warning
     assert f"warning: {warning}" in done.err

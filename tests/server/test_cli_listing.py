@@ -15,7 +15,6 @@ from snapshots.models import Spec, revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import version_key
-from tests.schema import naive
 from tests.schema.worlds import STATES, World, known_world
 from tests.server.commands import Done, cachelog
 
@@ -105,51 +104,6 @@ def test_revisions_of_a_tag(world: World) -> None:
     assert done.err.startswith(
         "cachelog: --tag: there is no tag 'nope'; nearest: develop, v0.22.1, v0.22.0"
     )
-
-
-# -- find
-
-
-def spec_line(spec: Spec) -> str:
-    """Return how a spec is printed where nobody limits the width."""
-    stacks = [stack for stack in spec.stacks if stack != "root"]
-    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
-    return f"{spec.hash} {spec.short}{behind}"
-
-
-def test_specs_are_found_by_a_query(world: World) -> None:
-    """In the newest revision unless told otherwise, by package, newest version first."""
-    for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
-        specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
-        *lines, total = good(world, "find", "+mpi", *options).lines
-        assert lines == list(map(spec_line, specs))
-        assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
-        *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
-        assert lines == list(map(spec_line, specs[:2]))
-        assert total.startswith(f"2 of {len(specs)} specs in ")
-        facts = good(world, "find", "+mpi", "--json", *options).json
-        assert facts["total"] == len(specs)
-        assert facts["revision"]["digest"] == state.info.digest
-        assert [it["hash"] for it in facts["specs"]] == [it.hash for it in specs]
-        assert facts["specs"][0]["short"] == specs[0].short
-
-
-def test_nothing_found_is_no_failure(world: World) -> None:
-    """It is told beside the result, which is empty."""
-    query = f"{world.states[-1].specs[0].name}@=999"
-    done = ask(world, "find", query)
-    assert (done.code, done.out) == (0, "")
-    assert done.err.endswith(f"matches {query}.\n")
-    assert good(world, "find", query, "--json").json["specs"] == []
-
-
-def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
-    """The place in it is pointed at."""
-    done = ask(world, "find", "zlib", "@")
-    assert (done.code, done.out) == (1, "")
-    message, query, *_ = done.err.splitlines()
-    assert message.startswith("cachelog: ")
-    assert query.startswith(" " * len("cachelog: "))
 
 
 # -- no catalog

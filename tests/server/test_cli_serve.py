@@ -16,10 +16,9 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
-from server.environment import settings_from
 from server.http.limits import ConnectionLimits
-from server.listening import url_of
-from server.settings import Settings
+from server.http.servers import url_of
+from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history, history, write_pages
 from snapshots.tables import REVISIONS
@@ -136,15 +135,14 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
         workers: int,
         limits: ConnectionLimits,
         hang_seconds: float,
-        log_format: str,
     ) -> None:
         with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
             settings = settings_from(os.environ)
             assert limits == settings.connections()
-            assert (hang_seconds, log_format) == (settings.hang_timeout, settings.log_format)
+            assert hang_seconds == settings.hang_timeout
             made.append(Run(factory, url_of(listening), workers, settings, could_connect=True))
 
-    monkeypatch.setattr("server.listening.serve", serve)
+    monkeypatch.setattr("server.http.servers.serve", serve)
     return made
 
 
@@ -156,7 +154,7 @@ def test_the_demo_fills_an_empty_catalog_once(
     monkeypatch.setattr("snapshots.demo.develop_history", small)
     first = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (first.code, len(runs)) == (0, 1)
-    assert "it now holds a made-up history" in first.err
+    assert "it now holds a synthetic history" in first.err
     again = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (again.code, again.err, len(runs)) == (0, "", 2)
     catalog = Catalog(str(tmp_path / "c"))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, Spec, revision_facts
 from tests.server.commands import Done, cachelog

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.model.cells import coverage
+from tests.model.changes import Causes, counterparts
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import Done, cachelog
 from tests.server.servers import CACHELOG, environ
-from tests.snapshots.changes.oracle.causes import Causes
-from tests.snapshots.changes.oracle.counterparts import counterparts
-from tests.snapshots.changes.oracle.coverage import coverage
 
 REFS = ("develop~1", "develop")
 

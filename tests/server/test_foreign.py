@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import server
-from server.foreign import require_own_schema
+from server.cli import require_own_schema
 from tests.server.servers import environ
 
 ROOT = Path(server.__file__).parents[1]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from server.garbage import ShortCollections
+from server.app import ShortCollections
 
 
 class Circle:

@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from server.graphiql.page import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
+from server.graphiql.editor import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
 from snapshots.history import History
 from tests.server.browsers import SECONDS
 from tests.server.servers import serving

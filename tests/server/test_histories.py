@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.past import missing_pairs
 from tests.server.servers import serving
 
 HASH = "hash name spans { series first { tag } last { tag } isCurrent reasonCame reasonGone }"

@@ -18,7 +18,7 @@ import orjson
 import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.kept_changes import keep_changes
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from server.listening import listening_socket, url_of
+from server.http.servers import listening_socket, url_of
 from snapshots.errors import InvalidArgument
 from tests.server.servers import PATIENCE, environ
 
@@ -43,10 +43,10 @@ def test_an_application_that_cannot_be_made_ends_the_server() -> None:
     """The process ends with a failure; what is wrong is in its log."""
     program = (
         "from server.http.limits import ConnectionLimits\n"
-        "from server.listening import listening_socket, serve\n"
+        "from server.http.servers import listening_socket, serve\n"
         "listening = listening_socket('127.0.0.1', 0)\n"
-        "more = {'hang_seconds': 30, 'log_format': 'text'}\n"
-        "serve('server.nope:x', listening, workers=1, limits=ConnectionLimits(), **more)"
+        "limits = ConnectionLimits()\n"
+        "serve('server.nope:x', listening, workers=1, limits=limits, hang_seconds=30)"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environ(), capture_output=True, text=True, timeout=PATIENCE)

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from server import app, watching
+from server import app, watch
 from server.settings import Settings
+from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.store import storage
 from snapshots.demo import develop_history, history
 from tests.server.pages.tour import tour
 from tests.server.servers import application, until
@@ -57,7 +57,7 @@ def replicas(emulator: Emulator) -> Iterator[Replicas]:
         for name, value in emulator.variables().items():
             patched.setenv(name, value)
         patched.setattr(app, "_RETRY_SECONDS", 0.2)
-        patched.setattr(watching, "_SILENT_SECONDS", 0.5)
+        patched.setattr(watch, "_SILENT_SECONDS", 0.5)
         importer = Catalog(location)
         importer.publish(MADE_UP[:FIRST])
         settings = Settings(catalog=location, refresh=0.05, access_log=False)

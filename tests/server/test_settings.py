@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import fields
 
 from schema.limits import Limits
-from server.environment import environ_of, settings_from
-from server.settings import PREFIX, Settings
+from server.settings import PREFIX, Settings, environ_of, settings_from
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login
 
@@ -78,6 +77,9 @@ READ: dict[str, tuple[str, Any]] = {
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
     "oci_user": ("reader", "reader"),
     "oci_password": ("s, e", "s, e"),
+    "recipes": ("/srv/recipes", "/srv/recipes"),
+    "recipes_refs": ("refs/a/{tag}, refs/b/{tag}", ("refs/a/{tag}", "refs/b/{tag}")),
+    "recipes_url": ("none", "none"),
     "notify": ("https://a.example/x, http://b", ("https://a.example/x", "http://b")),
     "notify_secret": ("s, e", "s, e"),
 }

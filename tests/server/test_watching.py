@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from server import watching
-from server.watching import CatalogWatch
+from server import watch as watching
+from server.watch import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 

@@ -4,14 +4,14 @@ from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from snapshots.catalog.bulk.processes import _uninterrupted
+from snapshots.catalog.workers import _uninterrupted
 
 MODULES = [
     "hypothesis",
     "pytest",
-    "snapshots.catalog.filling",
-    "snapshots.catalog.importing",
-    "snapshots.catalog.verifying.verify",
+    "snapshots.catalog.past",
+    "snapshots.catalog.parallel_import",
+    "snapshots.catalog.verification",
     "tests.snapshots.importers",
 ]
 

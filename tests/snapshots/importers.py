@@ -6,8 +6,8 @@ from multiprocessing.synchronize import Barrier
 from resource import RLIMIT_FSIZE, setrlimit
 from signal import SIG_IGN, SIGXFSZ, signal
 
+from snapshots.catalog import delta, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.tables import delta, whole_table
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day

@@ -10,10 +10,10 @@ from unittest import mock
 
 from deltalake import DeltaTable
 
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.removing import Removal, plan, remove
-from snapshots.catalog.keeping.vacuum import Vacuumed, vacuum
-from snapshots.catalog.tables import actions
+from snapshots.catalog.removal import Removal, plan, remove
+from snapshots.catalog.vacuum import Vacuumed, vacuum
 from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
@@ -84,7 +84,7 @@ def grow_old(catalog: Catalog, hours: float = 2) -> None:
 @contextmanager
 def hours_ago(hours: float = 2) -> Iterator[None]:
     """Let what is committed within have been committed some hours earlier."""
-    with mock.patch.object(actions, "time", return_value=time() - hours * 3_600):
+    with mock.patch.object(delta, "time", return_value=time() - hours * 3_600):
         yield
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent, SuccessiveTables
 from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Fact, Spec
-from snapshots.sources.pages import parse_page
+from snapshots.sources.pages.cache_page import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPEC_ROWS
 from snapshots.tables import SPECS as COLUMNS

@@ -364,9 +364,10 @@ def test_neighbours_of_a_series() -> None:
         Neighbours(second, third),
     ]
     a, b = first.digest, second.digest
-    assert [it.pair for it in neighbours] == [(NOTHING, a), (a, b), (b, a)]
+    expected = [Pair(NOTHING, a), Pair(a, b), Pair(b, a)]
+    assert [it.pair for it in neighbours] == expected
     assert HISTORY.neighbours("main") == []
-    assert HISTORY.pairs_of("develop") == [(NOTHING, a), (a, b), (b, a)]
+    assert HISTORY.pairs_of("develop") == expected
     assert HISTORY.pairs_of("main") == []
 
 

@@ -10,18 +10,17 @@ from server.terminal.catalogs import OpenedCatalog, require_series
 from server.terminal.console import note
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
-from server.terminal.printing.layout import Column, table, wrapped
-from server.terminal.printing.listings import digests, plain
-from snapshots.catalog.asking.covering import Covered, best_covering, candidates
+from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped
+from snapshots.catalog.library import Covered, best_covering, candidates
 from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.pairings import FieldChange
 from snapshots.errors import CatalogError, IncompleteHistory
-from snapshots.models import ConcreteSpec, RevisionInfo, Spec, revision_facts
+from snapshots.models import ConcreteSpec, RevisionInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
-from snapshots.sources.lockfiles import LockFile
+from snapshots.sources.lock_files import LockFile
+from snapshots.texts import counted, in_words, percent, short_hash, shortened, versioned
 from snapshots.timelines.spans import LastSeen, last_seen
-from snapshots.wording import counted, in_words, minute, percent, short_hash, shortened, versioned
 
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
@@ -69,14 +68,14 @@ class Checked(msgspec.Struct, frozen=True):
     def missing(self) -> Iterator[UnmetSpec]:
         """Yield the specs that are missing, roots first."""
         lookup = self.lookup
-        for number, place in enumerate(lookup.missing.tolist()):
-            row = int(lookup.nearest[number])
+        for nth, place in enumerate(lookup.missing.tolist()):
+            row = int(lookup.nearest[nth])
             spec = lookup.wanted.specs[place]
             yield UnmetSpec(
                 spec=spec,
                 seen=(self.seen or {}).get(spec.hash),
                 nearest=None if row < 0 else lookup.frame.spec(row),
-                differences=lookup.differences(number),
+                differences=lookup.differences(nth),
             )
 
 
@@ -90,17 +89,17 @@ def check(
     """
     if series is not None:
         require_series(series, opened.history)
-    wanted = Wanted(locked.specs)
+    needed = Wanted(locked.specs)
     covered: Sequence[Covered] = ()
     if best:
-        covered = best_covering(opened.library, candidates(opened.history, series), wanted)
+        covered = best_covering(opened.library, candidates(opened.history, series), needed)
     if covered:
         revision = covered[0].revision
     elif ref is not None:
         revision = opened.history.resolve(ref)
     else:
         revision = (opened.history.of_tag(_USUAL_TAG) or opened.history.revisions)[0]
-    lookup = Lookup(wanted, opened.frame(revision))
+    lookup = Lookup(needed, opened.frame(revision))
     seen = _last_seen(opened, lookup, revision) if len(lookup.missing) else {}
     return Checked(revision, lookup, locked, seen, covered)
 
@@ -115,7 +114,7 @@ def _last_seen(
         opened = opened.complete()
         histories = opened.library.hash_histories(opened.history, names)
     except (CatalogError, IncompleteHistory) as error:
-        note(f"When they were last there cannot be told: {error}")
+        note(f"It is unknown when they were last there: {error}")
         return None
     own = series_of(revision.tag)
     return {text: last_seen(history, own) for text, history in histories.items()}
@@ -130,28 +129,23 @@ def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
     if left_out := checked.locked.left_out:
         left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
         yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
-    for number, missing in enumerate(checked.missing()):
-        if number == 0:
+    for place, missing in enumerate(checked.missing()):
+        if place == 0:
             yield ""
         yield from _missing_lines(missing, width, is_seen_known=checked.seen is not None)
 
 
 def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
     covered = checked.covered[:_MOST_LISTED]
-    revisions = [holder.revision for holder in covered]
-    wanted = checked.lookup.wanted
-    specs = [f"{holder.num_found:,} of {len(wanted):,}" for holder in covered]
-    roots = [f"{holder.num_roots_found:,} of {wanted.num_roots:,}" for holder in covered]
-    yield from table(
-        [
-            Column("tag", [revision.tag for revision in revisions], 0, style=styles.name),
-            Column("taken at", [minute(revision.taken_at) for revision in revisions], 2),
-            digests(revisions, 3),
-            Column("specs", specs, 0, is_number=True),
-            Column("roots", roots, 1, is_number=True),
-        ],
-        width,
-    )
+    needed = checked.lookup.wanted
+    columns = [
+        TAG,
+        taken_at(2),
+        digest(3),
+        number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(needed):,}"),
+        number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {needed.num_roots:,}"),
+    ]
+    yield from table(covered, columns, width)
     if further := len(checked.covered) - len(covered):
         yield styles.quiet(f"and {counted(further, 'revision')} more")
 
@@ -217,24 +211,24 @@ def check_document(checked: Checked) -> dict[str, Any]:
     lookup = checked.lookup
     document: dict[str, Any] = {
         "format": FORMAT,
-        "revision": revision_facts(checked.revision),
+        "revision": checked.revision,
         "num_wanted": len(lookup.wanted),
         "num_found": lookup.num_found,
         "num_roots_wanted": lookup.wanted.num_roots,
         "num_roots_found": lookup.num_roots_found,
         "is_history_known": checked.seen is not None,
-        "spack": msgspec.to_builtins(checked.locked.writer),
+        "spack": checked.locked.writer,
         "groups": [
             {"name": name, "num_roots": num_wanted, "num_roots_found": num_found}
             for name, num_found, num_wanted in checked.groups()
         ],
-        "left_out": plain(checked.locked.left_out),
+        "left_out": checked.locked.left_out,
         "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
         "missing": list(map(_missing_facts, checked.missing())),
     }
     if checked.covered:
         document["best"] = [
-            holder._asdict() | {"revision": revision_facts(holder.revision)}
+            {name: getattr(holder, name) for name in ("revision", "num_found", "num_roots_found")}
             for holder in checked.covered
         ]
     return document
@@ -243,13 +237,10 @@ def check_document(checked: Checked) -> dict[str, Any]:
 def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
-        "hash": spec.hash,
-        "name": spec.name,
-        "version": spec.version,
-        "is_root": spec.is_root,
-        "last_seen": seen and revision_facts(seen.revision),
-        "reason": seen and plain(seen.reason),
-        "gone_in": seen and plain(seen.gone_in),
+        **{name: getattr(spec, name) for name in ("hash", "name", "version", "is_root")},
+        "last_seen": seen and seen.revision,
+        "reason": seen and seen.reason,
+        "gone_in": seen and seen.gone_in,
         "nearest": nearest and {"hash": nearest.hash, "short": nearest.short},
-        "differences": msgspec.to_builtins(missing.differences),
+        "differences": missing.differences,
     }

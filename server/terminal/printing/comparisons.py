@@ -5,7 +5,6 @@ docs/notes.md describes the documents. Their names are those of the API, in snak
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
@@ -17,7 +16,8 @@ import orjson
 
 from server.terminal.catalogs import OpenedCatalog, open_catalog, require_package, require_stack
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, Style, numbers, table, wrapped
+from server.terminal.printing.commits import ComparedCommits
+from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, CauseStep
 from snapshots.changes.coverage import (
@@ -33,16 +33,15 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
+from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.columns import Mask
-from snapshots.models import RevisionInfo, Spec, revision_facts
-from snapshots.notes.changelog import changelog
-from snapshots.notes.document import FORMAT, Changelog, to_json
-from snapshots.notes.entries import Section
-from snapshots.notes.scope import Only, Scope, scope_of
+from snapshots.models import RevisionInfo, Spec
+from snapshots.notes.changelog import FORMAT, Changelog, Only, Scope, changelog, scope_of, to_json
+from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
-from snapshots.wording import counted, distinct_prefixes, in_words, short_hash, single_value
+from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, single_value
 
 # -- changes with their reasons
 
@@ -70,8 +69,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
     cause: int | None
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(msgspec.Struct, frozen=True, dict=True):
     """Two revisions of a catalog; each part of the comparison is made when it is first used.
 
     ``scope`` has the specs that are compared; None for all.
@@ -99,6 +97,11 @@ class Compared:
         return self.opened.library.explain(self.base.digest, self.head.digest)
 
     @cached_property
+    def commits(self) -> ComparedCommits:
+        """Which commits of the recipes explain which causes."""
+        return ComparedCommits(self.opened, self.base, self.head, self.why)
+
+    @cached_property
     def _returned(self) -> Mask:
         """The rows of head whose hash an earlier revision of the series had."""
         return self.opened.library.find_returned(self.opened.history, self.base, self.head)
@@ -107,17 +110,14 @@ class Compared:
     def changes(self) -> tuple[ReportedChange, ...]:
         """The changed hashes in scope, each with its reason."""
         specs = self.comparison.specs
-        columns = (
-            self.why.reasons(specs, self._returned).tolist(),
-            self.why.counterpart_rows(specs).tolist(),
-            self.why.head_rows(specs).tolist(),
-            self.why.main_causes(specs).tolist(),
-        )
+        reasons = self.why.reasons(specs, self._returned).tolist()
+        of_specs = (self.why.counterpart_rows, self.why.head_rows, self.why.main_causes)
+        columns = (column(specs).tolist() for column in of_specs)
         return tuple(
             ReportedChange(
                 change, REASONS[reason], *(None if number < 0 else number for number in numbers)
             )
-            for change, reason, *numbers in zip(specs, *columns, strict=True)
+            for change, reason, *numbers in zip(specs, reasons, *columns, strict=True)
         )
 
     def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -263,7 +263,9 @@ def _counted(changes: Iterable[ReportedChange]) -> str:
 
 def package_headline(change: PackageChange) -> str:
     """Return what became of a package, in words: upgraded 1.2 -> 1.3."""
-    kind = in_words(Section.of(change).value)
+    kind = PACKAGE_KINDS[change.kind]
+    if change.kind is PackageChangeKind.REBUILT:
+        kind = in_words(Section.of(change).value)
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
     return kind
@@ -282,7 +284,7 @@ def _cause_text(compared: Compared, reported: ReportedChange) -> str:
         return ""
     cause = compared.why.causes.name_of(reported.cause)
     is_shown = cause.package == reported.change.name and cause.kind in _SHOWN_BY_FACTS
-    return "" if is_shown else f" ({cause.title})"
+    return "" if is_shown else f" ({cause_title(cause)})"
 
 
 def _spec_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
@@ -379,16 +381,24 @@ def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
 # -- causes, as lines
 
 
+_BELOW_CAUSE = " " * 6
 _MOST_TOGETHER = 5
 """So many causes are named that go together with another."""
 
 
-def causes_lines(compared: Compared, width: int | None) -> Iterator[str]:
+def causes_lines(
+    compared: Compared, width: int | None, *, all_commits: bool = False
+) -> Iterator[str]:
     """Yield how many specs were rebuilt or replaced, and a table of what set that off.
 
-    It says of how many specs each cause is the main one, and in how many it is involved.
+    It says of how many specs each cause is the main one, in how many it is involved, and where
+    they are known the first commit that explains it, or with ``all_commits`` all of them.
     """
     yield from title_lines(compared, width)
+    if line := compared.commits.title_line():
+        yield from wrapped(line, width)
+    elif all_commits:
+        yield from wrapped(f"no commits: {compared.commits.why_unknown}", width)
     reasons = Counter(reported.reason for reported in compared.changes)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
@@ -402,25 +412,25 @@ def causes_lines(compared: Compared, width: int | None) -> Iterator[str]:
     if not rows:
         return
     columns = [
-        numbers("specs", [row.num_specs for row in rows], 0),
-        numbers("involved", [row.num_involved for row in rows], 1),
-        Column("cause", [_titled(causes, row.number) for row in rows], 0, style=styles.name),
+        number("specs", 0, attrgetter("num_specs")),
+        number("involved", 1, attrgetter("num_involved")),
+        TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
-    yield from table(columns, width)
+    head, *lines = table(rows, columns, width)
+    yield head
+    for row, line in zip(rows, lines, strict=True):
+        yield line
+        yield from compared.commits.lines(row.number, width, _BELOW_CAUSE, all_=all_commits)
 
 
-def _titled(causes: Causes, number: int) -> str:
-    return causes.name_of(number).title + _together(causes, number)
-
-
-def _together(causes: Causes, number: int) -> str:
-    """Return the causes that go together with one, in brackets; nothing where there are none."""
-    together = causes.together_with(number)
-    if not together:
-        return ""
-    named = [causes.name_of(other).title for other in together[:_MOST_TOGETHER]]
-    more = causes.num_together(number) - len(named)
-    return f" (together with {', '.join(named)}{f' and {more:,} more' if more else ''})"
+def _cause_and_others(causes: Causes, number: int) -> str:
+    """Return a cause, and in brackets those that go together with it."""
+    text = cause_title(causes.name_of(number))
+    if together := causes.together_with(number):
+        others = [cause_title(causes.name_of(other)) for other in together[:_MOST_TOGETHER]]
+        more = causes.num_together(number) - len(others)
+        text += f" (together with {', '.join(others)}{f' and {more:,} more' if more else ''})"
+    return text
 
 
 def stories_lines(
@@ -452,9 +462,11 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     row = reported.head_row
     if reported.cause is None or row is None:
         return
-    yield from wrapped(f"  main cause: {styles.name(causes.name_of(reported.cause).title)}", width)
+    main = cause_title(causes.name_of(reported.cause))
+    yield from wrapped(f"  main cause: {styles.name(main)}", width)
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}", width)
+    yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
     path = why.path(row)
     if len(path) > 1:
         for depth, step in enumerate(path):
@@ -463,8 +475,8 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     others = [number for number in involved if number != reported.cause]
     if others:
         yield f"  also involved: {counted(len(others), 'cause')}"
-        for number in others:
-            yield from wrapped(f"    {causes.name_of(number).title}", width)
+        for other in others:
+            yield from wrapped(f"    {cause_title(causes.name_of(other))}", width)
 
 
 def _step_text(why: Explanation, step: CauseStep) -> str:
@@ -481,16 +493,15 @@ def difference_document(compared: Compared) -> dict[str, Any]:
     all_facts = spec_changes_facts(compared, compared.changes)
     for reported, facts in zip(compared.changes, all_facts, strict=True):
         specs[reported.change.kind.value].append(facts)
-    stacks = [msgspec.to_builtins(change) for change in compared.comparison.stacks]
-    return _notes(compared) | {"specs": specs, "stack_changes": stacks}
+    return _notes(compared) | {"specs": specs, "stack_changes": list(compared.comparison.stacks)}
 
 
 def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, Any]:
     """Return the cells that were lost and gained, with the hashes of what is nearest."""
     return _head(compared) | {
-        "by": [dimension.value for dimension in cells.dimensions],
+        "by": cells.dimensions,
         "coverage": [
-            msgspec.to_builtins(cell)
+            msgspec.structs.asdict(cell)
             | {"nearest": [cells.head.hashes.at(row) for row in cell.nearest]}
             for cell in cells
         ],
@@ -502,7 +513,11 @@ def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> di
     notes = _notes(compared)
     return _head(compared) | {
         "summary": notes["summary"],
-        "causes": notes["causes"],
+        "causes": [
+            cause | {"commits": compared.commits.facts_of(cause["key"])}
+            for cause in notes["causes"]
+        ],
+        "why_no_commits": compared.commits.why_unknown,
         "why_unknown": notes["why_unknown"],
         "specs": list(spec_changes_facts(compared, changes)),
     }
@@ -517,10 +532,13 @@ def _head(compared: Compared) -> dict[str, Any]:
     only = compared.scope.only if compared.scope is not None else Only()
     return {
         "format": FORMAT,
-        "base": revision_facts(compared.base),
-        "head": revision_facts(compared.head),
-        "only": msgspec.to_builtins(only),
+        "base": compared.base,
+        "head": compared.head,
+        "only": only,
     }
+
+
+_STEP = ("name", "before", "after")
 
 
 def spec_changes_facts(
@@ -542,40 +560,31 @@ def spec_changes_facts(
             yield facts | {"cause": None, "causes": [], "path": []}
         else:
             own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
-            path = [_step_facts(compared.why, step) for step in next(paths)]
+            path = [
+                dict(zip(_STEP, (step.name, *_step_hashes(compared.why, step)), strict=True))
+                for step in next(paths)
+            ]
             yield facts | {"cause": own[0], "causes": own, "path": path}
 
 
 def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
     """Return what a change is, why, and what differs of it or stands against it."""
     change = reported.change
-    facts: dict[str, Any] = {
-        "hash": change.hash,
-        "name": change.name,
-        "reason": reported.reason.value,
-    }
+    facts: dict[str, Any] = {"hash": change.hash, "name": change.name, "reason": reported.reason}
     if change.kind is SpecChangeKind.CHANGED:
-        fields = compared.comparison.field_changes(change)
-        return facts | {"fields": [msgspec.to_builtins(field) for field in fields]}
+        return facts | {"fields": compared.comparison.field_changes(change)}
     other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head
     row = reported.counterpart
     return facts | {"counterpart": None if row is None else other.frame.hashes.at(row)}
 
 
-def _step_facts(why: Explanation, step: CauseStep) -> dict[str, Any]:
-    before, after = _step_hashes(why, step)
-    return {"name": step.name, "before": before, "after": after}
-
-
 def _step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:
     """Return the hashes in base and head of a step of a path."""
-    before, after = step.base_node, step.head_node
-    return (
-        None if before is None else _hash_at(why.base, before),
-        None if after is None else _hash_at(why.head, after),
-    )
+    return _hash_at(why.base, step.base_node), _hash_at(why.head, step.head_node)
 
 
-def _hash_at(side: Side, node: int) -> str:
+def _hash_at(side: Side, node: int | None) -> str | None:
+    if node is None:
+        return None
     absent = side.graph.absent_at(node)
     return side.frame.hashes.at(node) if absent is None else absent.hash

@@ -19,7 +19,6 @@ from server.terminal.printing.layout import labelled, wrapped
 from server.terminal.printing.listings import (
     StackLine,
     holds,
-    plain,
     proof_text,
     source_text,
     spec_facts,
@@ -34,20 +33,12 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours
-from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit, revision_facts
+from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit
 from snapshots.refs import series as series_of
 from snapshots.refs import title
+from snapshots.texts import counted, in_words, minute, nearest_names, single_value, size, versioned
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import (
-    counted,
-    in_words,
-    minute,
-    nearest_names,
-    single_value,
-    size,
-    versioned,
-)
 
 Counts = Sequence[tuple[str, int]]
 """Values with how many specs have each."""
@@ -125,14 +116,14 @@ class Neighbour(msgspec.Struct, frozen=True):
         counts = self.counts
         if counts is None:
             return title(self.revision)
-        changed = counts_text(counts.specs_added, counts.specs_removed, counts.specs_changed)
-        return f"{title(self.revision)}, {how}: {changed}"
+        return f"{title(self.revision)}, {how}: {counts_text(counts)}"
 
     def facts(self) -> dict[str, Any]:
         """Return the same for programs."""
         names = ("specs_added", "specs_removed", "specs_changed")
-        counts = {name: self.counts and getattr(self.counts, name) for name in names}
-        return {"revision": revision_facts(self.revision), **counts}
+        return {"revision": self.revision} | {
+            name: self.counts and getattr(self.counts, name) for name in names
+        }
 
 
 class ShownRevision(msgspec.Struct, frozen=True):
@@ -189,14 +180,14 @@ class ShownRevision(msgspec.Struct, frozen=True):
         """Return the same for programs."""
         revision, series = self.revision, series_of(self.revision.tag)
         return {
-            "revision": revision_facts(revision),
+            "revision": revision,
             "series": series,
             "place": self.place,
             "num_revisions": len(self.history.of_series(series)),
-            "confirmed_at": plain(self.history.confirmed_at(revision)),
+            "confirmed_at": self.history.confirmed_at(revision),
             "before": self.before and self.before.facts(),
             "after": self.after and self.after.facts(),
-            "same": plain(self.same),
+            "same": self.same,
             "stacks": stack_facts(revision, self.stacks),
             **_facet_facts(self.facets),
         }
@@ -272,7 +263,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
         """Return the same for programs."""
         timeline = self.timeline
         return {
-            "revision": revision_facts(self.revision),
+            "revision": self.revision,
             "package": timeline.name,
             "num_specs": self.num_specs,
             "total_size": self.total_size,
@@ -280,8 +271,8 @@ class ShownPackage(msgspec.Struct, frozen=True):
             "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
             **_facet_facts(self.facets),
             "series": timeline.series,
-            "first_seen": revision_facts(timeline.first_seen),
-            "last_seen": revision_facts(timeline.last_seen),
+            "first_seen": timeline.first_seen,
+            "last_seen": timeline.last_seen,
             "num_entries": len(timeline.entries),
             "last_change": package_entry_facts(timeline.entries[0]),
         }
@@ -385,26 +376,21 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
-        dependents = self.dependents
         before, after = self.took_place_of, self.replaced_by
         return {
-            "revision": revision_facts(self.revision),
+            "revision": self.revision,
             "spec": spec_facts(self.spec),
-            "dependencies": plain(self.dependencies),
-            "dependents": None
-            if dependents is None
-            else [
+            "dependencies": self.dependencies,
+            "dependents": self.dependents
+            and [
                 {"name": spec.name, "version": spec.version, "hash": spec.hash}
-                for spec in dependents
+                for spec in self.dependents
             ],
             "history": hash_facts(self.past, self.past.spans),
-            "took_place_of": before and _spec_in(before.revision, before.before),
-            "replaced_by": after and _spec_in(after.revision, after.after),
+            "took_place_of": before
+            and {"revision": before.revision, "spec": spec_facts(before.before)},
+            "replaced_by": after and {"revision": after.revision, "spec": spec_facts(after.after)},
         }
-
-
-def _spec_in(revision: RevisionInfo, spec: Spec) -> dict[str, Any]:
-    return {"revision": revision_facts(revision), "spec": spec_facts(spec)}
 
 
 def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> ShownSpec:

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from server.terminal.printing import styles
+from snapshots.models import RevisionInfo
+from snapshots.texts import minute, short_digest, size
 
 Style = Callable[[str], str]
 
@@ -15,52 +18,76 @@ _INDENT = " " * 4
 _PIECE = re.compile(r"""\s*[+~]?(?:"[^"]*"|'[^']*'|[^\s+~])*""")
 
 
-def _plain(text: str) -> str:
-    return text
+class TableColumn(msgspec.Struct, frozen=True):
+    """A column of a table; those with the highest ``rank`` are left out first.
 
-
-class Column(msgspec.Struct, frozen=True):
-    """A column of a table; those with the highest ``rank`` are left out first."""
+    ``cell`` returns what a row has there: a text, a number of things, or None for unknown.
+    """
 
     head: str
-    cells: Sequence[str]
     rank: int
+    cell: Callable[[Any], str | int | None]
+    style: Style = str
     is_number: bool = False
-    style: Style = _plain
 
-    @property
-    def width(self) -> int:
-        """How many characters the widest cell takes."""
-        return max(map(len, (self.head, *self.cells)))
-
-
-def numbers(head: str, counts: Iterable[int], rank: int) -> Column:
-    """Return a column of numbers of things."""
-    return Column(head, [f"{count:,}" for count in counts], rank, is_number=True)
+    def texts(self, rows: Iterable[Any]) -> list[str]:
+        """Return the head and all cells, padded to one width."""
+        texts = [self.head, *(_cell_text(self.cell(row)) for row in rows)]
+        width = max(map(len, texts))
+        return [text.rjust(width) if self.is_number else text.ljust(width) for text in texts]
 
 
-def table(columns: Sequence[Column], width: int | None) -> Iterator[str]:
+def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> TableColumn:
+    """Return a column of numbers, which are aligned at their ends."""
+    return TableColumn(head, rank, cell, is_number=True)
+
+
+TAG = TableColumn("tag", 0, lambda row: _revision(row).tag, styles.name)
+SIZE = number("size", 5, lambda row: size(row.total_size))
+
+
+def digest(rank: int) -> TableColumn:
+    """Return the column of the digests of revisions, shortened."""
+    return TableColumn(
+        "digest", rank, lambda row: short_digest(_revision(row).digest), styles.digest
+    )
+
+
+def taken_at(rank: int) -> TableColumn:
+    """Return the column of when revisions were taken."""
+    return TableColumn("taken at", rank, lambda row: minute(_revision(row).taken_at))
+
+
+def _revision(row: Any) -> RevisionInfo:
+    """Return the revision that a row is, or has."""
+    revision: RevisionInfo = getattr(row, "revision", row)
+    return revision
+
+
+def _cell_text(value: str | int | None) -> str:
+    if isinstance(value, str):
+        return value
+    return "unknown" if value is None else f"{value:,}"
+
+
+def table(rows: Sequence[Any], columns: Sequence[TableColumn], width: int | None) -> Iterator[str]:
     """Yield the lines of a table no wider than ``width``; None is as wide as it takes.
 
     Columns are left out until the others fit; the one of rank 0 always stays.
     """
-    shown = list(columns)
-    while width is not None and _width_of(shown) > width and any(column.rank for column in shown):
-        shown.remove(max(shown, key=lambda column: column.rank))
-    widths = [column.width for column in shown]
-    for number in range(-1, len(columns[0].cells)):
-        cells = []
-        for column, wide in zip(shown, widths, strict=True):
-            text = column.head if number < 0 else column.cells[number]
-            padded = text.rjust(wide) if column.is_number else text.ljust(wide)
-            if column is shown[-1]:
-                padded = padded.rstrip()
-            cells.append(padded if number < 0 else column.style(padded))
+    shown = [(column, column.texts(rows)) for column in columns]
+    while width is not None and _width_of(shown) > width and any(c.rank for c, _ in shown):
+        shown.remove(max(shown, key=lambda pair: pair[0].rank))
+    for place in range(len(rows) + 1):
+        cells = [texts[place] for _, texts in shown]
+        cells[-1] = cells[-1].rstrip()
+        if place:
+            cells = [column.style(cell) for (column, _), cell in zip(shown, cells, strict=True)]
         yield (" " * _GAP).join(cells)
 
 
-def _width_of(columns: Sequence[Column]) -> int:
-    return sum(column.width + _GAP for column in columns) - _GAP
+def _width_of(columns: Sequence[tuple[TableColumn, list[str]]]) -> int:
+    return sum(len(texts[0]) + _GAP for _, texts in columns) - _GAP
 
 
 def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
@@ -80,13 +107,10 @@ def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
     return lines
 
 
-_LABEL_GAP = 2
-
-
 def labelled(facts: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
     """Yield a line for each label and its text, the texts aligned; long ones take more lines."""
     shown = [(f"{label}:", text) for label, text in facts if text]
-    widest = max((len(label) for label, _ in shown), default=0) + _LABEL_GAP
+    widest = max((len(label) for label, _ in shown), default=0) + _GAP
     for label, text in shown:
         first, *others = wrapped(label.ljust(widest) + text, width, " " * widest)
         yield styles.quiet(first[:widest]) + first[widest:]

@@ -1,78 +1,85 @@
 """Revisions, tags, packages, stacks and specs: tables for people, records for programs."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, numbers, table, wrapped
-from snapshots.catalog.publishing import Publication
+from server.terminal.printing.layout import (
+    SIZE,
+    TAG,
+    TableColumn,
+    digest,
+    number,
+    table,
+    taken_at,
+    wrapped,
+)
+from snapshots.catalog.publication import Publication
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.frames.matching import UnknownName
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec, revision_facts
 from snapshots.refs import series
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, natural_key
-from snapshots.wording import counted, day, minute, proven, short_digest, size
+from snapshots.texts import counted, day, minute, proven, short_digest
 
-
-def plain(value: Any) -> Any:
-    """Return a record, or a sequence of records, as a program reads it."""
-    if isinstance(value, RevisionInfo):
-        return revision_facts(value)
-    if isinstance(value, msgspec.Struct):
-        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
-    if isinstance(value, (list, tuple)):
-        return list(map(plain, value))
-    return msgspec.to_builtins(value)
-
-
-# -- revisions
+# -- revisions and tags
 
 
 def revision_lines(
     revisions: Sequence[RevisionInfo], history: History, width: int | None
 ) -> Iterator[str]:
     """Yield a table with one line a revision; narrow terminals show fewer columns."""
-    seen = map(history.confirmed_at, revisions)
-    return table(
-        [
-            Column("tag", [row.tag for row in revisions], 0, style=styles.name),
-            digests(revisions, 1),
-            Column("taken at", [minute(row.taken_at) for row in revisions], 2),
-            Column("last seen", list(map(minute, seen)), 7),
-            numbers("packages", [row.num_packages for row in revisions], 5),
-            numbers("specs", [row.num_specs for row in revisions], 3),
-            Column(
-                "stacks", [num_stacks(row.known_stacks) for row in revisions], 6, is_number=True
-            ),
-            Column("source", list(map(_source, revisions)), 4),
-            Column("hashes", list(map(proof_text, revisions)), 9),
-            Column("read from", [row.source.location for row in revisions], 8, style=styles.quiet),
-        ],
-        width,
-    )
+    columns = [
+        TAG,
+        digest(1),
+        taken_at(2),
+        _last_seen(history),
+        number("packages", 5, attrgetter("num_packages")),
+        number("specs", 3, attrgetter("num_specs")),
+        number("stacks", 6, attrgetter("known_stacks")),
+        TableColumn("source", 4, lambda row: _source(row.source)),
+        TableColumn("hashes", 9, proof_text),
+        TableColumn("read from", 8, attrgetter("source.location"), styles.quiet),
+    ]
+    return table(revisions, columns, width)
 
 
-def digests(revisions: Sequence[RevisionInfo], rank: int) -> Column:
-    """Return the column of the digests of revisions, shortened."""
-    shortened = [short_digest(revision.digest) for revision in revisions]
-    return Column("digest", shortened, rank, style=styles.digest)
+def tag_lines(history: History, width: int | None) -> Iterator[str]:
+    """Yield a table with one line a tag: its newest revision, and how many there are."""
+    columns = [
+        TAG,
+        TableColumn("series", 4, lambda row: series(row.tag)),
+        number("revisions", 3, lambda row: len(history.of_tag(row.tag))),
+        digest(2),
+        taken_at(1),
+        _last_seen(history),
+        number("packages", 6, attrgetter("num_packages")),
+        number("specs", 5, attrgetter("num_specs")),
+    ]
+    return table([history.of_tag(tag)[0] for tag in history.tags], columns, width)
+
+
+def _last_seen(history: History) -> TableColumn:
+    return TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row)))
 
 
 def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     """Return a revision as a program reads it, with the time that it was last seen at."""
-    confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
-    return revision_facts(revision) | {"confirmed_at": confirmed_at}
+    return revision_facts(revision) | {"confirmed_at": history.confirmed_at(revision)}
 
 
-def num_stacks(count: int | None) -> str:
-    """Return how many stacks there are; None where no source lists any."""
-    return "unknown" if count is None else f"{count:,}"
+def tag_facts(history: History) -> list[dict[str, Any]]:
+    """Return each tag with its series, how many revisions it has, and the newest of them."""
+    return [
+        {"tag": tag, "series": series(tag), "num_revisions": len(of_tag), "latest": of_tag[0]}
+        for tag, of_tag in ((tag, history.of_tag(tag)) for tag in history.tags)
+    ]
 
 
 def holds(revision: RevisionInfo) -> str:
@@ -84,7 +91,7 @@ def holds(revision: RevisionInfo) -> str:
 
 
 def proof_text(revision: RevisionInfo) -> str:
-    """Return what the hashes of a revision were found to be: 221 proven, 2 spliced."""
+    """Return how many hashes of a revision were proven: 221 proven, 2 spliced."""
     unproven = [(counts.reason.value, counts.num_specs) for counts in revision.unproven or ()]
     return proven(revision.num_proven, unproven)
 
@@ -96,8 +103,7 @@ def source_text(source: Source) -> str:
     return f"{source.kind} {source.location}"
 
 
-def _source(revision: RevisionInfo) -> str:
-    source = revision.source
+def _source(source: Source) -> str:
     return f"{source.kind} (synthetic)" if source.synthetic else source.kind
 
 
@@ -107,14 +113,13 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         yield "nothing new, nothing published"
     for made in publications:
         revision = made.revision
-        digest = short_digest(revision.digest)
-        facts = f"{digest} of {day(revision.taken_at)}, {holds(revision)}"
+        facts = f"{short_digest(revision.digest)} of {day(revision.taken_at)}, {holds(revision)}"
         if revision.num_proven is not None:
             facts += f"; hashes: {proof_text(revision)}"
         if made.is_new:
             synthetic = " (synthetic)" if revision.source.synthetic else ""
-            mended = "; its stored content was damaged, and is replaced" if made.is_mended else ""
-            yield f"{revision.tag}: published {facts}{synthetic}{mended}"
+            repaired = "; its stored content was damaged, and is replaced" if made.is_mended else ""
+            yield f"{revision.tag}: published {facts}{synthetic}{repaired}"
         elif made.is_mended:
             yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
         else:
@@ -136,7 +141,7 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
     }
 
 
-# -- packages, stacks and tags
+# -- packages and stacks
 
 
 class PackageLine(msgspec.Struct, frozen=True):
@@ -159,6 +164,22 @@ class StackLine(msgspec.Struct, frozen=True):
     num_packages: int
     num_specs: int
     total_size: int | None
+
+
+_PACKAGE_COLUMNS = [
+    TableColumn("package", 0, attrgetter("name"), styles.name),
+    TableColumn("newest", 1, lambda package: package.versions[0]),
+    number("versions", 3, lambda package: len(package.versions)),
+    number("specs", 2, attrgetter("num_specs")),
+    number("stacks", 4, attrgetter("num_stacks")),
+    SIZE,
+]
+_STACK_COLUMNS = [
+    TableColumn("stack", 0, attrgetter("name"), styles.name),
+    number("packages", 2, attrgetter("num_packages")),
+    number("specs", 1, attrgetter("num_specs")),
+    SIZE,
+]
 
 
 def package_listing(frame: Frame, stack: str | None, search: str | None) -> list[PackageLine]:
@@ -189,22 +210,7 @@ def _package_line(frame: Frame, name: str, rows: Rows) -> PackageLine:
 
 def package_lines(packages: Sequence[PackageLine], width: int | None) -> Iterator[str]:
     """Yield a table with one line a package."""
-    return table(
-        [
-            Column("package", [package.name for package in packages], 0, style=styles.name),
-            Column("newest", [package.versions[0] for package in packages], 1),
-            numbers("versions", [len(package.versions) for package in packages], 3),
-            numbers("specs", [package.num_specs for package in packages], 2),
-            Column(
-                "stacks",
-                [num_stacks(package.num_stacks) for package in packages],
-                4,
-                is_number=True,
-            ),
-            Column("size", [size(package.total_size) for package in packages], 5, is_number=True),
-        ],
-        width,
-    )
+    return table(packages, _PACKAGE_COLUMNS, width)
 
 
 def stack_listing(frame: Frame) -> list[StackLine]:
@@ -224,69 +230,12 @@ def stack_listing(frame: Frame) -> list[StackLine]:
 
 def stack_lines(stacks: Sequence[StackLine], width: int | None) -> Iterator[str]:
     """Yield a table with one line a stack."""
-    return table(
-        [
-            Column("stack", [stack.name for stack in stacks], 0, style=styles.name),
-            numbers("packages", [stack.num_packages for stack in stacks], 2),
-            numbers("specs", [stack.num_specs for stack in stacks], 1),
-            Column("size", [size(stack.total_size) for stack in stacks], 3, is_number=True),
-        ],
-        width,
-    )
+    return table(stacks, _STACK_COLUMNS, width)
 
 
-def tag_facts(history: History) -> list[dict[str, Any]]:
-    """Return each tag with its series, how many revisions it has, and the newest of them."""
-    return [
-        {
-            "tag": tag,
-            "series": series(tag),
-            "num_revisions": len(history.of_tag(tag)),
-            "latest": revision_facts(history.of_tag(tag)[0]),
-        }
-        for tag in history.tags
-    ]
-
-
-def tag_lines(history: History, width: int | None) -> Iterator[str]:
-    """Yield a table with one line a tag: its newest revision, and how many there are."""
-    newest = [history.of_tag(tag)[0] for tag in history.tags]
-    counts = [len(history.of_tag(tag)) for tag in history.tags]
-    return table(
-        [
-            Column("tag", history.tags, 0, style=styles.name),
-            Column("series", list(map(series, history.tags)), 4),
-            numbers("revisions", counts, 3),
-            digests(newest, 2),
-            Column("taken at", [minute(revision.taken_at) for revision in newest], 1),
-            Column("last seen", [minute(history.confirmed_at(revision)) for revision in newest], 7),
-            numbers("packages", [revision.num_packages for revision in newest], 6),
-            numbers("specs", [revision.num_specs for revision in newest], 5),
-        ],
-        width,
-    )
-
-
-def packages_document(
-    revision: RevisionInfo, packages: Sequence[PackageLine], stack: str | None, search: str | None
-) -> dict[str, Any]:
-    """Return the packages of a revision for programs, with what limits them."""
-    return {
-        "revision": revision_facts(revision),
-        "stack": stack,
-        "search": search,
-        "packages": plain(packages),
-    }
-
-
-def stacks_document(revision: RevisionInfo, stacks: Sequence[StackLine]) -> dict[str, Any]:
-    """Return the stacks of a revision for programs."""
-    return {"revision": revision_facts(revision), "stacks": stack_facts(revision, stacks)}
-
-
-def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> list[dict[str, Any]] | None:
+def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
     """Return stacks for programs; None where the source of the revision lists none."""
-    return None if revision.num_specs and not stacks else plain(stacks)
+    return None if revision.num_specs and not stacks else stacks
 
 
 # -- specs
@@ -316,25 +265,6 @@ def spec_facts(spec: Spec) -> dict[str, Any]:
 
     A spec without any stack, not even root, is of a source that lists none.
     """
-    facts: dict[str, Any] = msgspec.to_builtins(spec) | {"stacks": list(spec.stacks) or None}
+    facts = msgspec.structs.asdict(spec) | {"stacks": spec.stacks or None}
     del facts["dependencies"]  # a null would say that they are not known
     return {"hash": facts.pop("hash"), "short": spec.short} | facts
-
-
-def matches_document(
-    revision: RevisionInfo,
-    query: str,
-    stack: str | None,
-    total: int,
-    specs: Sequence[Spec],
-    unknown: Sequence[UnknownName],
-) -> dict[str, Any]:
-    """Return for programs the first ``specs`` of a ``total`` that a query matches."""
-    return {
-        "revision": revision_facts(revision),
-        "query": query,
-        "stack": stack,
-        "total": total,
-        "specs": list(map(spec_facts, specs)),
-        "unknown_names": msgspec.to_builtins(unknown),
-    }

@@ -8,18 +8,20 @@ from typing import Any
 import msgspec
 
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, table, wrapped
-from server.terminal.printing.listings import digests, revision_lines
-from snapshots.catalog.filling import Filled
-from snapshots.catalog.keeping.copies import Copied
-from snapshots.catalog.keeping.removing import Removal
-from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
-from snapshots.catalog.keeping.vacuum import Vacuumed
-from snapshots.catalog.verifying.verify import Verified
+from server.terminal.printing.commits import kept_text
+from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
+from server.terminal.printing.listings import revision_lines
+from snapshots.catalog.copies import Copied
+from snapshots.catalog.past import Filled
+from snapshots.catalog.recipes_import import KeptRecipes
+from snapshots.catalog.removal import Removal
+from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice
+from snapshots.catalog.vacuum import Vacuumed
+from snapshots.catalog.verification import Verified
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, minute, size
+from snapshots.texts import counted, size
 
 # -- removing, deleting, copying
 
@@ -34,7 +36,7 @@ def removed_lines(
 
 def pruned_lines(
     removal: Removal,
-    choices: Sequence[Choice],
+    choices: Sequence[RetentionChoice],
     history: History,
     width: int | None,
     *,
@@ -42,17 +44,13 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series stay and go; for a dry run each of them first."""
     if dry_run:
-        shown = [choice.revision for choice in choices]
         yield from table(
+            choices,
             [
-                Column("tag", [revision.tag for revision in shown], 0, style=styles.name),
-                digests(shown, 1),
-                Column("taken at", [minute(revision.taken_at) for revision in shown], 2),
-                Column(
-                    "kept by",
-                    [", ".join(choice.kept_by) or "nothing: goes" for choice in choices],
-                    1,
-                ),
+                TAG,
+                digest(1),
+                taken_at(2),
+                TableColumn("kept by", 1, _kept_by),
             ],
             width,
         )
@@ -64,6 +62,10 @@ def pruned_lines(
         text = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
         yield from wrapped(text, width)
     yield from wrapped(_summary(removal, dry_run=dry_run), width)
+
+
+def _kept_by(choice: RetentionChoice) -> str:
+    return ", ".join(choice.kept_by) or "nothing: goes"
 
 
 def _summary(removal: Removal, *, dry_run: bool) -> str:
@@ -83,17 +85,19 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
     """Return what was removed, for programs."""
     return {
         "dry_run": dry_run,
-        "removed": [revision_facts(revision) for revision in removal.revisions],
-        "unused_contents": list(removal.contents),
+        "removed": removal.revisions,
+        "unused_contents": removal.contents,
         "num_unused_bytes": removal.num_bytes,
-        "warnings": list(removal.unkept),
+        "warnings": removal.unkept,
     }
 
 
-def pruned_facts(removal: Removal, choices: Sequence[Choice], *, dry_run: bool) -> dict[str, Any]:
+def pruned_facts(
+    removal: Removal, choices: Sequence[RetentionChoice], *, dry_run: bool
+) -> dict[str, Any]:
     """Return what was removed and what stayed, and why, for programs."""
     kept = [
-        revision_facts(choice.revision) | {"kept_by": list(choice.kept_by)}
+        revision_facts(choice.revision) | {"kept_by": choice.kept_by}
         for choice in choices
         if choice.kept_by
     ]
@@ -102,11 +106,6 @@ def pruned_facts(removal: Removal, choices: Sequence[Choice], *, dry_run: bool) 
 
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[str]:
     """Yield a line for each kind of thing that was done."""
-    lines = [*_vacuumed(done, grace, dry_run=dry_run)]
-    yield from lines or ["nothing to delete"]
-
-
-def _vacuumed(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[str]:
     would = "would be " if dry_run else ""
     for name, files in done.files.items():
         if files:
@@ -124,6 +123,9 @@ def _vacuumed(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[st
             f"{counted(done.num_pairs, 'pair')} of former neighbours and "
             f"{counted(done.num_rows, 'row')} of such {would}forgotten"
         )
+    is_idle = not any(done.files.values()) and not done.struck_off and not done.relisted
+    if is_idle and not done.num_pairs and not done.num_rows:
+        yield "nothing to delete"
 
 
 def _duration(grace: timedelta) -> str:
@@ -139,8 +141,8 @@ def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
             {"table": name, "num_files": len(files), "num_bytes": done.num_bytes[name]}
             for name, files in done.files.items()
         ],
-        "struck_off": list(done.struck_off),
-        "relisted": list(done.relisted),
+        "struck_off": done.struck_off,
+        "relisted": done.relisted,
         "num_forgotten_pairs": done.num_pairs,
         "num_forgotten_rows": done.num_rows,
     }
@@ -162,19 +164,25 @@ def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
 # -- filling in history
 
 
-def filled_lines(filled: Filled) -> Iterator[str]:
-    """Yield one line or two."""
+def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[str]:
+    """Yield a line for what was compared, for what could not be, and for recipes."""
     if filled.num_made:
         yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
     elif not filled.failures:
         yield "nothing is missing: the changes of all neighbours are kept"
     if filled.failures:
         yield f"{counted(len(filled.failures), 'pair')} could not be compared"
+    if kept is not None:
+        yield kept_text(kept)
 
 
-def filled_facts(filled: Filled) -> dict[str, Any]:
+def filled_facts(filled: Filled, kept: KeptRecipes | None = None) -> dict[str, Any]:
     """Return what was done, for programs."""
-    return {
+    recipes: dict[str, Any] = {}
+    if kept is not None:
+        counts = {"num_revisions": len(kept.recipes), "num_commits": kept.num_commits}
+        recipes = {"recipes": counts}
+    return recipes | {
         "num_compared": filled.num_made,
         "failed": [
             {"base": pair.base, "head": pair.head, "reason": reason}
@@ -202,12 +210,10 @@ def verified_lines(verified: Verified) -> Iterator[str]:
 
 def verified_facts(verified: Verified) -> dict[str, Any]:
     """Return what was found, for programs."""
+    names = ("num_revisions", "num_contents", "num_specs", "num_pairs")
     return {
         "sound": verified.is_sound,
-        "num_revisions": verified.num_revisions,
-        "num_contents": verified.num_contents,
-        "num_specs": verified.num_specs,
-        "num_pairs": verified.num_pairs,
+        **{name: getattr(verified, name) for name in names},
         "findings": [
             {
                 "damaged": finding.is_damage,

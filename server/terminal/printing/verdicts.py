@@ -12,15 +12,14 @@ from server.terminal.catalogs import open_catalog
 from server.terminal.console import note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
-from snapshots.catalog.asking.judging import judge_planned, judged
-from snapshots.catalog.publishing import Approve, Planned
+from snapshots.catalog.library import judge_planned, judged
+from snapshots.catalog.publication import Approve, Planned
 from snapshots.changes.rules.rule_files import read_rules
-from snapshots.changes.rules.rules import RuleLevel
-from snapshots.changes.rules.verdict import RuleResult, Verdict, judge
+from snapshots.changes.rules.rules import RuleLevel, RuleResult, Verdict, judge
 from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.models import RevisionInfo
 from snapshots.refs import title
-from snapshots.wording import counted, visible
+from snapshots.texts import counted, visible
 
 FORMAT = 1
 """The version of the document; it rises when a name is removed or changes its meaning."""
@@ -63,7 +62,8 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
     def approve(planned: Planned) -> None:
         is_refused = False
         with _placed(rules):
-            for base, head, verdict in judge_planned(rule_set, planned, names):
+            for judgement in judge_planned(rule_set, planned, names):
+                base, head, verdict = judgement.base, judgement.head, judgement.verdict
                 if any(not result.passed for result in verdict.results):
                     for line in verdict_lines(GateReport(rules, base, head, verdict), None):
                         note(click.unstyle(line))
@@ -140,8 +140,8 @@ def verdict_document(report: GateReport) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "rules_file": report.rules,
-        "base": revision_facts(report.base) if report.base else None,
-        "head": revision_facts(report.head),
+        "base": report.base,
+        "head": report.head,
         "passed": verdict.passed,
         "rules": list(map(_result_facts, verdict.results)),
     }
@@ -150,7 +150,7 @@ def verdict_document(report: GateReport) -> dict[str, Any]:
 def _result_facts(result: RuleResult) -> dict[str, Any]:
     return {
         "name": result.rule.name,
-        "level": result.rule.level.value,
+        "level": result.rule.level,
         "line": result.rule.line,
         "passed": result.passed,
         "message": result.message,
@@ -228,5 +228,5 @@ def _add_case(suite: Element, result: RuleResult, file: str) -> None:
     if result.passed or rule.level is RuleLevel.WARNING:
         SubElement(case, "system-out").text = text if result.passed else f"warning: {text}"
         return
-    failure = {"message": visible(result.message), "type": type(rule.demand).__name__.lower()}
+    failure = {"message": visible(result.message), "type": rule.key}
     SubElement(case, "failure", failure).text = text

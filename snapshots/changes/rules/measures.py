@@ -7,7 +7,9 @@ comparison's summary, and the sizes of what was added and removed. Each measure 
 base has of the same, which a percentage is of.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import translate
 from functools import cached_property, partial
 
 import msgspec
@@ -27,7 +29,6 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.rules.rules import Only
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask, Rows, rows_where
@@ -52,6 +53,36 @@ class Judged(msgspec.Struct, frozen=True):
     explain: Callable[[], Explanation] | None = None
 
 
+_GLOB = re.compile(r"[*?\[]")
+
+
+class Only(msgspec.Struct, frozen=True, kw_only=True):
+    """Which specs a rule is about: those that meet all of it. None and empty set no condition.
+
+    ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
+    """
+
+    stack: str | None = None
+    package: tuple[str, ...] = ()
+    matching: str | None = None
+    except_: tuple[str, ...] = ()
+
+    def packages_meant(self, names: Sequence[str]) -> Mask:
+        """Return which of some packages the rule is about, by their names."""
+        meant = _fitting(names, self.package) if self.package else np.ones(len(names), np.bool_)
+        return meant & ~_fitting(names, self.except_)
+
+
+def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
+    """Return which names fit one of the globs."""
+    # fnmatchcase keeps too few patterns for rules of hundreds.
+    fits = [re.compile(translate(glob)).match for glob in globs if _GLOB.search(glob)]
+    plain = frozenset(globs)
+    return np.fromiter(
+        (name in plain or any(fit(name) for fit in fits) for name in names), np.bool_, len(names)
+    )
+
+
 class HeadScope:
     """The specs of head that a rule is about, and where there is a base those of base."""
 
@@ -73,6 +104,10 @@ class HeadScope:
     def find(self, query: str) -> tuple[Mask | None, Mask]:
         """Return those of the rows that a query in Spack's language means."""
         return _both(self.masks, self._judged.find(query))
+
+    def with_base(self) -> "Scope":
+        """Return the scope with its difference; raises TypeError where there is no base."""
+        raise TypeError("judged without a base")
 
 
 class Scope(HeadScope):
@@ -96,6 +131,10 @@ class Scope(HeadScope):
             return self._whole
         pairing = self._whole.pairing.within(*self.sides)
         return Comparison(self._whole.base, self._whole.head, pairing)
+
+    def with_base(self) -> "Scope":
+        """Return the scope itself."""
+        return self
 
     def explain(self) -> Explanation:
         """Return why what changed did so, in scope or not."""

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from snapshots.changes.rules.keys import MOST_RULES, BadRule, CoveredSpecs, read_rule
-from snapshots.changes.rules.rules import Rule
+from snapshots.changes.rules.rules import MOST_RULES, BadRule, Rule, read_rule
 from snapshots.errors import RulesError, SourceError
-from snapshots.sources import lockfiles
-from snapshots.sources.files import read_regular
-from snapshots.wording import quoted
+from snapshots.models import ConcreteSpec
+from snapshots.sources import lock_files
+from snapshots.sources.inputs import read_regular
+from snapshots.texts import quoted
 
 _ENDS = ("]", "}", '"""', "'''")
 """What the last line of a value of several lines has one of."""
@@ -188,7 +188,7 @@ class _File:
             try:
                 rules.append(read_rule(table, self._covered, line=self._line(number, None)))
             except BadRule as bad:
-                errors += [self._error(number, key, reason) for key, reason in bad.faults]
+                errors += [self._error(number, fault.key, fault.reason) for fault in bad.faults]
         return [*errors, *self._named_twice(tables)]
 
     def _named_twice(self, tables: Iterable[Mapping[str, Any]]) -> Iterator[SourceError]:
@@ -204,13 +204,13 @@ class _File:
                 yield self._error(number, "name", reason)
             seen.add(name)
 
-    def _covered(self, path: str) -> CoveredSpecs:
+    def _covered(self, path: str) -> Sequence[ConcreteSpec]:
         """Return what the lock file at a path asks for; raises ValueError for what is none."""
         try:
-            lock = lockfiles.read(str(Path(self._location).parent / path))
+            lock = lock_files.read(str(Path(self._location).parent / path))
         except SourceError as error:
             raise ValueError(str(error)) from None
-        return CoveredSpecs(path, lock.specs)
+        return lock.specs
 
     def _error(self, number: int, key: str | None, reason: str) -> SourceError:
         return SourceError(self._location, reason, line=self._line(number, key), key=key)

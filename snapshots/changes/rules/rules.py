@@ -1,28 +1,79 @@
-"""Rules as records: what each asks for, how much it allows, and which specs it is about."""
+"""Rules: what each kind may hold, what it means, and the verdict on a comparison or a revision.
 
+Each kind of rule is a record whose described fields are the keys of a file, and which judges. From
+the same records follow how files and requests are read, the JSON schema, and GraphQL's input. The
+verdict is pure, and always the same; docs/gates.md defines what each rule means.
+"""
+
+import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from fnmatch import translate
 from fractions import Fraction
-from typing import ClassVar
+from itertools import chain, compress
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, Meta, UnsetType, ValidationError, convert
+from msgspec.structs import replace
 
-from snapshots.changes.coverage import CoverageDimension
-from snapshots.frames.columns import Mask
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+    having,
+)
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.lookup import Lookup, Wanted
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pairings import Records
+from snapshots.changes.rules.measures import (
+    MEASURES,
+    Find,
+    HeadScope,
+    Judged,
+    Measured,
+    Only,
+    Scope,
+    rows_of,
+    scope_of,
+    silent_side,
+)
+from snapshots.changes.sides import row_hashes
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
+from snapshots.frames import queries
+from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.frames.queries import MAX_LENGTH, require_known, unknown_names
 from snapshots.models import ConcreteSpec
-from snapshots.wording import quoted
+from snapshots.spack.query import ANYTHING
+from snapshots.texts import (
+    counted,
+    in_words,
+    nearest_hint,
+    nearest_names,
+    quoted,
+    short_hash,
+    shortened,
+    size,
+    versioned,
+)
+
+# -- amounts
+
 
 _NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
 SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 """The units of sizes, in bytes."""
 
-NUMBER = r"^[0-9]{1,15}$"
-PERCENTAGE = rf"^{_NUMBER} ?%$"
-SIZE = rf"^{_NUMBER} ?({'|'.join(SIZES)})$"
+_AMOUNT = rf"^([0-9]{{1,15}}|{_NUMBER} ?(%|{'|'.join(SIZES)}))$"
+_UP_TO_ALL = r"^([0-9]{1,15}|(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%)$"
 """How amounts are written in texts, as regular expressions that are valid in JSON Schema, too."""
 
 
@@ -48,23 +99,96 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 def read_amount(value: int | str) -> Amount:
-    """Return a number or a text as an amount; raises ValueError for what is none."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        if not 0 <= value < 10**15:
-            raise ValueError("is no number from 0 to 999,999,999,999,999")
-        return Amount(Decimal(value), Unit.NUMBER, f"{value:,}")
-    text = str(value)
-    if re.fullmatch(NUMBER[1:-1], text):
-        return read_amount(int(text))
-    if re.fullmatch(PERCENTAGE[1:-1], text):
-        return Amount(Decimal(text.rstrip(" %")), Unit.PERCENTAGE, f"{text.rstrip(' %')} %")
-    if (match := re.fullmatch(f"(?P<number>{_NUMBER}) ?(?P<unit>{'|'.join(SIZES)})", text)) is None:
-        raise ValueError(f"{quoted(text)} is no amount")
-    in_bytes = Decimal(match["number"]) * SIZES[match["unit"]]
-    return Amount(in_bytes, Unit.BYTES, f"{match['number']} {match['unit']}")
+    """Return a number or a text of a valid form as an amount."""
+    match = re.fullmatch(r"([0-9.]+) ?(.*)", str(value))
+    if match is None:
+        raise ValueError(f"{quoted(str(value))} is no amount")
+    number, unit = match.groups()
+    if unit in SIZES:
+        return Amount(Decimal(number) * SIZES[unit], Unit.BYTES, f"{number} {unit}")
+    if unit:
+        return Amount(Decimal(number), Unit.PERCENTAGE, f"{number} %")
+    return Amount(Decimal(number), Unit.NUMBER, f"{int(number):,}")
 
 
-_GLOB = re.compile(r"[*?\[]")
+# -- what the keys of rules hold
+
+
+LONGEST_TEXT = 200
+"""How many characters a name or glob may have."""
+
+LONGEST_PATH = 4_096
+"""How many characters a path may have."""
+
+MOST_GLOBS = 500
+"""How many globs a list may have."""
+
+DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in CoverageDimension}
+"""The dimensions of coverage as files and the command line name them."""
+
+
+class Query(str):
+    """A query in Spack's language; raises ValueError for what is none."""
+
+    __slots__ = ()
+    schema: ClassVar = {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
+
+    def __new__(cls, text: object) -> "Query":
+        """Return a text that Spack's language can be read from."""
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"{shown(text)} is no query in Spack's language, as hdf5+mpi is")
+        try:
+            queries.read(text)
+        except CachelogError as error:
+            raise ValueError(str(error).partition("\n")[0]) from None
+        return super().__new__(cls, text)
+
+
+class PackageQuery(Query):
+    """A query in Spack's language that names a package."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: object) -> "PackageQuery":
+        """Return a query that names a package."""
+        query = super().__new__(cls, text)
+        if queries.read(query).name in (None, "", ANYTHING):
+            reason = "names no package; write one in front, as in hdf5+mpi"
+            raise ValueError(f"{quoted(query)} {reason}")
+        return query  # type: ignore[return-value]
+
+
+class Dimensions(tuple[CoverageDimension, ...]):
+    """Dimensions of coverage, each once; raises ValueError for names that are none."""
+
+    __slots__ = ()
+    schema: ClassVar = {
+        "type": "array",
+        "items": {"enum": [*DIMENSIONS]},
+        "minItems": 1,
+        "uniqueItems": True,
+    }
+
+    def __new__(cls, names: object) -> "Dimensions":
+        """Return the dimensions that a list names."""
+        if not isinstance(names, list) or not names:
+            raise ValueError(f"{shown(names)} is no list of {', '.join(DIMENSIONS)}")
+        for name in names:
+            if not isinstance(name, str) or name not in DIMENSIONS:
+                raise ValueError(f"{shown(name)} is none of {', '.join(DIMENSIONS)}")
+        if len({*names}) < len(names):
+            raise ValueError("names something twice")
+        return super().__new__(cls, (DIMENSIONS[name] for name in names))
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: a text in quotes, a number, else its kind in TOML's terms."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return shortened(f"{value}", 40)
+    kinds = {bool: "a boolean", list: "a list", dict: "a table"}
+    return kinds.get(type(value), "a date or time")
 
 
 class RuleLevel(Enum):
@@ -85,84 +209,787 @@ class Forbidden(Enum):
     SPEC_REMOVED = "spec-removed"
 
 
-class Only(msgspec.Struct, frozen=True, kw_only=True):
-    """Which specs a rule is about: those that meet all of it. None and empty set no condition.
+def _about(description: str) -> Meta:
+    return Meta(description=description)
 
-    ``packages`` and ``except_packages`` are globs; ``matching`` is a query in Spack's language.
+
+def _not(form: str, **bounds: Any) -> Meta:
+    """Return the bounds of a value, with what one is that does not meet them."""
+    return Meta(extra={"not": form}, **bounds)
+
+
+def _one_of(names: Iterable[str]) -> Meta:
+    names = [*names]
+    form = f"none of {', '.join(names)}"
+    return _not(form, pattern=f"^({'|'.join(names)})$", extra_json_schema={"enum": names})
+
+
+_Text = Annotated[
+    str,
+    _not(f"no text of 1 to {LONGEST_TEXT} characters", min_length=1, max_length=LONGEST_TEXT),
+]
+_Path = Annotated[
+    str,
+    _not(
+        f"no path of 1 to {LONGEST_PATH:,} characters",
+        min_length=1,
+        max_length=LONGEST_PATH,
+        pattern=r"^[^\u0000]*$",
+    ),
+]
+_Globs = Annotated[
+    _Text | Annotated[tuple[_Text, ...], Meta(min_length=1, max_length=MOST_GLOBS)],
+    _not(f"neither a text of 1 to {LONGEST_TEXT} characters nor a list of 1 to {MOST_GLOBS} such"),
+]
+_Number = Annotated[int, Meta(ge=0, le=10**15 - 1)]
+
+_ForEach = Annotated[
+    Dimensions,
+    _about(
+        "With require, for each of these that base had one for; with coverage-lost, what packages "
+        "are looked at in combination with."
+    ),
+]
+_Package = Annotated[_Globs, _about("Only these packages: names or globs.")]
+_Except = Annotated[_Globs, _about("Not these packages: names or globs.")]
+_Matching = Annotated[Query, _about("Only specs that this query in Spack's language matches.")]
+
+
+# -- breaches
+
+
+class Breach(msgspec.Struct, frozen=True, gc=False):
+    """What breaks a rule, in one line for people.
+
+    ``rows`` are the specs that it is about, as rows of ``frame``: of base, or of head where they
+    came. ``missing`` is the hash of a spec that is in neither.
     """
 
-    stack: str | None = None
-    packages: tuple[str, ...] = ()
-    matching: str | None = None
-    except_packages: tuple[str, ...] = ()
+    message: str
+    package: str | None = None
+    frame: Frame | None = None
+    rows: Rows | None = None
+    missing: str | None = None
 
-    def packages_meant(self, names: Sequence[str]) -> Mask:
-        """Return which of some packages the rule is about, by their names."""
-        meant = _fitting(names, self.packages) if self.packages else np.ones(len(names), np.bool_)
-        return meant & ~_fitting(names, self.except_packages)
+    @property
+    def num_specs(self) -> int:
+        """How many specs the breach is about."""
+        return int(self.missing is not None) if self.rows is None else len(self.rows)
+
+    def hashes(self) -> list[str]:
+        """Return the hashes of the specs that the breach is about."""
+        if self.missing is not None:
+            return [self.missing]
+        if self.frame is None or self.rows is None:
+            return []
+        return [self.frame.hashes.at(row) for row in self.rows.tolist()]
 
 
-class Forbid(msgspec.Struct, frozen=True):
-    """Nothing of a kind may have happened.
+class Breaches(Records[Breach]):
+    """Breaches that are made when they are read."""
 
-    ``for_each`` are the dimensions of lost coverage; None for the usual ones.
+    def __init__(self, size: int, make: Callable[[int], Breach]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _record(self, place: int) -> Breach:
+        return self._make(place)
+
+
+class RuleResult(msgspec.Struct, frozen=True):
+    """What became of a rule; ``message`` says in one line what was found."""
+
+    rule: "Rule"
+    message: str
+    breaches: Sequence[Breach]
+    is_short: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rule holds."""
+        return not self.breaches and not self.is_short
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What became of all rules, in their order."""
+
+    results: tuple[RuleResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule of level error is broken."""
+        return not self.broken(RuleLevel.ERROR)
+
+    def broken(self, level: RuleLevel) -> list[RuleResult]:
+        """Return what became of the broken rules of a level."""
+        return [
+            result for result in self.results if not result.passed and result.rule.level is level
+        ]
+
+
+def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
+    """Return a breach for each of some lost cells, of which base has the rows that a mask marks.
+
+    ``what`` says what is missing there; ``{package}`` in it is the cell's.
     """
 
-    key: ClassVar[str] = "forbid"
-    what: Forbidden
-    for_each: tuple[CoverageDimension, ...] | None = None
+    def breach(place: int) -> Breach:
+        package, values = cells.package(place), cells.values(place)
+        rows = _rows_in_cell(cells, place, in_base)
+        where = ", ".join(map(_named, cells.dimensions, values))
+        missing = what.replace("{package}", package)
+        message = f"{missing} for {where}: base has {counted(len(rows), 'spec')} there"
+        return Breach(message, package, cells.base, rows)
+
+    return Breaches(len(cells), breach)
 
 
-class Require(msgspec.Struct, frozen=True):
-    """Head must have a spec that a query matches, for each of what base had one for."""
-
-    key: ClassVar[str] = "require"
-    query: str
-    for_each: tuple[CoverageDimension, ...] = ()
+def _named(dimension: CoverageDimension, value: str) -> str:
+    return f"{dimension.value.replace('_', ' ')} {value}"
 
 
-class Limit(msgspec.Struct, frozen=True):
-    """A count or size of what changed may be so high; ``measure`` is its name in a file."""
-
-    key: ClassVar[str] = "limit"
-    measure: str
-    at_most: Amount
-
-
-class Cover(msgspec.Struct, frozen=True):
-    """Head must hold so many of some concrete specs; ``title`` says where these are listed."""
-
-    key: ClassVar[str] = "cover"
-    title: str
-    wanted: tuple[ConcreteSpec, ...]
-    at_least: Amount
+def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
+    """Return the rows of base in a cell."""
+    own = cells.base.rows_of(cells.package(place)) or slice(0, 0)
+    mask = in_base[own].copy()
+    values = zip(cells.dimensions, cells.values(place), strict=True)
+    for has_value in having(cells.base, own, values):
+        mask &= has_value
+    rows: Rows = rows_where(mask) + np.int32(own.start)
+    return rows
 
 
-Demand = Forbid | Require | Limit | Cover
+def _packages_removed(scope: Scope) -> Breaches:
+    gone = scope.comparison.packages.select([PackageChangeKind.REMOVED])
+
+    def breach(number: int) -> Breach:
+        change = gone[number]
+        rows = _rows_of(scope, change.name)
+        versions = ", ".join(change.versions_before)
+        message = f"{change.name} is gone: base has {counted(len(rows), 'spec')} of {versions}"
+        return Breach(message, change.name, scope.comparison.base, rows)
+
+    return Breaches(len(gone), breach)
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule; ``line`` is that of its begin in its file, None where it is from no file."""
+def _packages_downgraded(scope: Scope) -> Breaches:
+    downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
-    name: str
-    level: RuleLevel = RuleLevel.ERROR
-    demand: Demand
-    only: Only = Only()
+    def breach(number: int) -> Breach:
+        change = downgraded[number]
+        frame, rows = scope.comparison.base, _rows_of(scope, change.name)
+        code = frame.version.index[change.newest_before]
+        rows = rows[frame.version.codes[rows] == code]
+        message = f"{change.name} fell from {change.newest_before} to {change.newest_after}"
+        return Breach(message, change.name, frame, rows)
+
+    return Breaches(len(downgraded), breach)
+
+
+def _versions_removed(scope: Scope) -> Breaches:
+    """Return the versions that base has of a package and head has not, in base's order."""
+    base, head = scope.comparison.base, scope.comparison.head
+    in_base, in_head = scope.sides
+    rows = rows_where(in_base)
+    columns = ("package", "version")
+    ours = row_hashes(base, rows, columns)
+    is_gone = ~np.isin(ours, row_hashes(head, rows_where(in_head), columns))
+    rows = rows[is_gone]
+    starts = np.flatnonzero(begins_of_runs(ours[is_gone]))
+    parts = np.split(rows, starts[1:]) if len(rows) else []
+
+    def breach(number: int) -> Breach:
+        own = parts[number]
+        package, version = base.package.at(own[0]), base.version.at(own[0])
+        message = f"{package} {version} is gone: base has {counted(len(own), 'spec')} of it"
+        return Breach(message, package, base, own)
+
+    return Breaches(len(parts), breach)
+
+
+def _stacks_removed(scope: Scope) -> Breaches:
+    gone = scope.stacks(StackChangeKind.REMOVED)
+
+    def breach(number: int) -> Breach:
+        change, base = gone[number], scope.comparison.base
+        rows = rows_where(scope.sides[0] & base.in_stack(change.name))
+        message = f"the stack {change.name} is gone: base has {counted(len(rows), 'spec')} of it"
+        return Breach(message, None, base, rows)
+
+    return Breaches(len(gone), breach)
+
+
+def _specs_removed(scope: Scope) -> Breaches:
+    gone = scope.comparison.specs.select([SpecChangeKind.REMOVED])
+
+    def breach(number: int) -> Breach:
+        frame, rows = gone.base, gone.before[number : number + 1]
+        spec = frame.spec(int(rows[0]))
+        name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
+        message = f"{name} is gone: {spec.short}"
+        return Breach(message, spec.name, frame, rows)
+
+    return Breaches(len(gone), breach)
+
+
+def _rows_of(scope: Scope, package: str) -> Rows:
+    """Return the rows of a package of base that the rule is about."""
+    own = scope.comparison.base.rows_of(package) or slice(0, 0)
+    rows: Rows = rows_where(scope.sides[0][own]) + np.int32(own.start)
+    return rows
+
+
+_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
+    Forbidden.PACKAGE_REMOVED: ("package", "removed", _packages_removed),
+    Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded", _packages_downgraded),
+    Forbidden.VERSION_REMOVED: ("version", "removed", _versions_removed),
+    Forbidden.STACK_REMOVED: ("stack", "removed", _stacks_removed),
+    Forbidden.SPEC_REMOVED: ("spec", "removed", _specs_removed),
+}
+"""What is counted, what happened to it, and what finds the breaches."""
+
+
+_SIZES_UNKNOWN = "the catalog knows no sizes; cachelog import --sizes asks for them"
+
+
+def _share(measured: Measured, limit: Amount) -> str:
+    """Return a count as a percentage of what base has, where the limit is one."""
+    if limit.unit is not Unit.PERCENTAGE or measured.amount is None:
+        return ""
+    whole = measured.whole or 0
+    if not whole:
+        return " where base has none"
+    return f" ({100 * measured.amount / whole:.2f} % of {whole:,})"
+
+
+def _limit_breach(message: str, measured: Measured) -> Breach:
+    if measured.changes is None:
+        return Breach(message)
+    frame, rows = rows_of(measured.changes)
+    return Breach(message, None, frame, rows)
+
+
+def _missing_breach(lookup: Lookup, place: int) -> Breach:
+    """Return that a wanted spec is missing, and how what is nearest to it differs."""
+    spec = lookup.wanted.specs[place]
+    message = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)} is missing"
+    number = int(np.searchsorted(lookup.missing, place))
+    if lookup.rows[place] >= 0:
+        message += " there, though other stacks have it"
+    elif (row := int(lookup.nearest[number])) >= 0:
+        names = [in_words(change.path) for change in lookup.differences(number)]
+        other = ", ".join(names) or "dependencies"
+        near = short_hash(lookup.frame.hashes.at(row))
+        message += f"; nearest is /{near}, with other {other}"
+    return Breach(message, spec.name, missing=spec.hash)
+
+
+# -- the kinds of rules
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """What every kind of rule has: a described field is a key of a file, others are not.
+
+    ``line`` is that of the rule's begin in its file, None where it is from no file. ``key`` is the
+    one that a kind is known by.
+    """
+
+    key: ClassVar[str]
+    together: ClassVar[Mapping[str, Any]] = {}
+    """The JSON schema of what ``faults`` says."""
+
+    name: Annotated[_Text, _about("What it is called, in all messages about it.")]
+    level: Annotated[RuleLevel, _about("Whether a breach is an error, or only a warning.")] = (
+        RuleLevel.ERROR
+    )
+    stack: Annotated[_Text, _about("Only specs of this stack.")] | UnsetType = UNSET
     line: int | None = None
+
+    @property
+    def only(self) -> Only:
+        """The specs that the rule is about."""
+        values = {name: getattr(self, name, UNSET) for name in Only.__struct_fields__}
+        for name in ("package", "except_"):
+            if isinstance(values[name], str):
+                values[name] = (values[name],)
+        return Only(**{name: value for name, value in values.items() if value is not UNSET})
 
     @property
     def needs_base(self) -> bool:
         """Whether the rule says nothing of one revision alone."""
-        if isinstance(self.demand, Require):
-            return bool(self.demand.for_each)
-        return not isinstance(self.demand, Cover)
+        return True
+
+    def faults(self) -> "Iterator[Fault]":
+        """Yield the values that do not go with each other."""
+        yield from ()
+
+    def loaded(self, load: "Load") -> "Rule":  # noqa: ARG002 - for kinds that name something
+        """Return the rule with what it names; raises BadRule where that cannot be read."""
+        return self
+
+    def judge(self, scope: HeadScope) -> "RuleResult":
+        """Return what becomes of the rule; raises CachelogError where it cannot be judged."""
+        raise NotImplementedError
 
 
-def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
-    """Return which names fit one of the globs."""
-    # fnmatchcase keeps too few patterns for rules of hundreds.
-    fits = [re.compile(translate(glob)).match for glob in globs if _GLOB.search(glob)]
-    plain = frozenset(globs)
-    return np.fromiter(
-        (name in plain or any(fit(name) for fit in fits) for name in names), np.bool_, len(names)
+class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """Nothing of a kind may have happened; ``for_each`` are the dimensions of lost coverage."""
+
+    key: ClassVar[str] = "forbid"
+    together: ClassVar[Mapping[str, Any]] = {
+        "if": {"required": ["for-each"]},
+        "then": {"properties": {"forbid": {"const": Forbidden.COVERAGE_LOST.value}}},
+    }
+
+    forbid: Annotated[
+        Forbidden,
+        _about(
+            "What may not have happened from base to head: "
+            f"{', '.join(what.value for what in Forbidden)}."
+        ),
+    ]
+    for_each: _ForEach | UnsetType = UNSET
+    package: _Package | UnsetType = UNSET
+    matching: _Matching | UnsetType = UNSET
+    except_: _Except | UnsetType = UNSET
+
+    def faults(self) -> "Iterator[Fault]":
+        """Yield that only lost coverage has dimensions."""
+        if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
+            name = quoted(Forbidden.COVERAGE_LOST.value)
+            yield Fault("for-each", f"goes with forbid = {name} or with require alone")
+
+    def judge(self, scope: HeadScope) -> "RuleResult":
+        """Return how much of the kind happened, in words, and everything that did."""
+        difference = scope.with_base()
+        if self.forbid is Forbidden.COVERAGE_LOST:
+            cells = difference.cells(self.for_each or difference.usual_dimensions)
+            lost = cells.select([CoverageChangeKind.LOST])
+            breaches = lost_cells(lost, difference.sides[0], "{package} is gone")
+            return RuleResult(self, f"{counted(len(breaches), 'cell')} lost", breaches)
+        noun, happened, find = _FORBIDDEN[self.forbid]
+        breaches = find(difference)
+        return RuleResult(self, f"{counted(len(breaches), noun)} {happened}", breaches)
+
+
+class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """Head must have a spec that a query matches, for each of what base had one for."""
+
+    key: ClassVar[str] = "require"
+
+    require: Annotated[
+        PackageQuery,
+        _about("A query in Spack's language that names a package: head must have a match."),
+    ]
+    for_each: _ForEach | UnsetType = UNSET
+    matching: _Matching | UnsetType = UNSET
+
+    @property
+    def needs_base(self) -> bool:
+        """Whether it is required for each of what base has."""
+        return bool(self.for_each)
+
+    def judge(self, scope: HeadScope) -> "RuleResult":
+        """Return the breaches: nothing matches, or nothing in a cell that base had."""
+        try:
+            before, after = scope.find(self.require)
+        except UnknownPackage as error:  # neither side has it, whatever it is
+            return RuleResult(self, str(error), (Breach(str(error)),))
+        matches = int(after.sum())
+        if self.for_each and before is not None:
+            lost = scope.with_base().lost_for_query(self.require, self.for_each)
+            if len(lost):
+                message = f"{counted(matches, 'spec')} found, missing in {len(lost):,} cells"
+                return RuleResult(self, message, lost_cells(lost, before, f"no {self.require}"))
+        if matches:
+            return RuleResult(self, f"{counted(matches, 'spec')} found", ())
+        message = f"no {self.require} found"
+        if before is None or not before.any():
+            return RuleResult(self, message, (Breach(message),))
+        rows = rows_where(before)
+        message += f", where base has {counted(len(rows), 'spec')}"
+        return RuleResult(self, message, (Breach(message, None, scope.base, rows),))
+
+
+class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """A count or size of what changed may be so high."""
+
+    key: ClassVar[str] = "limit"
+    together: ClassVar[Mapping[str, Any]] = {
+        "if": {"properties": {"at-most": {"type": "string", "pattern": "B$"}}},
+        "then": {
+            "properties": {
+                "limit": {"enum": [name for name, measure in MEASURES.items() if measure.is_size]}
+            }
+        },
+    }
+
+    limit: Annotated[
+        str,
+        _one_of(MEASURES),
+        _about("A count of the summary (specs-removed ...), or size-removed, size-added."),
+    ]
+    at_most: Annotated[
+        _Number | Annotated[str, Meta(pattern=_AMOUNT)],
+        _not(f'no number (100), percentage ("5 %") or size ("20 GiB"; {", ".join(SIZES)})'),
+        _about("The limit: a number, 5 % of what base has, or 20 GiB."),
+    ]
+    package: _Package | UnsetType = UNSET
+    matching: _Matching | UnsetType = UNSET
+    except_: _Except | UnsetType = UNSET
+
+    def faults(self) -> "Iterator[Fault]":
+        """Yield that a count is limited by a size."""
+        limit = read_amount(self.at_most)
+        if limit.unit is Unit.BYTES and not MEASURES[self.limit].is_size:
+            reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
+            yield Fault("at-most", f'{reason} or a percentage ("5 %")')
+
+    def judge(self, scope: HeadScope) -> "RuleResult":
+        """Return what was counted, in one line, and the breach where it is too much.
+
+        What cannot be counted is too much.
+        """
+        measure, limit = MEASURES[self.limit], read_amount(self.at_most)
+        measured = measure.take(scope.with_base())
+        if measured.amount is None or (limit.unit is Unit.PERCENTAGE and measured.whole is None):
+            message = f"nobody knows how much was {measure.happened}: {_SIZES_UNKNOWN}"
+            return RuleResult(self, message, [_limit_breach(message, measured)])
+        if measure.is_size:
+            amount = f"{size(measured.amount)} ({measured.amount:,} bytes)"
+            if measured.num_unknown:
+                amount += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
+        else:
+            amount = counted(measured.amount, measure.noun)
+        is_in_bytes = measure.is_size and limit.unit is Unit.NUMBER
+        allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
+        message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
+        is_broken = measured.amount > limit.share_of(measured.whole or 0)
+        breaches = [_limit_breach(message, measured)] if is_broken else []
+        return RuleResult(self, message, breaches)
+
+
+class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+    """Head must hold so many of some concrete specs; ``specs`` are what a lock file asks for."""
+
+    key: ClassVar[str] = "cover"
+
+    cover: Annotated[
+        _Path, _about("A lock file of Spack's, as seen from this file: head must hold its specs.")
+    ]
+    at_least: Annotated[
+        _Number | Annotated[str, Meta(pattern=_UP_TO_ALL)],
+        _not('no number (100), nor a percentage of 100 % or less ("98 %")'),
+        _about("How many of them: a number, or 98 %; all unless given."),
+    ] = "100 %"
+    package: _Package | UnsetType = UNSET
+    except_: _Except | UnsetType = UNSET
+    specs: tuple[ConcreteSpec, ...] = ()
+
+    @property
+    def needs_base(self) -> bool:
+        """Only head is looked at."""
+        return False
+
+    def loaded(self, load: "Load") -> "Rule":
+        """Return the rule with the specs of the lock file."""
+        try:
+            return replace(self, specs=tuple(load(self.cover)))
+        except ValueError as error:
+            raise BadRule([Fault("cover", str(error))]) from None
+
+    def judge(self, scope: HeadScope) -> "RuleResult":
+        """Return what is there in words, and the specs that are missing where too few are.
+
+        Those are missing that head does not have in the stack that the rule is about.
+        """
+        is_meant = scope.only.packages_meant([spec.name for spec in self.specs])
+        lookup = Lookup(Wanted(compress(self.specs, is_meant.tolist())), scope.head)
+        _, in_scope = scope.masks
+        is_there = lookup.rows >= 0
+        is_there[is_there] = in_scope[lookup.rows[is_there]]
+        total, num_present = len(lookup.wanted), int(np.count_nonzero(is_there))
+        share = f" ({100 * num_present / total:.2f} %)" if total else ""
+        limit = read_amount(self.at_least)
+        message = (
+            f"{num_present:,} of {counted(total, 'spec')} of {self.cover} found{share}, "
+            f"at least {limit.text}"
+        )
+        if num_present >= limit.share_of(total):
+            return RuleResult(self, message, ())
+        missing = rows_where(~is_there)
+        breaches = Breaches(
+            len(missing), lambda number: _missing_breach(lookup, int(missing[number]))
+        )
+        return RuleResult(self, message, breaches, is_short=True)
+
+
+KINDS: Mapping[str, type[Rule]] = {kind.key: kind for kind in (Forbid, Require, Limit, Cover)}
+"""The kinds of rules by their key; each rule has one kind."""
+
+Load = Callable[[str], Iterable[ConcreteSpec]]
+"""Reads the specs that ``cover`` names; raises ValueError with what is wrong."""
+
+
+# -- reading
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with a rule; ``key`` is None where it is none of its keys."""
+
+    key: str | None
+    reason: str
+
+
+class BadRule(Exception):
+    """A rule that cannot be read, with all of its faults."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = faults
+        super().__init__(faults)
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A key of a kind of rules: the field that it is, and what it holds."""
+
+    name: str
+    field: str
+    type: Any
+    about: str
+    is_required: bool
+
+
+def _keys_of(kind: type[Rule]) -> dict[str, Key]:
+    """Return the keys of a kind by their names: its described fields."""
+    keys = {}
+    for field in msgspec.structs.fields(kind):
+        hint = get_args(field.type)[0] if get_origin(field.type) is Union else field.type
+        for meta in getattr(hint, "__metadata__", ()):
+            if meta.description is not None:
+                name = field.encode_name
+                keys[name] = Key(name, field.name, hint, meta.description, field.required)
+    return keys
+
+
+KEYS_OF: Mapping[str, Mapping[str, Key]] = {key: _keys_of(kind) for key, kind in KINDS.items()}
+"""The keys of each kind."""
+
+_COUNTS = Counter(chain.from_iterable(KEYS_OF.values()))
+_ORDER = {"name": 0, "level": 0}
+
+KEYS: Mapping[str, Key] = {
+    name: KEYS_OF[kind][name]
+    for name in sorted(_COUNTS, key=lambda name: _ORDER.get(name, _COUNTS[name]))
+    for kind in KINDS
+    if name in KEYS_OF[kind]
+}
+"""All keys of rules: those of all first, then those of one kind, then those of several."""
+
+
+def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None) -> Rule:
+    """Return the rule that some keys with values are; raises BadRule with everything wrong."""
+    kinds = [key for key in KINDS if key in values]
+    faults = [_unknown(name) for name in values if name not in KEYS]
+    if len(kinds) > 1 or not (kinds or faults):
+        every = ", ".join(KINDS)
+        has = f"has {' and '.join(kinds)}" if kinds else "asks for nothing"
+        faults.append(Fault(None, f"the rule {has}: each rule has exactly one of {every}"))
+    keys = KEYS_OF[kinds[0]] if len(kinds) == 1 else KEYS
+    of_kind = "each rule has a name" if len(kinds) != 1 else f"{kinds[0]} needs it"
+    needed = ["name", *(key.name for key in keys.values() if key.is_required and len(kinds) == 1)]
+    faults += [
+        Fault(name, f"is missing: {'each rule has a name' if name == 'name' else of_kind}")
+        for name in dict.fromkeys(needed)
+        if name not in values
+    ]
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in keys:
+            try:
+                fields[keys[name].field] = convert(value, keys[name].type, dec_hook=_construct)
+            except ValidationError as error:
+                faults.append(Fault(name, _reason(value, keys[name].type, error)))
+        elif name in KEYS:
+            own = ", ".join(key for key in keys if key not in ("name", "level", kinds[0]))
+            faults.append(Fault(name, f"does not go with {kinds[0]}, which goes with {own}"))
+    if faults:
+        raise BadRule(faults)
+    rule = KINDS[kinds[0]](**fields, line=line)
+    if faults := [*rule.faults()]:
+        raise BadRule(faults)
+    return rule.loaded(load)
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    return dict(kind.schema)
+
+
+def _unknown(key: str) -> Fault:
+    hint = nearest_hint(nearest_names(key, KEYS, most=1))
+    return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
+
+
+def _construct(kind: type, value: Any) -> Any:
+    return kind(value)
+
+
+def _reason(value: Any, hint: Any, error: ValidationError) -> str:
+    """Return why a value is not what its key holds: what the key says of others, else the error."""
+    form = _form(hint)
+    return str(error) if form is None else f"{shown(value)} is {form}"
+
+
+def _form(hint: Any) -> str | None:
+    for meta in reversed(getattr(hint, "__metadata__", ())):
+        if meta.extra is not None:
+            return str(meta.extra["not"])
+    base = getattr(hint, "__origin__", hint)
+    return f"none of {', '.join(item.value for item in base)}" if issubclass(base, Enum) else None
+
+
+MOST_RULES = 500
+"""How many rules a file may have."""
+
+SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
+"""The schema as it is committed and published with the package."""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema, in JSON Schema's draft 7, which most editors read."""
+    branches, definitions = msgspec.json.schema_components(
+        KINDS.values(),
+        schema_hook=_schema_of,
+        ref_template="#/definitions/{name}",
     )
+    for kind in KINDS.values():
+        definition = definitions[kind.__name__]
+        properties = definition["properties"]
+        definition |= kind.together
+        definition["properties"] = {name: properties[name] for name in KEYS_OF[kind.key]}
+    rules = {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_RULES,
+        "items": {"oneOf": [*branches]},
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Rules of cachelog gate",
+        "description": "What a comparison of two revisions of a build cache is judged by.",
+        "type": "object",
+        "properties": {"rule": rules},
+        "required": ["rule"],
+        "additionalProperties": False,
+        "definitions": definitions,
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as it is written to its file."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+# -- the verdict
+
+
+Check = Callable[[], None]
+
+
+def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) -> Verdict:
+    """Return the verdict of rules on a comparison, or on head alone where there is no base.
+
+    ``check`` is called before each rule, and may raise. Raises RuleUnusable for a rule that needs a
+    base where there is none, is about a stack that neither side has, or asks what cannot be
+    answered.
+    """
+    scopes: dict[Only, HeadScope] = {}
+    results = []
+    for rule in rules:
+        check()
+        only = rule.only
+        if only not in scopes:
+            _require_stack(rule, judged)
+            scopes[only] = scope_of(judged, only)
+        results.append(_judge_one(rule, scopes[only]))
+    return Verdict(tuple(results))
+
+
+def _judge_one(rule: Rule, scope: HeadScope) -> RuleResult:
+    if rule.needs_base and scope.base is None:
+        raise RuleUnusable(rule.name, rule.key, "needs a base to compare with", line=rule.line)
+    key = "matching"
+    try:
+        _ = scope.masks
+        key = rule.key
+        result = rule.judge(scope)
+    except CachelogError as error:
+        raise _translated(rule, key, error) from None
+    return replace(result, message=result.message + _about_nothing(scope))
+
+
+def _about_nothing(scope: HeadScope) -> str:
+    """Return a remark where a narrowed rule is about no spec at all."""
+    before, after = scope.masks
+    if scope.only == Only() or after.any() or (before is not None and before.any()):
+        return ""
+    return "; note that the rule is about no spec of either revision"
+
+
+def _require_stack(rule: Rule, judged: Judged) -> None:
+    """Raise RuleUnusable for a stack that neither side has: a typing error would pass.
+
+    Likewise where one side states no stacks: what became of this one is unknown.
+    """
+    stack, comparison = rule.only.stack, judged.comparison
+    base = None if comparison is None else comparison.base
+    if stack is None:
+        return
+    stacks = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
+    if stack in stacks:
+        if base is not None and (silent := silent_side(base, judged.head)):
+            reason = f"{silent} tells no stacks, so nothing can be judged"
+            raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
+        return
+    hint = nearest_hint(nearest_names(stack, stacks))
+    who = "neither revision has" if base else "the revision does not have"
+    raise RuleUnusable(rule.name, "stack", f"{who} {quoted(stack)}{hint}", line=rule.line)
+
+
+def _translated(rule: Rule, key: str, error: CachelogError) -> CachelogError:
+    """Return the error of a rule for one of its query; that of the catalog is none."""
+    if isinstance(error, CatalogError):
+        return error
+    return RuleUnusable(rule.name, key, str(error).partition("\n")[0], line=rule.line)
+
+
+class Searched(msgspec.Struct, frozen=True):
+    """A revision that is searched; ``load`` returns its graph where a query needs it."""
+
+    frame: Frame
+    load: Callable[[], DependencyGraph]
+
+
+def finder(base: Searched | None, head: Searched, elsewhere: Callable[[], Collection[str]]) -> Find:
+    """Return what finds the specs of head, and of base if there is one, that a query matches.
+
+    ``elsewhere`` returns the names of packages of other revisions. Where nothing matches on either
+    side it raises UnknownPackage for any unknown name: with a typing error behind ``^``, too, a
+    rule would hold whatever is published.
+    """
+
+    def find(query: str) -> tuple[Mask | None, Mask]:
+        parsed = queries.read(query)
+        before = None if base is None else queries.select(base.frame, parsed, base.load)
+        after = queries.select(head.frame, parsed, head.load)
+        if not after.any() and (before is None or not before.any()):
+            packages = () if base is None else base.frame.packages
+            question = parsed, head.frame, head.load, lambda: {*packages, *elsewhere()}
+            require_known(*question)
+            for unknown in unknown_names(*question):
+                raise UnknownPackage(unknown.name, unknown.nearest)
+        return before, after
+
+    return find

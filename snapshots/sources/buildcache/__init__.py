@@ -5,14 +5,3 @@ layout 3 also without an index; the list is what a public cache offers. All lie 
 http(s):// and s3:// URLs. A build cache can also be a repository of an OCI registry, at an oci://
 or oci+http:// URL. An installation has such a database, too.
 """
-
-from snapshots.sources.buildcache.reading import (
-    labelled,
-    read,
-    read_apart,
-    read_stacks_apart,
-    recognise,
-)
-from snapshots.sources.buildcache.tags import Stack
-
-__all__ = ["Stack", "labelled", "read", "read_apart", "read_stacks_apart", "recognise"]

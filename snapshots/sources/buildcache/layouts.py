@@ -1,28 +1,167 @@
-"""Where the index of a build cache lies: layouts 2 and 3 below a folder or URL, or a file itself.
+"""Build caches of layouts 2 and 3: where they have their index, single specs and binary packages.
 
-Source: Spack's documentation of build caches. Layout 2 (before Spack 1.0) has
-``build_cache/index.json`` and its sha256 beside it; layout 3 has a manifest that names the index
-as a blob, which is found by its checksum. Public lists name such blobs themselves.
+Source: Spack's documentation of build caches, and the layouts that Spack writes. Layout 2 (before
+Spack 1.0) has ``build_cache/index.json`` and its sha256 beside it; layout 3 has a manifest that
+names the index as a blob, which is found by its checksum. Public lists name such blobs themselves.
+A file can be an index, too.
+
+A cache of layout 3 without an index has ``v3/manifests/spec/NAME/NAME-VERSION-HASH
+.spec.manifest.json`` for each spec, which names the blobs of the spec and of its package: the
+manifests are listed, and the specs read one by one.
 """
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.buildcache.bodies import Body
-from snapshots.sources.buildcache.caches import Cache
-from snapshots.sources.buildcache.databases import VERSIONS
-from snapshots.sources.buildcache.locations import is_url, join, path_of, with_path
-from snapshots.sources.buildcache.manifests import Blob, Manifest, parse_manifest, warn_if_signed
-from snapshots.sources.buildcache.responses import Forbidden
-from snapshots.sources.buildcache.transport import Transport
-from snapshots.sources.files import Missing
+from snapshots.models import SIZE_MAX, Spec
+from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
+from snapshots.sources.downloads import KeptDocuments, StoredBody, collected, unpacked
+from snapshots.sources.inputs import Forbidden, Missing, decode_json
+from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
+from snapshots.sources.reports import Report
+from snapshots.sources.transport import ListedFile, Transport
 from snapshots.spack.names import is_name
-from snapshots.wording import quoted
+from snapshots.texts import quoted
+
+# -- caches
+
+OCI = "oci"
+"""The layout of a build cache that is a repository of an OCI registry."""
+
+_NO_COMPILER = "none@none"
+_UNFIT = re.compile(r"[^A-Za-z0-9_+.-]")
+
+
+class BuildCache(msgspec.Struct, frozen=True):
+    """A build cache: the version of its layout or OCI, and the folder or URL that holds it all."""
+
+    layout: int | str
+    base: str
+
+    def tarball(self, spec: Spec) -> str | None:
+        """Return the URL of a spec's package if it follows from the spec.
+
+        It does in layout 2, whose paths name the compiler and its version, ``none-none`` for a
+        spec without a compiler. None for other layouts, and for a compiler without a version.
+        """
+        name, _, version = (spec.compiler or _NO_COMPILER).partition("@")
+        if self.layout != 2 or not version:
+            return None
+        arch = file_name(spec.platform, spec.operating_system, spec.target)
+        compiler = file_name(name, version)
+        package = file_name(spec.name, spec.version)
+        file = f"{file_name(arch, compiler, package, spec.hash)}.spack"
+        return link(self.base, f"build_cache/{arch}/{compiler}/{package}/{file}")
+
+    def spec_manifest(self, spec: Spec) -> str:
+        """Return where layout 3 has the manifest of a spec."""
+        name = file_name(spec.name, spec.version, spec.hash)
+        path = f"v3/manifests/spec/{file_name(spec.name)}/{name}.spec.manifest.json"
+        return join(self.base, path)
+
+
+def file_name(*parts: str) -> str:
+    """Join parts of a file name as Spack does: with ``-``, and ``_`` for what does not fit."""
+    return _UNFIT.sub("_", "-".join(parts))
+
+
+# -- manifests
+
+UNVERIFIED = "some manifests are signed; cachelog does not verify signatures"
+
+_ALGORITHMS = {"sha256": 64, "sha384": 96, "sha512": 128}
+_COMPRESSIONS = ("gzip", "none")
+_SIGNED = b"-----BEGIN PGP SIGNED MESSAGE-----"
+_CLEARTEXT = re.compile(
+    rb"-----BEGIN PGP SIGNED MESSAGE-----[ \t]*\r?\n"
+    rb"(?:[^\r\n]+\r?\n)*\r?\n"
+    rb"(?P<text>.*?)\r?\n-----BEGIN PGP SIGNATURE-----",
+    re.S,
+)
+_DASH_ESCAPE = re.compile(rb"^- ", re.M)
+
+DOCUMENT_HEADS = (b"{", _SIGNED)
+"""What a JSON document begins with, signed or not."""
+
+
+class Blob(msgspec.Struct, frozen=True, rename="camel"):
+    """An entry of a manifest; ``content_length`` is in bytes, as the blob lies in the cache.
+
+    Raises ValueError for a checksum that is none, and for what cannot be unpacked.
+    """
+
+    content_length: Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
+    media_type: str
+    checksum: str
+    checksum_algorithm: str = "sha256"
+    compression: str = "none"
+
+    def __post_init__(self) -> None:
+        digits = _ALGORITHMS.get(self.checksum_algorithm)
+        if digits is None:
+            raise ValueError(f"{self.checksum_algorithm!r} is none of {', '.join(_ALGORITHMS)}")
+        if re.fullmatch(rf"[0-9a-f]{{{digits}}}", self.checksum) is None:
+            raise ValueError(f"{self.checksum!r} is no {self.checksum_algorithm}")
+        if self.compression not in _COMPRESSIONS:
+            raise ValueError(f"{self.compression!r} is none of {', '.join(_COMPRESSIONS)}")
+
+    @property
+    def path(self) -> str:
+        """Where the blob lies below the cache: ``blobs/ALGORITHM/XX/CHECKSUM``."""
+        return f"blobs/{self.checksum_algorithm}/{self.checksum[:2]}/{self.checksum}"
+
+
+class BlobManifest(msgspec.Struct, frozen=True):
+    """The blobs that make up an index, or a spec and its package.
+
+    Raises ValueError for a version other than 3.
+    """
+
+    version: int
+    data: list[Blob]
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.version != 3:
+            raise ValueError(f"the manifest is of version {self.version}, not 3")
+
+
+def parse_manifest(document: bytes | bytearray, location: str) -> BlobManifest:
+    """Parse a manifest, signed or not; the signature is not checked.
+
+    Raises SourceError for what is no manifest, or names a blob that cannot be read.
+    """
+    manifest = decode_json(cleartext(document, location), BlobManifest, location)
+    return msgspec.structs.replace(manifest, signed=document.startswith(_SIGNED))
+
+
+def cleartext(document: bytes | bytearray, location: str) -> bytes | bytearray:
+    """Return what a clear-signed document says, or the document itself if it is not signed.
+
+    Source: RFC 9580, 7. Raises SourceError where the signed text has no end.
+    """
+    if not document.startswith(_SIGNED):
+        return document
+    match = _CLEARTEXT.match(document)
+    if match is None:
+        raise SourceError(location, "breaks off in the middle of its signed text")
+    return _DASH_ESCAPE.sub(b"", match["text"])
+
+
+def warn_if_signed(manifest: BlobManifest, report: Report) -> None:
+    """Warn, once an import, that signatures are not verified."""
+    if manifest.signed and UNVERIFIED not in report.warnings:
+        report.warn(UNVERIFIED)
+
+
+# -- where the index is
 
 _LAYOUT_3_INDEXES = "v3/manifests/index"
 _MANIFEST = "index.manifest.json"
@@ -52,14 +191,14 @@ _BLOB = re.compile(
 )
 
 
-class Place(msgspec.Struct, frozen=True):
+class IndexPlace(msgspec.Struct, frozen=True):
     """A file that should be an index or its manifest, and the build cache that it belongs to.
 
     Where the cache has no index, it is the folder with the manifests of its specs, ``is_listed``.
     """
 
     location: str
-    cache: Cache | None
+    cache: BuildCache | None
     is_listed: bool = False
 
 
@@ -77,11 +216,11 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     ``older`` are those of older versions that the same manifest lists, newest first.
     """
 
-    place: Place
-    body: Body
+    place: IndexPlace
+    body: StoredBody
     checksum: Checksum | None = None
     compression: str | None = "none"
-    manifest: Manifest | None = None
+    manifest: BlobManifest | None = None
     older: "tuple[FetchedIndex, ...]" = ()
 
     def load(self, transport: Transport) -> tuple[bytearray, str]:
@@ -96,20 +235,22 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
         stated = self.checksum
         algorithm = stated.algorithm if stated else "sha256"
         with self.body.forgotten_if_bad():
-            data, found = self.body.load(
+            data, checksum = self.body.load(
                 limit=transport.settings.max_index_bytes,
                 compression=self.compression,
                 algorithm=algorithm,
             )
-            if stated and found != stated.value:
-                reason = f"its {algorithm} is {found}, but {stated.stated_by} says {stated.value}"
+            if stated and checksum != stated.value:
+                reason = (
+                    f"its {algorithm} is {checksum}, but {stated.stated_by} says {stated.value}"
+                )
                 hint = "it is damaged, or was replaced while it was read: try again"
                 raise SourceError(self.body.location, f"{reason}; {hint}")
         if self.manifest is None and self.body.etag:
             return data, self.body.etag
         if not self.older:
-            return data, f"{algorithm}:{found}"
-        checksums = [found, *(it.checksum.value for it in self.older if it.checksum)]
+            return data, f"{algorithm}:{checksum}"
+        checksums = [checksum, *(index.checksum.value for index in self.older if index.checksum)]
         return data, f"sha256:{hashlib.sha256(' '.join(checksums).encode()).hexdigest()}"
 
 
@@ -118,7 +259,7 @@ def holds_index(folder: Path) -> bool:
     return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 
 
-def locate(location: str, transport: Transport) -> Place:
+def locate(location: str, transport: Transport) -> IndexPlace:
     """Find the index below a folder or URL.
 
     A file, a URL that ends in .json, and one of a blob are taken as an index themselves. The
@@ -129,17 +270,17 @@ def locate(location: str, transport: Transport) -> Place:
         if view is not None:
             reason = "is a file; --view names a view of a build cache: give its folder or URL"
             raise SourceError(location, reason)
-        return Place(location, cache_of(location))
+        return IndexPlace(location, cache_of(location))
     if view is not None:
         return _view(location, view, transport)
     for file in _INDEX_FILES:
         candidate = join(location, file)
         if transport.exists(candidate):
-            return Place(candidate, cache_of(candidate))
+            return IndexPlace(candidate, cache_of(candidate))
     if transport.exists(join(location, _LAYOUT_3_MARK)):
         folder = join(location, _LAYOUT_3_SPECS)
         if transport.can_list(folder):
-            return Place(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
+            return IndexPlace(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
         reason = "is a build cache of layout 3 without an index, and HTTP lists no specs"
         advice = "read it at its s3:// URL or in its folder, or have an index made of it by"
         raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
@@ -162,41 +303,41 @@ def view_index(view: str) -> str:
     return f"{_LAYOUT_3_INDEXES}/{view}/{_MANIFEST}"
 
 
-def _view(location: str, view: str, transport: Transport) -> Place:
+def _view(location: str, view: str, transport: Transport) -> IndexPlace:
     """Find the index of a view; where there is none, say which views there are."""
     file = join(location, view_index(view))
     if transport.exists(file):
-        return Place(file, cache_of(file))
+        return IndexPlace(file, cache_of(file))
     folder = join(location, _LAYOUT_3_INDEXES)
     if not transport.can_list(folder):
         advice = f"HTTP lists none; look for folders below {_LAYOUT_3_INDEXES}"
         raise SourceError(location, f"has no view {quoted(view)}, and {advice}")
     try:
-        paths = [path_of(found.location) for found in transport.listing(folder)]
+        paths = [path_of(file_below.location) for file_below in transport.listing(folder)]
     except SourceError:
         paths = []
     views = [match["view"] for path in paths if (match := _VIEW_INDEX.fullmatch(path))]
     if not views:
         reason = f"has no view {quoted(view)}, and no other; leave --view out to read the whole"
         raise SourceError(location, reason)
-    known = ", ".join(views[:_MOST_VIEWS])
-    raise SourceError(location, f"has no view {quoted(view)}; those there are: {known}")
+    names = ", ".join(views[:_MOST_VIEWS])
+    raise SourceError(location, f"has no view {quoted(view)}; those there are: {names}")
 
 
-def cache_of(location: str) -> Cache | None:
+def cache_of(location: str) -> BuildCache | None:
     """Return the build cache that an index, a manifest or a blob lies in, as its path tells."""
     path = path_of(location)
     if blob := _BLOB.fullmatch(path):
-        return Cache(3, with_path(location, blob["base"] or "/"))
+        return BuildCache(3, with_path(location, blob["base"] or "/"))
     base, manifest, _ = path.rpartition("/v3/manifests/")
     if manifest:
-        return Cache(3, with_path(location, base or "/"))
+        return BuildCache(3, with_path(location, base or "/"))
     if path.endswith(f"/{LAYOUT_2_INDEX}"):
-        return Cache(2, with_path(location, path.removesuffix(LAYOUT_2_INDEX)))
+        return BuildCache(2, with_path(location, path.removesuffix(LAYOUT_2_INDEX)))
     return None
 
 
-def fetch(place: Place, transport: Transport) -> FetchedIndex:
+def fetch(place: IndexPlace, transport: Transport) -> FetchedIndex:
     """Download the index at a place to disk. Raises Missing or SourceError."""
     path = path_of(place.location)
     if path.endswith(".manifest.json"):
@@ -227,7 +368,7 @@ def _is_document(location: str, transport: Transport) -> bool:
     return transport.exists(location)
 
 
-def _fetch_blob(place: Place, transport: Transport) -> FetchedIndex:
+def _fetch_blob(place: IndexPlace, transport: Transport) -> FetchedIndex:
     if place.cache is None:
         raise SourceError(place.location, "is a manifest that does not lie below v3/manifests")
     manifest = parse_manifest(transport.read(place.location), place.location)
@@ -252,7 +393,7 @@ def _fetch_blob(place: Place, transport: Transport) -> FetchedIndex:
     return msgspec.structs.replace(newest, older=tuple(older))
 
 
-def _indexes(manifest: Manifest, location: str) -> Mapping[str, Blob]:
+def _indexes(manifest: BlobManifest, location: str) -> Mapping[str, Blob]:
     """Return the indexes that can be read by their versions, the newest first.
 
     Spacks of several releases write to one cache, each the index of its own version: none of them
@@ -263,7 +404,9 @@ def _indexes(manifest: Manifest, location: str) -> Mapping[str, Blob]:
         for blob in manifest.data
         if (match := _INDEX_BLOB.fullmatch(blob.media_type))
     }
-    if readable := {it: indexes[it] for it in reversed(VERSIONS) if it in indexes}:
+    if readable := {
+        version: indexes[version] for version in reversed(VERSIONS) if version in indexes
+    }:
         return readable
     reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
     reason += f" (versions found: {', '.join(indexes) or 'none'})"
@@ -282,3 +425,252 @@ def _hash_file(location: str, transport: Transport) -> Checksum | None:
     if _SHA256.fullmatch(value) is None:
         raise SourceError(file, f"is no sha256: {value[:80]!r}")
     return Checksum("sha256", value, file)
+
+
+# -- binary packages
+
+_PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
+
+Document = TypeVar("Document")
+
+
+class BinaryPackage(msgspec.Struct, frozen=True):
+    """The binary of a spec: its size in bytes, and where it lies below the cache."""
+
+    size: int
+    path: str
+
+
+def read_packages(
+    specs_by_cache: Mapping[BuildCache | None, Sequence[Spec]], transport: Transport
+) -> dict[str, BinaryPackage]:
+    """Return the package of each spec, by hash, from the manifests in caches of layout 3.
+
+    What was read from a URL is kept in the cache folder, since the manifest of a hash never
+    changes; so an interrupted reading goes on where it stopped. Hashes without a manifest are
+    left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
+    skips what is bad.
+    """
+    hash_by_manifest: dict[str, str] = {}
+    elsewhere = 0
+    for cache, specs in specs_by_cache.items():
+        if cache is not None and cache.layout == 3:
+            hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
+        elif cache is None or cache.layout != OCI:  # a registry was asked already
+            elsewhere += len(specs)
+    if elsewhere:
+        reason = "only a build cache of layout 3 states them"
+        transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
+
+    def use(manifest: BlobManifest, location: str) -> BinaryPackage:
+        warn_if_signed(manifest, transport.report)
+        return package_of(manifest, location)
+
+    def read(location: str) -> BlobManifest:
+        return parse_manifest(transport.read(location), location)
+
+    return packages_at(hash_by_manifest, read, use, transport)
+
+
+def packages_at(
+    hash_by_manifest: dict[str, str],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], BinaryPackage],
+    transport: Transport,
+) -> dict[str, BinaryPackage]:
+    """Return the packages that manifests name, by hash, as ``read_packages`` does.
+
+    ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
+    SourceError, ``read`` also Missing.
+    """
+    packages: dict[str, BinaryPackage] = {}
+    settings = transport.settings
+    with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
+        for location in list(hash_by_manifest):
+            document = kept.find(_package_key(location))
+            if document is not None:
+                with suppress(msgspec.DecodeError):
+                    package = msgspec.json.decode(document, type=BinaryPackage)
+                    packages[hash_by_manifest.pop(location)] = package
+        for location, package in _read_all(hash_by_manifest, read, use, transport):
+            packages[hash_by_manifest[location]] = package
+            if is_url(location):  # a file can be read again, and can change
+                kept.keep(_package_key(location), msgspec.json.encode(package))
+    return packages
+
+
+def _package_key(location: str) -> str:
+    return f"package {public(location)}"
+
+
+def _read_all(
+    locations: Mapping[str, object],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], BinaryPackage],
+    transport: Transport,
+) -> Iterator[tuple[str, BinaryPackage]]:
+    missing: list[Missing] = []
+    for done, (location, result) in enumerate(transport.ahead(read, locations)):
+        transport.progress("reading sizes", done, len(locations))
+        try:
+            yield location, use(result.result(), location)
+        except Missing as error:
+            missing.append(error)
+        except SourceError as error:
+            transport.report.bad(error)
+    if locations:
+        transport.progress("reading sizes", len(locations), len(locations))
+    if missing:
+        count = f"{len(missing):,} of {len(locations):,} sizes stay unknown"
+        transport.report.warn(f"{count}, as their manifests are missing; the first: {missing[0]}")
+
+
+def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
+    """Return the package that a spec's manifest names. Raises SourceError where it names none."""
+    for blob in manifest.data:
+        if _PACKAGE.fullmatch(blob.media_type):
+            return BinaryPackage(blob.content_length, blob.path)
+    raise SourceError(location, "names no package: no application/vnd.spack.install blob")
+
+
+# -- a cache without an index
+
+_ENDING = ".spec.manifest.json"
+_HASH = re.compile(rf".*-(?P<hash>[a-z2-7]{{32}}){re.escape(_ENDING)}")
+_SPEC = re.compile(r"application/vnd\.spack\.spec\.v\d+\+json")
+_DOCUMENT_BYTES = 64 << 20
+
+
+class ListedSpecs(msgspec.Struct, frozen=True):
+    """The specs of a cache, their packages by hash, and a version that stands for them all."""
+
+    specs: IndexSpecs
+    packages: Mapping[str, BinaryPackage]
+    version: str
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A spec in the list, with its manifest and document as far as an earlier run kept them."""
+
+    digest: str
+    listed: ListedFile
+    manifest: bytes | bytearray | None = None
+    document: bytes | bytearray | None = None
+
+
+def read_specs(cache: BuildCache, folder: str, transport: Transport) -> ListedSpecs:
+    """Read the specs whose manifests lie below ``folder``, several at a time.
+
+    What is kept of an earlier run is not fetched again: the manifest of an object that has the same
+    ETag, and blobs, which never change. Raises SourceError where nothing can be listed or nothing
+    is there; a spec that cannot be read goes to ``report.bad``.
+    """
+    settings, report = transport.settings, transport.report
+    together = SpecDocuments(cache.base, report, proof=settings.proof)
+    packages: dict[str, BinaryPackage] = {}
+    versions: list[str] = []
+    task = f"reading the specs of {cache.base}"
+
+    def complete(entry: _Entry) -> tuple[BlobManifest, _Entry]:
+        location = entry.listed.location
+        text = entry.manifest or transport.read(location)
+        manifest = parse_manifest(text, location)
+        blob = _spec_blob(manifest, location)
+        document = entry.document or _read_blob(blob, cache, location, transport)
+        return manifest, msgspec.structs.replace(entry, manifest=text, document=document)
+
+    listed = _manifests(folder, transport)
+    keeps = settings.cache_dir if is_url(folder) else None  # a file is as near as what is kept
+    with KeptDocuments(keeps, settings.cache_bytes, report) as kept:
+        entries = (_with_kept(digest, file, kept) for digest, file in listed.items())
+        for done, (earlier, result) in enumerate(transport.ahead(complete, entries)):
+            transport.progress(task, done, len(listed))
+            location = earlier.listed.location
+            try:
+                manifest, entry = result.result()
+                blob, package = _spec_blob(manifest, location), package_of(manifest, location)
+                document = _unpacked(entry, blob, cache)
+                together.add(entry.digest, document, join(cache.base, blob.path))
+            except SourceError as error:
+                report.bad(error)
+                continue
+            warn_if_signed(manifest, report)
+            if earlier.manifest is None and entry.manifest and earlier.listed.version:
+                kept.keep(_manifest_key(earlier.listed), entry.manifest)
+            if earlier.document is None and entry.document:
+                kept.keep(_blob_key(blob), entry.document)
+            packages[entry.digest] = package
+            versions.append(f"{entry.digest} {blob.checksum}\n")
+    transport.progress(task, len(listed), len(listed))
+    version = hashlib.sha256("".join(sorted(versions)).encode()).hexdigest()
+    return ListedSpecs(together.specs(), packages, f"sha256:{version}")
+
+
+def _manifests(folder: str, transport: Transport) -> Mapping[str, ListedFile]:
+    """Return the manifests of specs below a folder by the hashes in their names."""
+    manifests: dict[str, ListedFile] = {}
+    for listed in transport.listing(folder):
+        if not listed.location.endswith(_ENDING):
+            continue
+        match = _HASH.fullmatch(listed.location)
+        if match is None:
+            transport.report.bad(SourceError(listed.location, "has no hash in its name"))
+        elif first := manifests.get(match["hash"]):
+            reason = f"is of the spec that {first.location} is of, too"
+            transport.report.bad(SourceError(listed.location, reason))
+        else:
+            manifests[match["hash"]] = listed
+    if not manifests:
+        raise SourceError(folder, "holds no specs, and the build cache has no index")
+    return manifests
+
+
+def _with_kept(digest: str, listed: ListedFile, kept: KeptDocuments) -> _Entry:
+    """Return a spec in the list with what is kept of it, undamaged."""
+    manifest = kept.find(_manifest_key(listed)) if listed.version else None
+    if manifest is None:
+        return _Entry(digest, listed)
+    try:
+        blob = _spec_blob(parse_manifest(manifest, listed.location), listed.location)
+    except SourceError:
+        return _Entry(digest, listed)
+    document = kept.find(_blob_key(blob))
+    is_whole = document is not None and _checksum(blob, document) == blob.checksum
+    return _Entry(digest, listed, manifest, document if is_whole else None)
+
+
+def _spec_blob(manifest: BlobManifest, location: str) -> Blob:
+    for blob in manifest.data:
+        if _SPEC.fullmatch(blob.media_type):
+            return blob
+    raise SourceError(location, "names no spec: no application/vnd.spack.spec blob")
+
+
+def _read_blob(blob: Blob, cache: BuildCache, location: str, transport: Transport) -> bytearray:
+    url = join(cache.base, blob.path)
+    try:
+        return transport.read(url)
+    except Missing as error:
+        raise SourceError(location, f"names the blob {url}: {error.reason}") from None
+
+
+def _unpacked(entry: _Entry, blob: Blob, cache: BuildCache) -> bytearray:
+    """Return the document in a blob. Raises SourceError where its checksum is another one."""
+    location, data = join(cache.base, blob.path), bytes(entry.document or b"")
+    actual = _checksum(blob, data)
+    if actual != blob.checksum:
+        reason = f"its {blob.checksum_algorithm} is {actual}, but {entry.listed.location} says"
+        raise SourceError(location, f"{reason} {blob.checksum}; it is damaged")
+    return collected(unpacked([data], blob.compression, location), _DOCUMENT_BYTES, location)
+
+
+def _checksum(blob: Blob, data: bytes) -> str:
+    return hashlib.new(blob.checksum_algorithm, data).hexdigest()
+
+
+def _manifest_key(listed: ListedFile) -> str:
+    return f"{public(listed.location)} {listed.version}"
+
+
+def _blob_key(blob: Blob) -> str:
+    return f"{blob.checksum_algorithm}:{blob.checksum}"

@@ -1,37 +1,48 @@
 """Build caches in OCI registries: ``oci://HOST/NAME``, over plain HTTP ``oci+http://HOST/NAME``.
 
-Source: the distribution specification of the Open Container Initiative, and Spack's documentation
-of build caches in registries. Every spec is an image with a tag ``NAME-VERSION-HASH.spack``: its
-config has the spec, its last layer is the binary. The image ``index.spack`` has the index as its
-layer, where there is one.
+Every spec is an image with a tag ``NAME-VERSION-HASH.spack``: its config has the spec, its last
+layer is the binary. The image ``index.spack`` has the index as its layer, where there is one.
+
+Sources: the distribution specification of the Open Container Initiative, Spack's documentation of
+build caches in registries, RFC 9110, 11 (challenges), RFC 7617 (Basic), the token specification of
+the CNCF's distribution project (Bearer), and the documentation of Docker's own ``config.json``.
 """
 
+import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Self
-from urllib.parse import urlsplit
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Self, TypeVar
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.request import parse_http_list
 
 import msgspec
 import zstandard
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
-from snapshots.sources.buildcache.authorization import VARIABLES, Authorization
-from snapshots.sources.buildcache.caches import OCI, Cache
-from snapshots.sources.buildcache.decoding import decode_json
-from snapshots.sources.buildcache.kept_rows import KeptDocuments
-from snapshots.sources.buildcache.layouts import Checksum, FetchedIndex, Place
-from snapshots.sources.buildcache.listings import ListedSpecs
-from snapshots.sources.buildcache.locations import resolve
-from snapshots.sources.buildcache.packages import Package, packages_at
-from snapshots.sources.buildcache.responses import Document, Forbidden
-from snapshots.sources.buildcache.spec_documents import SpecDocuments
-from snapshots.sources.buildcache.transport import Transport
-from snapshots.sources.files import Missing
-from snapshots.sources.settings import ReadSettings
-from snapshots.wording import quoted
+from snapshots.sources.buildcache.database import SpecDocuments
+from snapshots.sources.buildcache.layouts import (
+    OCI,
+    BinaryPackage,
+    BuildCache,
+    Checksum,
+    FetchedIndex,
+    IndexPlace,
+    ListedSpecs,
+    packages_at,
+)
+from snapshots.sources.downloads import KeptDocuments
+from snapshots.sources.inputs import Forbidden, Missing, decode_json, read_regular
+from snapshots.sources.locations import resolve
+from snapshots.sources.settings import Login, ReadSettings
+from snapshots.sources.transport import ReceivedDocument, Transport, Unauthorized
+from snapshots.texts import quoted
+
+# -- registries
 
 INDEX_TAG = "index.spack"
 SUFFIX = ".spack"
@@ -53,7 +64,7 @@ _MAX_TAGS = 1_000_000
 _MAX_PAGES_OF_NOTHING = 20
 
 
-class Repository(msgspec.Struct, frozen=True):
+class OciRepository(msgspec.Struct, frozen=True):
     """A repository of a registry; ``scheme`` is https or http."""
 
     scheme: str
@@ -71,7 +82,7 @@ class Repository(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.host}/v2/{self.name}"
 
 
-def repository_at(location: str, settings: ReadSettings) -> Repository:
+def repository_at(location: str, settings: ReadSettings) -> OciRepository:
     """Return the repository that a location names; as Spack has it, in lower case.
 
     Raises SourceError for a location that names none, or holds a login, and InvalidArgument where
@@ -90,7 +101,7 @@ def repository_at(location: str, settings: ReadSettings) -> Repository:
         raise SourceError(location, reason)
     if settings.view is not None:
         raise InvalidArgument("--view", f"{location} is a registry, where no index has views")
-    repository = Repository("https" if scheme == "oci" else "http", host, name)
+    repository = OciRepository("https" if scheme == "oci" else "http", host, name)
     resolve(repository.url, settings)
     return repository
 
@@ -130,7 +141,7 @@ class SpecImage(msgspec.Struct, frozen=True):
     """The image of a spec: its config, which holds the spec, and its package."""
 
     config: bytes
-    package: Package
+    package: BinaryPackage
 
     def packed(self) -> bytes:
         """Return it as it is kept."""
@@ -149,8 +160,8 @@ class _TagList(msgspec.Struct):
 class Registry:
     """Reads one repository; safe to share between threads."""
 
-    def __init__(self, repository: Repository, transport: Transport) -> None:
-        self.place = Place(repository.location, Cache(OCI, repository.url))
+    def __init__(self, repository: OciRepository, transport: Transport) -> None:
+        self.place = IndexPlace(repository.location, BuildCache(OCI, repository.url))
         self._repository = repository
         self._transport = transport
         self._authorization = Authorization(
@@ -185,10 +196,10 @@ class Registry:
 
         So it does for a registry whose pages lead elsewhere, in a circle, or on and on.
         """
-        found: dict[str, None] = {}
-        for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", found):
-            found.update(dict.fromkeys(page))
-        specs = [tag for tag in found if _HASH_OF_TAG.search(tag)]
+        tags: dict[str, None] = {}
+        for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", tags):
+            tags.update(dict.fromkeys(page))
+        specs = [tag for tag in tags if _HASH_OF_TAG.search(tag)]
         if not specs:
             reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(self._repository.location, reason)
@@ -203,7 +214,7 @@ class Registry:
         transport, location = self._transport, self._repository.location
         tags = self.tags()
         documents = SpecDocuments(location, transport.report, proof=transport.settings.proof)
-        packages: dict[str, Package] = {}
+        packages: dict[str, BinaryPackage] = {}
         settings = transport.settings
         with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
 
@@ -212,8 +223,8 @@ class Registry:
                     url = self._manifest_url(tag)
                     yield url, kept.find(url)
 
-            found = transport.ahead(lambda item: self._spec_image(*item), items())
-            for done, ((url, _), result) in enumerate(found):
+            images = transport.ahead(lambda item: self._spec_image(*item), items())
+            for done, ((url, _), result) in enumerate(images):
                 transport.progress(f"reading {location}", done, len(tags))
                 try:
                     image, is_new = result.result()
@@ -229,7 +240,7 @@ class Registry:
         names = hashlib.sha256("\n".join(tags).encode())
         return ListedSpecs(documents.specs(), packages, f"sha256:{names.hexdigest()}")
 
-    def packages(self, specs: Iterable[Spec]) -> dict[str, Package]:
+    def packages(self, specs: Iterable[Spec]) -> dict[str, BinaryPackage]:
         """Return the package of each spec, by hash, from the manifests of their images.
 
         What was read is kept in the cache folder. Hashes without an image are left out and warned
@@ -237,44 +248,45 @@ class Registry:
         bad.
         """
         hash_by_manifest = {
-            self._manifest_url(tag_of(it.name, it.version, it.hash)): it.hash for it in specs
+            self._manifest_url(tag_of(spec.name, spec.version, spec.hash)): spec.hash
+            for spec in specs
         }
         return packages_at(hash_by_manifest, self._image, _package, self._transport)
 
-    def _spec_image(self, url: str, known: bytes | None) -> tuple[SpecImage, bool]:
+    def _spec_image(self, url: str, packed: bytes | None) -> tuple[SpecImage, bool]:
         """Return the image of a spec, and whether it was fetched.
 
         It is not where what is ``known`` of it is undamaged.
         """
-        if known is not None:
+        if packed is not None:
             with suppress(zstandard.ZstdError, msgspec.DecodeError):
-                return SpecImage.unpacked(known), False
+                return SpecImage.unpacked(packed), False
         image = self._image(url)
         if image.config is None:
             raise SourceError(url, "names no config that holds the spec", key="config")
         config = bytes(self._blob(image.config, url))
         return SpecImage(config=config, package=_package(image, url)), True
 
-    def _pages(self, url: str, found: dict[str, None]) -> Iterator[list[str]]:
+    def _pages(self, url: str, tags: dict[str, None]) -> Iterator[list[str]]:
         seen = {url}
         next_page: str | None = url
         of_nothing = 0
         while next_page is not None:
-            url, before = next_page, len(found)
+            url, before = next_page, len(tags)
             try:
                 document = self._document(url)
             except Missing:
                 reason = f"{self._repository.host} has no repository {self._repository.name}"
                 raise SourceError(self._repository.location, reason) from None
             yield decode_json(document.data, _TagList, url).tags or []
-            self._transport.progress(f"listing {self._repository.location}", len(found), None)
+            self._transport.progress(f"listing {self._repository.location}", len(tags), None)
             next_page = document.next_page
-            of_nothing = of_nothing + 1 if len(found) == before else 0
+            of_nothing = of_nothing + 1 if len(tags) == before else 0
             if next_page is not None:
                 self._check_next(url, next_page, seen)
                 seen.add(next_page)
-            if len(found) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
-                reason = f"pages on and on: {len(found):,} tags on {len(seen):,} pages"
+            if len(tags) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
+                reason = f"pages on and on: {len(tags):,} tags on {len(seen):,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
 
     def _check_next(self, url: str, next_page: str, seen: set[str]) -> None:
@@ -307,7 +319,7 @@ class Registry:
     def _decoded(self, data: bytearray, location: str) -> Image:
         return decode_json(data, Image, location)
 
-    def _document(self, url: str) -> Document:
+    def _document(self, url: str) -> ReceivedDocument:
         """Return a manifest or a page of tags. Raises Missing and SourceError."""
         try:
             return self._authorization.authorized(
@@ -330,9 +342,9 @@ class Registry:
 
     def _check(self, data: bytearray, blob: Descriptor, url: str, named_by: str) -> None:
         algorithm, value = blob.checksum
-        found = hashlib.new(algorithm, data).hexdigest()
-        if found != value:
-            raise SourceError(url, f"its {algorithm} is {found}, but {named_by} says {value}")
+        actual = hashlib.new(algorithm, data).hexdigest()
+        if actual != value:
+            raise SourceError(url, f"its {algorithm} is {actual}, but {named_by} says {value}")
 
     def _manifest_url(self, reference: str) -> str:
         return f"{self._repository.url}/manifests/{reference}"
@@ -347,9 +359,241 @@ def _hash_in(url: str) -> str:
     return match[1] if match else ""
 
 
-def _package(image: Image, location: str) -> Package:
+def _package(image: Image, location: str) -> BinaryPackage:
     """Return the binary of a spec, which is the last layer of its image. Raises SourceError."""
     if not image.layers:
         raise SourceError(location, "names no layer that holds the binary", key="layers")
     binary = image.layers[-1]
-    return Package(binary.size, f"blobs/{binary.digest}")
+    return BinaryPackage(binary.size, f"blobs/{binary.digest}")
+
+
+# -- authorization
+
+VARIABLES = "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"
+"""The settings of a login."""
+
+_RENEWALS = 2
+_CONFIG_BYTES = 1 << 20
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - RFC 9110 names it so
+_CHALLENGE_PART = re.compile(
+    rf"(?:(?P<scheme>{_TOKEN})(?: +|$))?(?:(?P<key>{_TOKEN})[ \t]*=[ \t]*(?P<value>.*))?", re.S
+)
+_BEARER_TOKEN = re.compile(r"[\x21-\x7e]{1,32768}")
+_DOCKER_HOST = re.compile(r"(?:https?://)?(?P<host>[^/]+)(?:/v[12])?/?", re.I)
+_DOCKER_HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
+
+Result = TypeVar("Result")
+
+
+class Challenge(msgspec.Struct, frozen=True):
+    """A way of authentication that a server offers: ``scheme`` and parameters in lower case."""
+
+    scheme: str
+    parameters: dict[str, str]
+
+
+def challenges(headers: Sequence[str]) -> list[Challenge]:
+    """Return the challenges of all WWW-Authenticate headers; what is none is left out."""
+    offered: list[Challenge] = []
+    for item in parse_http_list(",".join(headers)):
+        match = _CHALLENGE_PART.fullmatch(item)
+        if match is None:
+            continue
+        if match["scheme"]:
+            offered.append(Challenge(match["scheme"].lower(), {}))
+        if match["key"] and offered:
+            value = match["value"].strip()
+            if value[:1] == value[-1:] == '"' and len(value) > 1:
+                value = value[1:-1]
+            offered[-1].parameters.setdefault(match["key"].lower(), value)
+    return offered
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """The login for a host, if there is one, and ``source``, where it stands.
+
+    ``hint`` says why a login that somebody may count on cannot be used.
+    """
+
+    login: Login | None = None
+    source: str = ""
+    hint: str = ""
+
+
+def credentials_for(host: str, settings: ReadSettings) -> Credentials:
+    """Return the login of the settings, or else what Docker's configuration has for a host.
+
+    What is wrong with that file is a hint: a registry may well let everybody read.
+    """
+    if settings.oci_login is not None:
+        return Credentials(settings.oci_login, VARIABLES)
+    if settings.docker_config is None:
+        return Credentials()
+    try:
+        return _docker_credentials(host, settings.docker_config)
+    except Missing:
+        return Credentials()
+    except SourceError as error:
+        return Credentials(hint=str(error))
+
+
+class _DockerLogin(msgspec.Struct):
+    auth: str | None = None
+    identitytoken: str | None = None
+
+
+class _DockerConfig(msgspec.Struct):
+    auths: dict[str, _DockerLogin] = {}
+    cred_helpers: dict[str, str] = msgspec.field(default={}, name="credHelpers")
+    creds_store: str | None = msgspec.field(default=None, name="credsStore")
+
+
+def _docker_credentials(host: str, file: Path) -> Credentials:
+    """Return what a ``config.json`` of Docker's has. Raises Missing and SourceError."""
+    location = str(file)
+    config = decode_json(read_regular(location, _CONFIG_BYTES), _DockerConfig, location)
+    if helper := _of_host(config.cred_helpers, host):
+        return Credentials(hint=_unused(location, f"credHelpers: {helper}"))
+    entry = _of_host(config.auths, host)
+    if entry is not None and entry.identitytoken:
+        return Credentials(hint=_unused(location, "identitytoken"))
+    if entry is None or not entry.auth:
+        store = config.creds_store
+        return Credentials(hint=_unused(location, f"credsStore: {store}") if store else "")
+    try:
+        text = base64.b64decode(entry.auth, validate=True).decode()
+    except ValueError:  # it is no base64, no ASCII, or no UTF-8
+        raise SourceError(location, f"its login for {host} is no base64") from None
+    user, colon, password = text.rstrip("\0").partition(":")
+    if not colon:
+        raise SourceError(location, f"its login for {host} is not USER:PASSWORD")
+    return Credentials(Login(user, password), location)
+
+
+def _of_host(entries: Mapping[str, Any], host: str) -> Any:
+    """Return what Docker's configuration has for a host, whose key may be the URL of an API."""
+    names = _DOCKER_HUB if host in _DOCKER_HUB else {host}
+    for key, entry in entries.items():
+        match = _DOCKER_HOST.fullmatch(key)
+        if match and match["host"].lower() in names:
+            return entry
+    return None
+
+
+def _unused(location: str, where: str) -> str:
+    return f"{location} leaves the login to another program ({where}), which is not asked"
+
+
+class Authorization:
+    """The Authorization header that a registry accepts; safe to share between threads.
+
+    ``location`` is what the user named, ``url`` the https or http URL of its repository, ``scope``
+    what a token is asked for where the registry does not say. Nothing is sent before the registry
+    asks for it, and then the login goes to it alone or to the realm that it names: over https, or
+    over http to the same host where the registry itself is read so.
+    """
+
+    def __init__(self, location: str, url: str, scope: str, transport: Transport) -> None:
+        self._location = location
+        self._url = urlsplit(url)
+        self._scope = scope
+        self._transport = transport
+        self._header: str | None = None
+        self._lock = Lock()
+
+    def authorized(self, ask: Callable[[Mapping[str, str]], Result]) -> Result:
+        """Return what ``ask`` does with the headers that the registry wants.
+
+        A token that has expired is renewed. Raises SourceError where the registry does not let one
+        read, and what ``ask`` raises otherwise.
+        """
+        for _ in range(_RENEWALS):
+            headers = self._headers()
+            try:
+                return ask(headers)
+            except Unauthorized as refusal:
+                self._renew(headers, refusal)
+        try:
+            return ask(self._headers())
+        except Unauthorized:
+            raise self.refused() from None
+
+    def refused(self, credentials: Credentials | None = None) -> SourceError:
+        """Return the error for a registry that does not let one read."""
+        host = self._url.netloc
+        if credentials is None:
+            credentials = credentials_for(host, self._transport.settings)
+        if credentials.login is not None:
+            reason = f"{host} does not accept the login of {credentials.source}"
+            return SourceError(self._location, f"{reason}, or does not let it read this repository")
+        reason = f"{host} has no such repository, or not for everyone to read"
+        remedy = f"set {VARIABLES}, or log in with 'docker login {host}'"
+        hint = f" ({credentials.hint})" if credentials.hint else ""
+        return SourceError(self._location, f"{reason}: {remedy}{hint}")
+
+    def _headers(self) -> Mapping[str, str]:
+        header = self._header
+        return {} if header is None else {"Authorization": header}
+
+    def _renew(self, sent: Mapping[str, str], refusal: Unauthorized) -> None:
+        """Have other headers than were ``sent``. Raises SourceError where there are none."""
+        with self._lock:
+            if sent.get("Authorization") != self._header:
+                return  # another thread has renewed them meanwhile
+            credentials = credentials_for(self._url.netloc, self._transport.settings)
+            offered = {
+                challenge.scheme: challenge.parameters
+                for challenge in reversed(challenges(refusal.challenges))
+            }
+            if "bearer" in offered:
+                self._header = f"Bearer {self._token(offered['bearer'], credentials)}"
+            elif "basic" not in offered:
+                schemes = ", ".join(offered) or "none"
+                reason = f"{self._url.netloc} asks for a login in a way that cachelog does not know"
+                raise SourceError(self._location, f"{reason}: {quoted(schemes)}")
+            elif credentials.login is None or self._header is not None:
+                raise self.refused(credentials)
+            else:
+                self._header = _basic(credentials.login)
+
+    def _token(self, parameters: Mapping[str, str], credentials: Credentials) -> str:
+        realm = self._checked_realm(parameters.get("realm", ""))
+        named = {name: parameters[name] for name in ("service", "scope") if parameters.get(name)}
+        query = dict(parse_qsl(realm.query)) | {"scope": self._scope} | named
+        url = urlunsplit(realm._replace(query=urlencode(query), fragment=""))
+        login = credentials.login
+        headers = {"Authorization": _basic(login)} if login else {}
+        try:
+            document = self._transport.receive(url, headers)
+        except (Unauthorized, Forbidden):
+            raise self.refused(credentials) from None
+        except Missing as error:  # it is not the registry that lacks something
+            raise SourceError(url, error.reason) from None
+        answer = decode_json(document.data, _TokenAnswer, url)
+        token = answer.token or answer.access_token or ""
+        if _BEARER_TOKEN.fullmatch(token) is None:
+            raise SourceError(url, "hands out no token that can be sent in a header")
+        return token
+
+    def _checked_realm(self, realm: str) -> SplitResult:
+        try:
+            url = urlsplit(resolve(realm, self._transport.settings))
+        except SourceError as error:
+            reason = f"{self._url.netloc} names a realm for tokens that cannot be used"
+            raise SourceError(self._location, f"{reason}: {error}") from None
+        same_host = url.scheme == self._url.scheme == "http" and url.hostname == self._url.hostname
+        if url.scheme != "https" and not same_host:
+            reason = f"{self._url.netloc} names a realm for tokens that is not read over https"
+            raise SourceError(self._location, f"{reason}: {quoted(realm)}")
+        return url
+
+
+class _TokenAnswer(msgspec.Struct):
+    token: str | None = None
+    access_token: str | None = None
+
+
+def _basic(login: Login) -> str:
+    # What is no UTF-8 in the environment stands for its bytes.
+    text = f"{login.user}:{login.password}".encode(errors="surrogateescape")
+    return f"Basic {base64.b64encode(text).decode()}"

@@ -6,7 +6,18 @@ Attacks of fixed sizes only show that a limit is there. These show that it is lo
 
 from collections.abc import Callable
 
-from tests.hostile.attack import Answer, Ask, Attack, Target, aliased, fresh, query, send_all
+from tests.hostile.attack import (
+    Answer,
+    Ask,
+    Attack,
+    Target,
+    about_pair,
+    about_revision,
+    aliased,
+    fresh,
+    query,
+    send_all,
+)
 
 _MOST = 20_000
 _STEPS = 5
@@ -64,15 +75,11 @@ def _page(size: int) -> int:
 
 
 def _about_revision(selected: Callable[[int], str]) -> Make:
-    return lambda _target, size: query(f"query {fresh()} {{ revision {{ {selected(size)} }} }}")
+    return lambda target, size: about_revision(target, selected(size))
 
 
 def _about_pair(selected: Callable[[int], str]) -> Make:
-    def make(target: Target, size: int) -> Ask:
-        pair = f'base:"{target.digests[-1]}",head:"{target.digests[0]}"'
-        return query(f"query {fresh()} {{ compare({pair}) {{ {selected(size)} }} }}")
-
-    return make
+    return lambda target, size: about_pair(target, selected(size))
 
 
 def _filter_values(target: Target, size: int) -> Ask:
@@ -100,9 +107,9 @@ def _ids(make: Callable[[Target, int], list[str]]) -> Make:
     return lambda target, size: query(text, {"i": make(target, size)})
 
 
-def _overlapping(_target: Target, size: int) -> Ask:
+def _overlapping(target: Target, size: int) -> Ask:
     fields = " ".join(f"specs{{nodes{{x{i % 9}:hash ...on Spec{{hash}}}}}}" for i in range(size))
-    return query(f"query {fresh()} {{ revision {{ {fields} }} }}")
+    return about_revision(target, fields)
 
 
 def _fragments(_target: Target, size: int) -> Ask:

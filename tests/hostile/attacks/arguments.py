@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator
 from itertools import product
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+from tests.hostile.attack import Ask, Attack, Target, about_revision, aliased, asking, fresh, query
 
 _BY_FILTER = "query($filter: SpecFilter!) { revision { specs(filter: $filter) { totalCount } } }"
 _BY_PACKAGE_FILTER = (
@@ -110,12 +110,10 @@ def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
 
 
 def _walks(field: str) -> Attack:
-    def make(_target: Target) -> Ask:
+    def make(target: Target) -> Ask:
         walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
         nested = walk % (walk % "short")
-        return query(
-            f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {nested} }} }} }} }}"
-        )
+        return about_revision(target, f"specs(first:1000) {{ nodes {{ {nested} }} }}")
 
     return Attack(f"{field} of {field}", "whole graphs walked from each spec", asking(make))
 
@@ -127,13 +125,11 @@ def _walks_by_alias(target: Target) -> Ask:
     return query(f"query {fresh()} {{ {spec} }} {fragment}")
 
 
-def _counted_walks(_target: Target) -> Ask:
+def _counted_walks(target: Target) -> Ask:
     walks = (
         "dependents(transitive:true,first:0){totalCount}dependencies(transitive:true){totalCount}"
     )
-    return query(
-        f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {walks} }} }} }} }}"
-    )
+    return about_revision(target, f"specs(first:1000) {{ nodes {{ {walks} }} }}")
 
 
 def _ids(make: "list[str]") -> Ask:

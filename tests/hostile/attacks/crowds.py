@@ -4,7 +4,19 @@ import socket
 import time
 from collections.abc import Callable
 
-from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, aliased, fresh, query
+from tests.hostile.attack import (
+    HOST,
+    PATIENCE,
+    Answer,
+    Ask,
+    Attack,
+    Target,
+    about_pair,
+    about_revision,
+    aliased,
+    fresh,
+    query,
+)
 from tests.hostile.attack import send_all as send
 
 
@@ -19,21 +31,17 @@ def _heavy(target: Target) -> Ask:
 
 def _matching(target: Target) -> Ask:
     name = target.packages[0]
-    return query(
-        f"query {fresh()} {{ revision {{ "
-        + " ".join(f'm{i}:specs(matching:"^{name}@{fresh()[1:]}:"){{totalCount}}' for i in range(8))
-        + " } }"
-    )
+    lists = (f'm{i}:specs(matching:"^{name}@{fresh()[1:]}:"){{totalCount}}' for i in range(8))
+    return about_revision(target, " ".join(lists))
 
 
 def _comparing(target: Target) -> Ask:
-    pair = f'base:"{target.digests[-1]}",head:"{target.digests[0]}"'
-    return query(f"query {fresh()} {{ compare({pair}) {{ releaseNotes }} }}")
+    return about_pair(target, "releaseNotes")
 
 
-def _walking(_target: Target) -> Ask:
+def _walking(target: Target) -> Ask:
     walks = "dependents(transitive:true,first:100){totalCount nodes{name}}"
-    return query(f"query {fresh()} {{ revision {{ specs(first:30) {{ nodes {{ {walks} }} }} }} }}")
+    return about_revision(target, f"specs(first:30) {{ nodes {{ {walks} }} }}")
 
 
 def _crowd(
@@ -61,7 +69,7 @@ def _hung_up(target: Target) -> list[Answer]:
 
 def _large_aliases_at_once(target: Target) -> list[Answer]:
     selected = "specs(first:1000){nodes{" + aliased(20, "variants") + "}}"
-    asks = [query(f"query {fresh()} {{ revision {{ {selected} }} }}") for _ in range(24)]
+    asks = [about_revision(target, selected) for _ in range(24)]
     return send(target, asks, at_once=8)
 
 

@@ -2,25 +2,19 @@
 
 from collections.abc import Iterator
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+from tests.hostile.attack import (
+    Ask,
+    Attack,
+    Target,
+    about_pair,
+    aliased,
+    asking,
+    fresh,
+    query,
+    selecting,
+)
 
 _ALL_DIMENSIONS = "STACK TARGET OPERATING_SYSTEM PLATFORM COMPILER COMPILER_NAME VERSION"
-
-
-def _compared(target: Target, selected: str, base: int = -1, head: int = 0) -> Ask:
-    """Return a request about two contents that nothing kept can answer."""
-    digests = target.digests
-    refs = f'base:"{digests[base]}",head:"{digests[head]}"'
-    return query(f"query {fresh()} {{ compare({refs}) {{ {selected} }} }}")
-
-
-def _of_each(names: dict[str, str]) -> Iterator[Attack]:
-    for name, selected in names.items():
-        yield Attack(
-            name,
-            "what explains a comparison, many times over",
-            asking(lambda target, selected=selected: _compared(target, selected)),  # type: ignore[misc]
-        )
 
 
 def _all_pairs(target: Target) -> Iterator[Ask]:
@@ -28,7 +22,7 @@ def _all_pairs(target: Target) -> Iterator[Ask]:
     count = len(target.digests)
     for base in range(count):
         for head in range(count):
-            yield _compared(target, "specs(first:1000){nodes{reason path{name}}}", base, head)
+            yield about_pair(target, "specs(first:1000){nodes{reason path{name}}}", base, head)
 
 
 def _all_pairs_at_once(target: Target) -> Ask:
@@ -44,12 +38,14 @@ def _all_pairs_at_once(target: Target) -> Ask:
 def _cursors_of_causes(target: Target) -> Iterator[Ask]:
     """Hand in cursors that no cause or cell has, long and of odd characters."""
     for cursor in ("", "|||", "version|" * 400, "%" * 4_000, "[" * 4_000, '["a"', "\\u0000"):
-        yield _compared(target, f'causes(after:"{cursor}"){{nodes{{id}}}}')
-        yield _compared(target, f'coverage(by:[STACK],before:"{cursor}",last:5){{nodes{{kind}}}}')
+        yield about_pair(target, f'causes(after:"{cursor}"){{nodes{{id}}}}')
+        yield about_pair(target, f'coverage(by:[STACK],before:"{cursor}",last:5){{nodes{{kind}}}}')
 
 
 ATTACKS = (
-    *_of_each(
+    *selecting(
+        about_pair,
+        "what explains a comparison, many times over",
         {
             "causes x 60": aliased(
                 60, "causes(first:1000){nodes{id title packages facts{path before after}}}"
@@ -89,7 +85,7 @@ ATTACKS = (
             "notes": "releaseNotes(format:JSON)",
             "notes x 4": "a:releaseNotes b:releaseNotes(format:HTML) c:releaseNotes(format:JSON) "
             "d:releaseNotes",
-        }
+        },
     ),
     Attack("reasons of all pairs", "each two revisions, both ways", asking(_all_pairs)),
     Attack("reasons of all pairs at once", "in one request", asking(_all_pairs_at_once)),

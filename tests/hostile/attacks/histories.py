@@ -2,34 +2,30 @@
 
 from collections.abc import Iterator
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+from tests.hostile.attack import (
+    Ask,
+    Attack,
+    Target,
+    about_series,
+    aliased,
+    asking,
+    fresh,
+    query,
+    selecting,
+)
 
 _POINTS = "growth{revision{id tag previous{tag}next{tag}}comparison{id}numSpecs}"
 _ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons{reason count}}}"
 
 
-def _series(selected: str) -> Ask:
-    """Return a request about a series that nothing kept can answer."""
-    return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
-
-
-def _of_series(names: dict[str, str]) -> Iterator[Attack]:
-    for name, selected in names.items():
-        yield Attack(
-            name,
-            "the past of a series, many times over",
-            asking(lambda _target, selected=selected: _series(selected)),  # type: ignore[misc]
-        )
-
-
-def _packages(_target: Target) -> Iterator[Ask]:
+def _packages(target: Target) -> Iterator[Ask]:
     """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
     for start in range(0, 2_000, 20):
         asked = (
             f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
             for number in range(start, start + 20)
         )
-        yield _series(" ".join(asked))
+        yield about_series(target, " ".join(asked))
 
 
 def _hashes(target: Target) -> Iterator[Ask]:
@@ -69,7 +65,9 @@ def _histories_of_pages(_target: Target) -> Iterator[Ask]:
 
 
 ATTACKS = (
-    *_of_series(
+    *selecting(
+        about_series,
+        "the past of a series, many times over",
         {
             "growth x 40": aliased(40, _POINTS),
             "growth, rendered x 200": aliased(200, "growth{takenAt numSpecs specsAdded}"),
@@ -77,7 +75,7 @@ ATTACKS = (
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
             "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
             "a package x 25": aliased(25, 'package(name:"zlib"){' + _ENTRIES + "}"),
-        }
+        },
     ),
     Attack("many packages", "timelines of ever others", asking(_packages)),
     Attack("hashes and prefixes", "each of them, and how they begin", asking(_hashes)),

@@ -4,7 +4,16 @@ from collections.abc import Iterator
 
 import orjson
 
-from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+from tests.hostile.attack import (
+    Ask,
+    Attack,
+    Target,
+    about_revision,
+    aliased,
+    asking,
+    query,
+    selecting,
+)
 
 _FACETS = (
     "packages",
@@ -17,33 +26,28 @@ _FACETS = (
 )
 
 
-def _in_revision(selected: str) -> Ask:
-    """Return a request about the newest revision that nothing kept can answer."""
-    return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
-
-
 def _with_fragment(ask: Ask, kind: str, selected: str) -> Ask:
     """Add the fragment L to the document of a request."""
     text = f"{orjson.loads(ask.body)['query']} fragment L on {kind} {{ {selected} }}"
     return query(text)
 
 
-def _package_of_each_spec(_target: Target) -> Ask:
-    asked = _in_revision("specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}")
+def _package_of_each_spec(target: Target) -> Ask:
+    asked = about_revision(target, "specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}")
     return _with_fragment(asked, "Package", aliased(99, "versions") + " stacks")
 
 
-def _stacks_and_stacks(_target: Target) -> Ask:
+def _stacks_and_stacks(target: Target) -> Ask:
     return _with_fragment(
-        _in_revision(aliased(270, "stacks{...L}")),
+        about_revision(target, aliased(270, "stacks{...L}")),
         "Stack",
         "name numSpecs numPackages totalSize revision{numSpecs}",
     )
 
 
-def _facets_and_leaves(_target: Target) -> Ask:
+def _facets_and_leaves(target: Target) -> Ask:
     """Multiply in fragments, which takes few tokens."""
-    facets = _in_revision(f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
+    facets = about_revision(target, f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
     return _with_fragment(facets, "FacetCount", aliased(100, "value"))
 
 
@@ -53,7 +57,9 @@ def _all_facets_of_many_lists(target: Target) -> Ask:
         f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
         for number, digest in enumerate(target.hashes[:95])
     )
-    return _with_fragment(_in_revision(" ".join(lists)), "SpecConnection", f"facets{{{facets}}}")
+    return _with_fragment(
+        about_revision(target, " ".join(lists)), "SpecConnection", f"facets{{{facets}}}"
+    )
 
 
 def _revisions_by_revisions(_target: Target) -> Ask:
@@ -71,7 +77,7 @@ def _negative_sizes(_target: Target) -> Iterator[Ask]:
         yield query(f"{{ x: revisions(last: {size}) {{ nodes {{ id }} }} {heavy} }}")
 
 
-def _deceiving_sizes(_target: Target) -> Iterator[Ask]:
+def _deceiving_sizes(target: Target) -> Iterator[Ask]:
     """Make the size of a page look small to what only reads the text."""
     text = (
         "query($n: Int = 1) { revision { packages(first: $n) { nodes { specs(first: $n) %s } } } }"
@@ -82,7 +88,7 @@ def _deceiving_sizes(_target: Target) -> Iterator[Ask]:
     both = (
         "packages(first: 1000, last: 1) { nodes { specs(first: 1000, last: 1) { nodes { id } } } }"
     )
-    yield _in_revision(both)
+    yield about_revision(target, both)
 
 
 def _included_by_variable(_target: Target) -> Ask:
@@ -90,25 +96,20 @@ def _included_by_variable(_target: Target) -> Ask:
     return query(f"query($yes: Boolean!) {{ revision {{ {wide} }} }}", {"yes": True})
 
 
-def _answers_that_do_not_compress(_target: Target) -> Iterator[Ask]:
+def _answers_that_do_not_compress(target: Target) -> Iterator[Ask]:
     for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
-        made = _in_revision("specs(first: 1000) { nodes { " + aliased(12, "packageHash") + " } }")
-        yield made._replace(headers={**made.headers, "Accept-Encoding": coding})
-
-
-def _of_each(names: dict[str, str]) -> Iterator[Attack]:
-    for name, selected in names.items():
-        yield Attack(
-            name,
-            "a list under many aliases, on every object of a long list",
-            asking(lambda _target, selected=selected: _in_revision(selected)),  # type: ignore[misc]
+        made = about_revision(
+            target, "specs(first: 1000) { nodes { " + aliased(12, "packageHash") + " } }"
         )
+        yield made._replace(headers={**made.headers, "Accept-Encoding": coding})
 
 
 ATTACKS = (
     Attack("facets x aliases", "200 facets of 100 aliases each", asking(_facets_and_leaves)),
     Attack("facets of 95 lists", "each facet of 95 filters", asking(_all_facets_of_many_lists)),
-    *_of_each(
+    *selecting(
+        about_revision,
+        "a list under many aliases, on every object of a long list",
         {
             "variants x 300": "packages(first:1000){nodes{specs(first:1000){nodes{"
             + aliased(300, "variants")
@@ -132,7 +133,7 @@ ATTACKS = (
                 for number in range(12)
                 for field in ("SIZE", "COMPILER", "VERSION", "HASH", "TARGET")
             ),
-        }
+        },
     ),
     Attack("stacks x 270", "each with its counts", asking(_stacks_and_stacks)),
     Attack("package of each spec", "50,000 packages of 100 lists", asking(_package_of_each_spec)),

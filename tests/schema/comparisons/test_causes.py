@@ -16,16 +16,13 @@ from snapshots.changes import causes
 from snapshots.changes.coverage import coverage as count_cells
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.columns import Rows
+from tests.model.builds import Build, Need, state_of
+from tests.model.cells import coverage
+from tests.model.changes import Cause, Causes, added_reasons, counterparts, removed_reasons
+from tests.model.states import State
 from tests.schema import questions
 from tests.schema.usual import api
 from tests.schema.worlds import SOURCE, World, opened, plain
-from tests.snapshots.changes.oracle.builds import Build, Need, state_of
-from tests.snapshots.changes.oracle.causes import Causes
-from tests.snapshots.changes.oracle.counterparts import counterparts
-from tests.snapshots.changes.oracle.coverage import coverage
-from tests.snapshots.changes.oracle.own import Cause
-from tests.snapshots.changes.oracle.reasons import added_reasons, removed_reasons
-from tests.snapshots.changes.oracle.states import State
 
 ARM = ("ubuntu22.04", "neoverse_v2")
 LINK, BUILD = ("build", "link"), ("build",)
@@ -319,7 +316,7 @@ def test_an_event_loop_waits_for_nothing(world: World) -> None:
 
 def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
     """What cannot be known is UNKNOWN, with the reason why."""
-    from tests.snapshots.changes.oracle.builds import as_pages_tell
+    from tests.model.builds import as_pages_tell
 
     world = published(tmp_path, as_pages_tell(BASE), as_pages_tell(HEAD))
     told = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]

@@ -10,9 +10,9 @@ from schema.context import Context
 from schema.documents.documents import MOST_WEIGHED
 from schema.execution.budget import NotLoaded
 from schema.limits import Limits
-from snapshots.catalog.asking.judging import judged
+from snapshots.catalog.library import judged
 from snapshots.changes.rules.rule_files import parse_rules
-from snapshots.changes.rules.verdict import judge
+from snapshots.changes.rules.rules import judge
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.usual import api
@@ -124,7 +124,10 @@ def test_covering(world: World) -> None:
         ({}, "rules[1]: the rule asks for nothing: each rule has exactly one of forbid"),
         ({"forbid": "x"}, "rules[1].forbid: 'x' is none of package-removed"),
         ({"limit": "specs-added"}, "rules[1].atMost: is missing"),
-        ({"limit": "specs-added", "atMost": "x"}, "rules[1].atMost: 'x' is no amount"),
+        (
+            {"limit": "specs-added", "atMost": "x"},
+            "rules[1].atMost: 'x' is no number (100)",
+        ),
         ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
         ({"require": "a", "packages": ["b"]}, "rules[1].packages: does not go with require"),
         ({"forbid": "spec-removed", "forEach": ["STACK"]}, "rules[1].forEach: goes with"),

@@ -18,7 +18,8 @@ from schema.revisions.spec import Spec as SpecNode
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
-from tests.schema import naive, questions
+from tests.model import listings
+from tests.schema import questions
 from tests.schema.usual import api
 from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
 
@@ -53,13 +54,13 @@ def of_package(specs: tuple[Spec, ...], name: str) -> list[Spec]:
 def package_changes(base: State, head: State) -> list[dict[str, Any]]:
     """Return the packages that changed, as people sort names."""
     changes = []
-    for name in naive.by_name({spec.name for spec in (*base.specs, *head.specs)}):
+    for name in listings.by_name({spec.name for spec in (*base.specs, *head.specs)}):
         before, after = of_package(base.specs, name), of_package(head.specs, name)
-        kind = naive.package_kind(before, after)
+        kind = listings.package_kind(before, after)
         if kind is None:
             continue
         old, new = ({spec.hash: spec for spec in side} for side in (before, after))
-        versions = [naive.package_json(name, side)["versions"] for side in (before, after)]
+        versions = [listings.package_json(name, side)["versions"] for side in (before, after)]
         changes.append(
             {
                 "name": name,
@@ -69,10 +70,10 @@ def package_changes(base: State, head: State) -> list[dict[str, Any]]:
                 "specsAdded": len(new.keys() - old.keys()),
                 "specsRemoved": len(old.keys() - new.keys()),
                 "specsChanged": sum(
-                    bool(naive.changed_fields(old[key], new[key]))
+                    bool(listings.changed_fields(old[key], new[key]))
                     for key in old.keys() & new.keys()
                 ),
-                "sizeDelta": naive.size_delta(before, after),
+                "sizeDelta": listings.size_delta(before, after),
                 "before": {"name": name, "numSpecs": len(before)} if before else None,
                 "after": {"name": name, "numSpecs": len(after)} if after else None,
             }
@@ -86,7 +87,7 @@ def spec_changes(base: State, head: State) -> list[dict[str, Any]]:
     changes = []
     for key in old.keys() | new.keys():
         before, after = old.get(key), new.get(key)
-        fields = naive.changed_fields(before, after) if before and after else []
+        fields = listings.changed_fields(before, after) if before and after else []
         if before and after and not fields:
             continue
         changes.append(
@@ -94,8 +95,8 @@ def spec_changes(base: State, head: State) -> list[dict[str, Any]]:
                 "kind": "CHANGED" if before and after else "ADDED" if after else "REMOVED",
                 "hash": key,
                 "name": (after or before).name,  # type: ignore[union-attr]
-                "before": naive.spec_json(before) if before else None,
-                "after": naive.spec_json(after) if after else None,
+                "before": listings.spec_json(before) if before else None,
+                "after": listings.spec_json(after) if after else None,
                 "fields": fields,
             }
         )
@@ -106,23 +107,23 @@ def stack_changes(base: State, head: State) -> list[dict[str, Any]]:
     """Return the stacks that were added, removed or have other specs; root is none of them."""
     changes = []
     names = {stack for spec in (*base.specs, *head.specs) for stack in spec.stacks} - {ROOT_STACK}
-    for name in naive.by_name(names):
-        before, after = (naive.in_stack(side.specs, name) for side in (base, head))
+    for name in listings.by_name(names):
+        before, after = (listings.in_stack(side.specs, name) for side in (base, head))
         old, new = ({spec.hash for spec in side} for side in (before, after))
         if before and after and old == new:
             continue
-        packages = [set(naive.names(side)) for side in (before, after)]
+        packages = [set(listings.names(side)) for side in (before, after)]
         changes.append(
             {
                 "name": name,
                 "kind": "CHANGED" if before and after else "ADDED" if after else "REMOVED",
                 "numSpecsBefore": len(before),
                 "numSpecsAfter": len(after),
-                "sizeDelta": naive.size_delta(before, after),
+                "sizeDelta": listings.size_delta(before, after),
                 "specsAdded": len(new - old),
                 "specsRemoved": len(old - new),
-                "packagesAdded": naive.by_name(packages[1] - packages[0]),
-                "packagesRemoved": naive.by_name(packages[0] - packages[1]),
+                "packagesAdded": listings.by_name(packages[1] - packages[0]),
+                "packagesRemoved": listings.by_name(packages[0] - packages[1]),
             }
         )
     return changes
@@ -179,9 +180,9 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
         "specsUnchanged": len(hashes) - len(specs),
         "stacksAdded": stacks.count("ADDED"),
         "stacksRemoved": stacks.count("REMOVED"),
-        "totalSizeBefore": naive.total_size(base.specs),
-        "totalSizeAfter": naive.total_size(head.specs),
-        "totalSizeDelta": naive.size_delta(base.specs, head.specs),
+        "totalSizeBefore": listings.total_size(base.specs),
+        "totalSizeAfter": listings.total_size(head.specs),
+        "totalSizeDelta": listings.size_delta(base.specs, head.specs),
     }
     assert data["id"] == comparison_id(base.info, head.info)
     assert (data["base"], data["head"]) == tuple(
@@ -305,7 +306,7 @@ def test_specs_are_chosen_by_kind_and_filter(
         for change in spec_changes(base, head)
         if (kinds is None or change["kind"] in kinds)
         and any(
-            naive.matches(side[change["hash"]], conditions or {})
+            listings.matches(side[change["hash"]], conditions or {})
             for side in (old, new)
             if change["hash"] in side
         )

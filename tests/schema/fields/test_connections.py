@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
-from tests.schema import naive
+from tests.model import listings
 from tests.schema.worlds import World, known_world, pools_of
 
 PAGING = "$first: Int, $after: String, $last: Int, $before: String"
@@ -73,7 +73,7 @@ def questions(draw: st.DrawFn) -> tuple[Listing, dict[str, Any]]:
     if "$filter" in listing.question and draw(st.booleans()):
         variables["filter"] = {"targets": draw(st.sampled_from([["m1"], ["m1", "rhel8"], []]))}
     if "$order" in listing.question and draw(st.booleans()):
-        fields = [*(naive.PACKAGE_ORDERS if listing.item == "name" else naive.ORDERS)]
+        fields = [*(listings.PACKAGE_ORDERS if listing.item == "name" else listings.ORDERS)]
         field, direction = draw(st.sampled_from(fields)), draw(st.sampled_from(["ASC", "DESC"]))
         variables["order"] = {"field": field, "direction": direction}
     return listing, variables
@@ -173,10 +173,10 @@ def test_a_cursor_marks_the_same_spec_in_every_order_and_filter(
     """A front end can change the order, or narrow the list down, and go on from what it shows."""
     listing = LISTINGS["specs"]
     spec = data.draw(st.sampled_from(world.newest.specs))
-    field = data.draw(st.sampled_from(list(naive.ORDERS)))
+    field = data.draw(st.sampled_from(list(listings.ORDERS)))
     direction = data.draw(st.sampled_from(["ASC", "DESC"]))
     targets = data.draw(st.sampled_from([["m1"], ["neoverse_v2", "m1"]]))
-    everything = naive.ordered(world.newest.specs, field, direction)
+    everything = listings.ordered(world.newest.specs, field, direction)
     place = everything.index(spec)
     variables = {"order": {"field": field, "direction": direction}, "filter": {"targets": targets}}
     later = listing.of(world.data(listing.question, **variables, after=spec.hash))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schema.context import Context
-from snapshots.catalog.asking.history_answers import HistoryAnswers
-from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.past import missing_pairs
 from snapshots.errors import CatalogError
 from tests.schema.pasts import HASHES, LINES, known_past
 from tests.schema.usual import api

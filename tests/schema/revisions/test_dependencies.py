@@ -13,7 +13,7 @@ from schema.execution import budget
 from schema.execution.budget import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
-from snapshots.frames.matching import MAX_DEPENDENCIES
+from snapshots.frames.queries import MAX_DEPENDENCIES
 from snapshots.models import Dependency, Spec
 from tests.schema.usual import api
 from tests.schema.worlds import SOURCE, World, opened, plain

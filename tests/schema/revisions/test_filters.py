@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshots.models import Spec
-from tests.schema import naive
+from tests.model import listings
 from tests.schema.worlds import State, World, known_world, pools_of
 
 LISTS = ("packages", "versions", "compilers", "operatingSystems", "platforms", "targets", "stacks")
@@ -73,21 +73,21 @@ def test_specs_are_those_that_the_filter_means(world: World, data: st.DataObject
     """In the order asked for, of the revision, of a package and of a stack alike; facets agree."""
     state: State = data.draw(st.sampled_from(world.states), label="state")
     conditions = data.draw(st.none() | spec_filters(world), label="filter")
-    order = data.draw(orders(list(naive.ORDERS)), label="order")
+    order = data.draw(orders(list(listings.ORDERS)), label="order")
     name = state.specs[0].name
     variables = {"ref": state.info.digest, "filter": conditions, "order": order, "name": name}
     found = world.data(SPECS, **variables)["revision"]
     field, direction = (order or {}).get("field", "PACKAGE"), (order or {}).get("direction", "ASC")
-    wanted = [spec for spec in state.specs if naive.matches(spec, conditions or {})]
-    expected = naive.ordered(wanted, field, direction)
+    wanted = [spec for spec in state.specs if listings.matches(spec, conditions or {})]
+    expected = listings.ordered(wanted, field, direction)
     assert hashes(found["specs"]) == [spec.hash for spec in expected]
     assert found["specs"]["totalCount"] == len(expected)
-    facets = naive.facets_json(wanted)
+    facets = listings.facets_json(wanted)
     assert found["specs"]["facets"] == {it: facets[it] for it in found["specs"]["facets"]}
     of_package = [spec.hash for spec in expected if spec.name == name]
     assert hashes(found["package"]["specs"]) == of_package
     if found["stack"] is not None:
-        of_stack = [spec.hash for spec in naive.in_stack(expected, "e4s")][:50]
+        of_stack = [spec.hash for spec in listings.in_stack(expected, "e4s")][:50]
         assert hashes(found["stack"]["specs"]) == of_stack
 
 
@@ -102,20 +102,22 @@ def test_packages_are_those_that_the_filter_means(world: World, data: st.DataObj
     conditions = data.draw(of_specs, label="conditions on specs")
     search = data.draw(st.sampled_from([None, "", "LI", "py-", "10", "nope"]), label="search")
     names = data.draw(some_of(pools_of(world)["names"]), label="names")
-    order = data.draw(orders(list(naive.PACKAGE_ORDERS)), label="order")
+    order = data.draw(orders(list(listings.PACKAGE_ORDERS)), label="order")
     variables = {"filter": {**conditions, "search": search, "names": names}, "order": order}
     found = world.data(PACKAGES, ref=state.info.digest, **variables)["revision"]
 
     def expected(stack: str) -> list[str]:
         chosen = [
             name
-            for name in naive.names(naive.in_stack(state.specs, stack))
+            for name in listings.names(listings.in_stack(state.specs, stack))
             if (search or "").lower() in name.lower()
             and (names is None or name in names)
-            and any(spec.name == name and naive.matches(spec, conditions) for spec in state.specs)
+            and any(
+                spec.name == name and listings.matches(spec, conditions) for spec in state.specs
+            )
         ]
         if order:
-            key = naive.PACKAGE_ORDERS[order["field"]]
+            key = listings.PACKAGE_ORDERS[order["field"]]
             chosen.sort(key=lambda name: key(name, state.specs))
         falling = order and order.get("direction") == "DESC"
         return chosen[::-1] if falling else chosen
@@ -145,7 +147,7 @@ def test_filters_take_every_spelling(world: World, name: str) -> None:
         for value in SPELLINGS[name]
     ]
     canonical = {name: SPELLINGS[name][0]}
-    expected = sum(naive.matches(spec, canonical) for spec in world.newest.specs)
+    expected = sum(listings.matches(spec, canonical) for spec in world.newest.specs)
     assert counts == [expected] * len(counts)
     assert expected
 
@@ -172,13 +174,13 @@ def test_specs_are_those_that_a_query_in_spacks_language_means(world: World, que
     found = world.data(question, **variables)["revision"]
     expected = [
         spec
-        for spec in naive.own_order(state.specs)
-        if MATCHING[query](spec) and naive.matches(spec, conditions)
+        for spec in listings.own_order(state.specs)
+        if MATCHING[query](spec) and listings.matches(spec, conditions)
     ]
     assert hashes(found["specs"]) == [spec.hash for spec in expected]
     for package in found["packages"]["nodes"]:
         mine = [spec.hash for spec in expected if spec.name == package["name"]]
         assert hashes(package["specs"]) == mine
     for stack in found["stacks"]:
-        mine = [spec.hash for spec in naive.in_stack(expected, stack["name"])]
+        mine = [spec.hash for spec in listings.in_stack(expected, stack["name"])]
         assert hashes(stack["specs"]) == mine

@@ -7,7 +7,7 @@ import pytest
 
 from server.asgi.allowances import MAX_ADDRESSES, Allowances, client_address
 from server.asgi.errors import BadRequest
-from server.asgi.request_ids import trusted_among
+from server.asgi.exchanges import trusted_among
 from server.settings import Settings
 from tests.server.servers import application
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.asgi.cache import CacheKey, ResponseCache
-from server.asgi.responses import CODINGS, Response
+from server.asgi.responses import CODINGS, CacheKey, Response, ResponseCache
 
 JSON = b"application/json; charset=utf-8"
 

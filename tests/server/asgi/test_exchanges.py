@@ -5,9 +5,8 @@ import re
 import httpx
 import pytest
 
-from server.asgi.request_ids import trusted_among
-from server.asgi.security_headers import SecurityHeaders
-from server.pages.responses import POLICY
+from server.asgi.exchanges import SecurityHeaders, trusted_among
+from server.pages.renderer import POLICY
 from snapshots.errors import InvalidArgument
 from tests.server.exchanges import answering, exchanged, failing, scope
 

@@ -9,7 +9,7 @@ import pytest
 
 from schema.api import API, Answer
 from schema.context import Context
-from server.asgi.hang_ups import unless_gone
+from server.asgi.exchanges import unless_gone
 from server.settings import Settings
 from tests.server.servers import application, until
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.asgi.negotiation import (
+from server.asgi.responses import (
     JSON,
     RESPONSE_JSON,
     accepted_coding,

@@ -8,8 +8,7 @@ import pytest
 import zstandard
 
 from server.asgi.lanes import Lane
-from server.asgi.responses import Response
-from server.asgi.sending import send_response
+from server.asgi.responses import Response, send_response
 
 GET = {"type": "http", "method": "GET"}
 

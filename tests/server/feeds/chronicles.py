@@ -5,7 +5,7 @@ from snapshots.errors import IncompleteHistory
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint, growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
-from tests.snapshots.timelines.naive import Past
+from tests.model.histories import Past
 
 
 class PlainChronicle:

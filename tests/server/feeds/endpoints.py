@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import httpx
 
 from server.asgi.allowances import Allowances
-from server.asgi.cache import ResponseCache
 from server.asgi.lanes import Lanes
-from server.feeds.endpoint import FeedsEndpoint
-from server.feeds.making import FeedMaker
+from server.asgi.responses import ResponseCache
+from server.feeds import FeedHistory, FeedMaker, FeedsEndpoint
 from server.settings import Settings
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from tests.server.feeds.chronicles import PlainChronicle
 
 Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
@@ -39,7 +39,7 @@ class Served:
         self.library = Library(self.catalog)
         self.chronicle = PlainChronicle(self.catalog, is_missing=is_missing)
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
-        self.maker = FeedMaker(self.library, self.chronicle, self.lanes)
+        self.maker = FeedMaker(self.library, cast("FeedHistory", self.chronicle), self.lanes)
         self.responses = ResponseCache(1 << 24)
         allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
         self.endpoint = FeedsEndpoint(

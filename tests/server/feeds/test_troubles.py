@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
 from snapshots.errors import CatalogError
 from snapshots.history import History

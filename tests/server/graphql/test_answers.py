@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from msgspec.structs import replace
@@ -14,13 +15,12 @@ from msgspec.structs import replace
 from schema.api import API
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
-from server.asgi.negotiation import JSON, RESPONSE_JSON
+from server.asgi.responses import JSON, RESPONSE_JSON
 from server.graphql.answers import Answer, Answers
-from server.graphql.execution import Executed, Execution, Weight
-from server.graphql.parsed_requests import ParsedRequest, RequestBytes
-from server.graphql.requests import GraphQLRequest
-from snapshots.catalog.asking.library import Library
+from server.graphql.execution import Executed, Execution
+from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes, Weight
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.demo import history as made_up
 
 
@@ -82,7 +82,7 @@ def test_the_same_question_is_executed_once(answers: Answers, execution: Countin
     first, second, third = answered(answers, one, other, one)
     assert first.response is second.response is third.response
     assert len(execution.requests) == 1
-    (typed,) = answered(answers, one._replace(accept=RESPONSE_JSON.encode()))
+    (typed,) = answered(answers, msgspec.structs.replace(one, accept=RESPONSE_JSON.encode()))
     assert typed.response is not first.response
     assert typed.response.body == first.response.body
 
@@ -170,11 +170,11 @@ def test_what_a_request_costs_is_told_where_it_is_asked_for(
 ) -> None:
     """Such an answer is another one, kept apart."""
     query = asking("{ revision { specs(first: 2) { nodes { hash } } } }")
-    plain, telling = answered(answers, query, query._replace(tell_cost=True))
+    plain, telling = answered(answers, query, msgspec.structs.replace(query, tell_cost=True))
     assert b"extensions" not in plain.response.body
     told = orjson.loads(telling.response.body)["extensions"]["cost"]
     assert 0 < told["cost"] <= told["allowed"]
-    again = answered(answers, query, query._replace(tell_cost=True))
+    again = answered(answers, query, msgspec.structs.replace(query, tell_cost=True))
     assert [it.response for it in again] == [plain.response, telling.response]
     assert len(execution.requests) == 2
 
@@ -231,13 +231,13 @@ def test_a_request_that_is_none_is_refused(answers: Answers) -> None:
     """Each time, as nothing of it is kept."""
     for _ in range(2):
         with pytest.raises(BadRequest):
-            answered(answers, asking("{ a }")._replace(content=b"?"))
+            answered(answers, msgspec.structs.replace(asking("{ a }"), content=b"?"))
 
 
 def test_a_parsed_request_counts_its_bytes() -> None:
     """Twice those of its key, as there are two, its variables, and those that it was read from."""
     parsed = ParsedRequest(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
     assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 35 * len('{"x":1}') + 100
-    assert parsed.key_at(7, 9) == parsed.permanent_key._replace(generation=7)
+    assert parsed.key_at(7, 9) == parsed.permanent_key.at(7)
     assert parsed.key_at(7, 9) is parsed.key_at(7, 10)
     assert parsed.key_at(8, 10).generation == 8

@@ -12,7 +12,7 @@ from starlette.types import Message, Scope
 
 from schema.api import API, Answer
 from schema.node import node_id
-from server.app import Application, create_app
+from server.app import GRAPHQL_PATH, Application, create_app
 from server.publications import MAX_WAITING
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -407,14 +407,14 @@ def test_an_event_that_nobody_waits_for_is_not_made(tmp_path: Path) -> None:
             alone = await world.follow(SUBSCRIPTION.replace("tag", "digest"))
             world.publish(MADE_UP[1])
             async with asyncio.timeout(SOON):
-                while len(events._under_way) < 2:
+                while len(events._flights._flights) < 2:
                     await asyncio.sleep(0.005)
             for following in (leaving, alone):
                 following.hang_up()
                 await asyncio.wait_for(following.task, SOON)
-            assert len(events._under_way) == 1
+            assert len(events._flights._flights) == 1
         await staying.until(lambda it: it.events)
-        assert not events._under_way
+        assert not events._flights._flights
 
     run(tmp_path, test)
 
@@ -428,24 +428,24 @@ def test_an_event_that_takes_long_holds_up_nothing(tmp_path: Path) -> None:
             following = await world.follow()
             world.publish(MADE_UP[1])
             async with asyncio.timeout(SOON):
-                while not events._under_way:
+                while not events._flights._flights:
                     await asyncio.sleep(0.005)
             beats = following.text.count(":\n\n")
             await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
             assert world.app.drain is not None
             world.app.drain()
             assert await following.ended() == [END]
-            assert not events._under_way
+            assert not events._flights._flights
 
     run(tmp_path, test, heartbeat=0.02)
 
 
 def streams_of(app: Application) -> Any:
     """Return what shares the events of an application."""
-    stack: Any = app.build_middleware_stack()
-    while not hasattr(stack, "_target"):
-        stack = stack._app if hasattr(stack, "_app") else stack.app
-    return stack._target._streams._events
+    endpoint: Any = next(
+        route for route in app.routes if getattr(route, "path", "") == GRAPHQL_PATH
+    )
+    return endpoint.app._streams._events
 
 
 def test_a_client_that_does_not_read_is_told_why_it_ends(tmp_path: Path) -> None:

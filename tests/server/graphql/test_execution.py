@@ -17,9 +17,9 @@ from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
 from server.settings import Settings
-from snapshots.catalog.asking.history_answers import HistoryAnswers
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.errors import CatalogError

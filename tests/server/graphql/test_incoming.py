@@ -8,7 +8,7 @@ import pytest
 from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
-from server.graphql.incoming import LARGE_BODY, Incoming
+from server.asgi.room import LARGE_BODY, Incoming
 from server.http.limits import DROP
 
 MAX = 4 * LARGE_BODY
@@ -19,8 +19,8 @@ def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
     """Read a body in pieces of these sizes and end its request; return how many bytes it had."""
 
     async def run() -> int:
-        with incoming.body(SCOPE) as body:
-            data = await body.read(_receive(sizes, hangs_up=hangs_up))
+        with incoming.place(SCOPE) as place:
+            data = await incoming.read(place, _receive(sizes, hangs_up=hangs_up))
         return -1 if data is None else len(data)
 
     return asyncio.run(run())
@@ -45,7 +45,7 @@ def test_bodies_are_read_whole() -> None:
     assert read(incoming, 10, 0, 20) == 30
     assert read(incoming, LARGE_BODY, LARGE_BODY, 2 * LARGE_BODY) == MAX
     assert read(incoming, LARGE_BODY + 1, 1, hangs_up=True) == -1
-    assert incoming.room.num_bytes == 0
+    assert incoming.num_bytes == 0
 
 
 @pytest.mark.parametrize("max_body", [10, MAX])
@@ -55,7 +55,7 @@ def test_a_body_that_is_too_long_is_refused(max_body: int) -> None:
     with pytest.raises(BadRequest) as refused:
         read(incoming, max_body, 1, 10**9)
     assert (refused.value.status, refused.value.code) == (413, "PAYLOAD_TOO_LARGE")
-    assert incoming.room.num_bytes == 0
+    assert incoming.num_bytes == 0
 
 
 def test_large_bodies_share_what_there_is() -> None:
@@ -63,23 +63,23 @@ def test_large_bodies_share_what_there_is() -> None:
     incoming = Incoming(MAX, 2 * LARGE_BODY)
 
     async def hold() -> None:
-        with incoming.body(SCOPE) as body:
-            await body.read(_receive([LARGE_BODY + 1], hangs_up=False))
-            assert incoming.room.num_bytes == LARGE_BODY + 1
+        with incoming.place(SCOPE) as place:
+            await incoming.read(place, _receive([LARGE_BODY + 1], hangs_up=False))
+            assert incoming.num_bytes == LARGE_BODY + 1
             await asyncio.to_thread(read, incoming, LARGE_BODY)
             with pytest.raises(BadRequest) as refused:
                 await asyncio.to_thread(read, incoming, LARGE_BODY + 1)
             assert refused.value.status == 503
 
     asyncio.run(hold())
-    assert incoming.room.num_bytes == 0
+    assert incoming.num_bytes == 0
     assert read(incoming, MAX) == MAX
 
 
 @pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
 def test_a_body_that_stalls_gives_way(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where others need the room that it takes, unless as much as a small one came meanwhile."""
-    monkeypatch.setattr("server.graphql.incoming.PATIENCE", 0.2)
+    monkeypatch.setattr("server.asgi.room.INCOMING_PATIENCE", 0.2)
     incoming, dropped = Incoming(MAX, MAX), asyncio.Event()
     scope = {**SCOPE, "extensions": {DROP: dropped.set}}
     sizes = [LARGE_BODY + 1, size - LARGE_BODY - 1]
@@ -92,14 +92,14 @@ def test_a_body_that_stalls_gives_way(size: int, monkeypatch: pytest.MonkeyPatch
         return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
 
     async def stall() -> bytes | None:
-        with incoming.body(scope) as body:
-            return await body.read(receive)
+        with incoming.place(scope) as place:
+            return await incoming.read(place, receive)
 
     async def run() -> None:
         stalled = asyncio.create_task(stall())
         await asyncio.sleep(0.4)
-        with incoming.body(SCOPE) as body:
-            reading = body.read(_receive([MAX], hangs_up=False))
+        with incoming.place(SCOPE) as place:
+            reading = incoming.read(place, _receive([MAX], hangs_up=False))
             if size < 2 * LARGE_BODY:
                 assert await reading
                 assert await stalled is None
@@ -110,4 +110,4 @@ def test_a_body_that_stalls_gives_way(size: int, monkeypatch: pytest.MonkeyPatch
                 await stalled
 
     asyncio.run(run())
-    assert incoming.room.num_bytes == 0
+    assert incoming.num_bytes == 0

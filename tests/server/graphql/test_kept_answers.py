@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from server.app import create_app
-from server.http.at_once import ReadyAnswer
+from server.http.cycles import ReadyAnswer
 from server.settings import Settings
 from tests.server.metrics.test_page import asked
 from tests.server.servers import Server, application, serving, until
@@ -156,10 +157,10 @@ def asked_twice(settings: Settings, **facts: Any) -> ReadyAnswer | None:
 
     async def run() -> ReadyAnswer | None:
         async with app.router.lifespan_context(app):
-            assert app.at_once is None or app.at_once(scope(), body) is None
             await app(scope(), receive, send)
             assert parts[0]["status"] == 200
-            return app.at_once(scope() | facts, body) if app.at_once else None
+            ready = app.at_once(scope() | facts, body) if app.at_once else None
+            return ready if isinstance(ready, ReadyAnswer) else None
 
     return asyncio.run(run())
 
@@ -208,17 +209,18 @@ def test_the_client_behind_a_trusted_proxy_is_noted(
     assert {line[-1] == "theirs" for line in lines} == {trusted}
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"response_cache": 0},
-        {"tracing": True},
-    ],
-    ids=str,
-)
 def test_what_has_more_to_pass_is_not_ready(
-    setting: dict[str, Any], demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spans belong to ASGI's way."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
-    assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False, **setting)) is None
+    assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False, tracing=True)) is None
+
+
+def test_what_is_quick_is_computed_at_once(demo_catalog: Path) -> None:
+    """Where no answers are kept; what costs clients units of their allowance goes another way."""
+    settings = Settings(catalog=str(demo_catalog), access_log=False, response_cache=0)
+    ready = asked_twice(settings)
+    assert ready is not None
+    assert b'"develop"' in ready.body
+    assert asked_twice(replace(settings, cost_per_minute=1_000_000)) is None

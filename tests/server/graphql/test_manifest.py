@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from server.asgi.errors import BadRequest
-from server.graphql.manifest import read_manifest
+from server.graphql.persisted_documents import read_manifest
 from server.settings import Settings
 from snapshots.errors import InvalidArgument
 from tests.server.servers import application

@@ -5,7 +5,7 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
-from server.graphql.outgoing import Outgoing
+from server.asgi.room import Outgoing
 
 SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
 
@@ -20,10 +20,10 @@ def test_large_responses_are_counted_while_they_are_sent() -> None:
     outgoing = Outgoing(10 << 20)
     places = [outgoing.begin(response(it), SCOPE) for it in (1 << 20, 2 << 20, 1_000)]
     assert [it.num_bytes for it in places] == [2 << 20, 4 << 20, 0]
-    assert outgoing.room.num_bytes == 6 << 20
+    assert outgoing.num_bytes == 6 << 20
     for place in places:
         place.leave()
-    assert outgoing.room.num_bytes == 0
+    assert outgoing.num_bytes == 0
 
 
 def test_without_room_a_large_response_is_refused() -> None:
@@ -35,7 +35,7 @@ def test_without_room_a_large_response_is_refused() -> None:
     assert caught.value.status == 503
     assert dict(caught.value.headers)[b"retry-after"]
     assert outgoing.begin(response(1_000), SCOPE).num_bytes == 0
-    assert outgoing.room.num_bytes == first.num_bytes
+    assert outgoing.num_bytes == first.num_bytes
     first.leave()
     assert outgoing.begin(response(1 << 20), SCOPE).num_bytes == 2 << 20
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.asgi.errors import BadRequest
-from server.asgi.negotiation import JSON
+from server.asgi.responses import JSON
 from server.graphql.persisted_documents import PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
 

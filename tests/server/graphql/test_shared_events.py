@@ -3,11 +3,10 @@
 import asyncio
 from typing import Any, cast
 
+from server.asgi.room import Outgoing
+from server.graphql.event_streams import EVENT_BYTES, SharedEvents
 from server.graphql.execution import Executed
-from server.graphql.outgoing import Outgoing
-from server.graphql.parsed_requests import ParsedRequest
-from server.graphql.requests import GraphQLRequest
-from server.graphql.shared_events import EVENT_BYTES, SharedEvents
+from server.graphql.requests import GraphQLRequest, ParsedRequest
 from tests.snapshots.factories import a_revision
 
 _LONGEST = 64_000

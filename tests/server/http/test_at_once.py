@@ -5,6 +5,8 @@ import gc
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from http.client import HTTPResponse
 from itertools import pairwise
 from random import Random
@@ -13,12 +15,13 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.http.at_once import MAX_AT_ONCE, AnswerBytes, ReadyAnswer
-from server.http.keeping_alive import KeepAlive
+from server.http.connections import BoundedConnection, KeepAlive
+from server.http.cycles import MAX_AT_ONCE, AnswerBytes, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
-from server.http.quick_connections import QuickConnection
 from tests.server.http.test_connections import CLOSE, Running, ask, rest, running, said
 from tests.server.servers import PATIENCE, until
+
+LARGE = 16 << 20
 
 LIMITS = ConnectionLimits(keep_alive_seconds=0.6)
 
@@ -42,12 +45,29 @@ class Application:
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
         await send({"type": "http.response.body", "body": said})
 
-    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
-        """Answer at once."""
+    def __init__(self) -> None:
+        self.num_held = 0
+
+    def leave(self) -> None:
+        """Take note that a large answer was read."""
+        self.num_held -= 1
+
+    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
+        """Answer at once, or in a turn."""
         if scope["path"] == "/bad":
+            raise ZeroDivisionError
+        if scope["path"].startswith("/turn"):
+            return partial(self._ready, scope, body)
+        return self._ready(scope, body)
+
+    def _ready(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
+        if scope["path"] == "/turn-bad":
             raise ZeroDivisionError
         if scope["path"].endswith("task"):
             return None
+        if scope["path"] == "/large":
+            self.num_held += 1
+            return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self)
         said = b"ready %b %b" % (scope["path"].encode(), body or _names(scope))
         return ReadyAnswer(200, b"content-length: %d\r\n" % len(said), said)
 
@@ -84,7 +104,7 @@ def answers(running: Running, *requests: bytes) -> list[bytes]:
 
 def test_requests_are_answered_in_their_order(ready: Running) -> None:
     """Whichever way each of them goes: what is ready waits for what came before it."""
-    paths = ["/a", "/slow-task", "/b", "/task", "/c", "/slow-task", "/d"]
+    paths = ["/a", "/slow-task", "/turn", "/task", "/turn", "/turn", "/b", "/turn-task", "/turn"]
     requests = [ask(path, body=b"x") for path in paths]
     found = answers(ready, *requests, ask("/last", CLOSE))
     assert [it.split()[1].decode() for it in found] == [*paths, "/last"]
@@ -114,7 +134,7 @@ def test_any_conversation_is_answered(
     random = Random(seed)
     expected, parts = [], []
     for _ in range(random.randint(1, 20)):
-        path = random.choice(("/a", "/a-task", "/slow-task"))
+        path = random.choice(("/a", "/turn", "/turn-task", "/a-task", "/slow-task"))
         body = b"x" * random.choice((0, 0, 1, 10, 300, 70_000))
         expected.append(path.encode() + b" " + body)
         parts.append(ask(path, body=body) if random.random() < 0.7 else chunked(path, body, random))
@@ -202,9 +222,35 @@ def test_an_idle_connection_is_closed(ready: Running) -> None:
         assert 0.4 < time.monotonic() - began < 5
 
 
-def test_a_fault_goes_by_a_task(ready: Running) -> None:
+@pytest.mark.parametrize("path", ["/bad", "/turn-bad"])
+def test_a_fault_goes_by_a_task(ready: Running, path: str) -> None:
     """The application answers it as any other of its errors; the client is not blamed."""
-    assert said(ready, ask("/bad", CLOSE)).endswith(b"task /bad ")
+    assert said(ready, ask(path, CLOSE)).endswith(b"task %b " % path.encode())
+
+
+def test_clients_take_turns(ready: Running) -> None:
+    """All that come together are answered, also behind one that hangs up while it waits."""
+    with ExitStack() as held:
+        connections = [held.enter_context(ready.connect()) for _ in range(20)]
+        for connection in connections:
+            connection.sendall(ask("/turn") * 3 + ask("/last", CLOSE))
+        connections.pop(1).close()
+        assert {rest(connection).count(b" /turn ") for connection in connections} == {3}
+
+
+def test_a_large_answer_is_held_until_it_is_read() -> None:
+    """What waits for its client counts; nothing does when it has hung up."""
+    application = Application()
+    with running(LIMITS, application) as server:
+        with server.connect() as connection:
+            connection.sendall(ask("/large", CLOSE))
+            until(lambda: application.num_held == 1, "it waits for its client")
+            assert len(rest(connection).partition(b"\r\n\r\n")[2]) == LARGE
+        until(lambda: not application.num_held, "it was read")
+        with server.connect() as connection:
+            connection.sendall(ask("/large"))
+            until(lambda: application.num_held == 1, "it waits for its client")
+        until(lambda: not application.num_held, "the client is gone")
 
 
 def test_what_follows_an_answer_is_read_strictly(ready: Running) -> None:
@@ -222,7 +268,7 @@ def test_a_closed_connection_takes_no_memory(ready: Running) -> None:
     """Without waiting for the collector of garbage, which seldom looks at what is old."""
 
     def count() -> int:
-        return sum(isinstance(it, QuickConnection) for it in gc.get_objects())
+        return sum(isinstance(it, BoundedConnection) for it in gc.get_objects())
 
     gc.collect()
     before = count()
@@ -241,7 +287,7 @@ def test_the_time_of_an_answer_is_that_of_now() -> None:
     answer, made = ReadyAnswer(304, b"etag: x\r\n", b""), AnswerBytes()
     for date in (b"Mon", b"Tue"):
         found = made.of(answer, [(b"date", date)], keeps_alive=True)
-        assert found == b"HTTP/1.1 304 Not Modified\r\ndate: %b\r\netag: x\r\n\r\n" % date
+        assert b"".join(found) == b"HTTP/1.1 304 Not Modified\r\ndate: %b\r\netag: x\r\n\r\n" % date
 
 
 def test_a_connection_that_is_gone_is_not_ended() -> None:

@@ -13,10 +13,9 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.app import create_app
-from server.http.at_once import ReadyAnswer
+from server.http.cycles import ReadyAnswer
 from server.http.limits import DROP, ConnectionLimits
-from server.http.servers import DrainingServer, ServerConfig
-from server.listening import listening_socket
+from server.http.servers import DrainingServer, ServerConfig, listening_socket
 from server.settings import Settings
 from tests.server.servers import PATIENCE, until
 

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from server.http.draining import refuse_newcomers
-from server.listening import listening_socket
+from server.http.servers import listening_socket, refuse_newcomers
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the filter is Linux's")

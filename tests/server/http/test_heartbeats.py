@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from server.http.heartbeats import Heartbeat, Listener, Patience
+from server.http.servers import Heartbeat, Listener, Patience
 from tests.server.http.test_stopping import hang_one, workers_of
 from tests.server.servers import serving, until
 

@@ -195,10 +195,10 @@ def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
     """Others could not start either; what is wrong is in the log, and the exit code is 1."""
     program = (
         "from server.http.limits import ConnectionLimits\n"
-        "from server.listening import listening_socket, serve\n"
+        "from server.http.servers import listening_socket, serve\n"
         "if __name__ == '__main__':\n"
         "    listening = listening_socket('127.0.0.1', 0)\n"
-        "    more = {'hang_seconds': 30, 'log_format': 'text'}\n"
+        "    more = {'hang_seconds': 30}\n"
         "    serve('server.nope:x', listening, workers=2, limits=ConnectionLimits(), **more)\n"
     )
     script = tmp_path / "serve.py"

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Scope
 
 from server.asgi.exchanges import CODE, OPERATION
-from server.logs.access_log import AccessLog
+from server.logs import AccessLog
 from tests.server.exchanges import (
     LIFESPAN,
     Application,
@@ -113,7 +113,7 @@ def test_a_client_without_an_address_is_a_dash() -> None:
 
 def test_lines_are_written_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written at once, everything soon after, in the order of the requests' ends."""
-    monkeypatch.setattr("server.logs.access_log.FLUSH_SECONDS", 0.05)
+    monkeypatch.setattr("server.logs.FLUSH_SECONDS", 0.05)
     scopes = [scope(f"/{number}") for number in range(5)]
     assert logged(answering, *scopes) == []
     lines = logged(answering, *scopes, wait=0.2)

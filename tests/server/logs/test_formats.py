@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from server.asgi.request_ids import REQUEST_ID
-from server.logs.formats import JsonFormatter, TextFormatter
+from server.asgi.exchanges import REQUEST_ID
+from server.logs import JsonFormatter, TextFormatter
 
 FORGED = "a\n2025-01-01T00:00:00Z cachelog.server forged \x1b[2J\u202e\x00\ud800"
 

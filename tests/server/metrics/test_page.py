@@ -10,23 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
+from server import metrics
 from server.asgi.exchanges import Exchange
-from server.metrics import sharing
-from server.metrics.instruments import (
+from server.metrics import (
     BUCKETS,
     CACHE_BYTES,
     INSTRUMENTS,
     MAX_LABELS,
     REVISIONS,
     SECONDS,
+    Recorder,
+    SharedTallies,
     sample_names,
 )
-from server.metrics.sharing import SharedTallies
-from server.metrics.tallies import Recorder
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.program import cachelog_version
@@ -140,7 +141,7 @@ def test_metrics_can_be_switched_off(demo_catalog: Path) -> None:
 def exchange(**facts: object) -> Exchange:
     """Return an exchange that differs in these facts."""
     usual = Exchange("id", "::1", "GET", "/", 200, 10, 0.001, None, None)
-    return usual._replace(**facts)  # type: ignore[arg-type]
+    return msgspec.structs.replace(usual, **facts)
 
 
 def test_names_that_clients_choose_are_bounded() -> None:
@@ -195,7 +196,7 @@ def test_a_folder_that_is_away_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log says so once; the process serves on, and shares its numbers when it can again."""
-    monkeypatch.setattr(sharing, "WRITE_SECONDS", 0.01)
+    monkeypatch.setattr(metrics, "WRITE_SECONDS", 0.01)
     folder = tmp_path / "numbers"
     tallies = SharedTallies(Recorder(lambda: ()), folder)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from server.pages.responses import POLICY
+from server.pages.renderer import POLICY
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, Source, Spec

@@ -10,7 +10,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from server.pages.rendering import assets
+from server.pages.renderer import assets
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import seen_as, settle
 from tests.server.servers import Server

@@ -9,9 +9,8 @@ import pytest
 from lxml import html
 
 from server.pages.addresses import Address
-from server.pages.checking import RESULT
-from server.pages.filters import MINUS
-from server.pages.rendering import Renderer
+from server.pages.check import RESULT
+from server.pages.renderer import MINUS, Renderer
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec

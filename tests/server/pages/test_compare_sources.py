@@ -7,12 +7,12 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from server.pages.filters import MINUS
+from server.pages.renderer import MINUS
 from snapshots.models import Spec
+from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.server.pages.catalogs import served
 from tests.server.pages.comparing import TABS, links, rows
 from tests.server.pages.reading import shown
-from tests.snapshots.changes.oracle.builds import Build, Need, as_pages_tell, state_of
 
 PAIR = "/compare/develop~1...develop"
 EVIL = "</script><script>alert(1)</script>'\"&<img src=x onerror=alert(2)>"

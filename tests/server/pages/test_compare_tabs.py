@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from server.pages.filters import MINUS
+from server.pages.renderer import MINUS
 from tests.server.pages.asked import asked
 from tests.server.pages.comparing import BASE, HEAD, PAIR, in_words, links, numbers, rows, told
 from tests.server.pages.reading import shown

@@ -7,15 +7,17 @@ import pytest
 
 from schema.api import API
 from schema.limits import Limits
-from server.pages.documents import PAGE_LENGTH, Document, document
+from server.pages.documents import PAGE_LENGTH, PageDocument, document
 
 
 def _names_in(folder: str) -> list[str]:
     """Return the names of the documents, or of the fragments, that pages have."""
-    return [it.name.removesuffix(".graphql") for it in (files("server.pages") / folder).iterdir()]
+    names = [it.name for it in (files("server.pages") / folder).iterdir()]
+    return [it.removesuffix(".graphql") for it in names if it.endswith(".graphql")]
 
 
-NAMES, FRAGMENTS = _names_in("queries"), _names_in("fragments")
+NAMES = [*_names_in("queries"), *(f"exports/{it}" for it in _names_in("queries/exports"))]
+FRAGMENTS = _names_in("fragments")
 TEXT = (
     "query Q($ref: String!, $n: Int, $on: Boolean, $in: [String!], $first: Int, $last: Int) { a }"
 )
@@ -58,5 +60,5 @@ def test_variables_are_what_an_address_gives(
     given: dict[str, list[str]], variables: dict[str, Any]
 ) -> None:
     """As their types have it; what the document does not ask for is ignored."""
-    page = Document("q", TEXT)
+    page = PageDocument("q", TEXT)
     assert page.variables(page.known(given)) == variables

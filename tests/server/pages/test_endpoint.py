@@ -12,11 +12,9 @@ from msgspec.structs import replace
 
 from server.app import create_app
 from server.pages.addresses import Address
-from server.pages.asking import Answered
-from server.pages.error_pages import ErrorPages
-from server.pages.nearest import Nearest
-from server.pages.rendering import Renderer
-from server.pages.responses import POLICY
+from server.pages.documents import Answered
+from server.pages.error_pages import ErrorPages, Nearest
+from server.pages.renderer import POLICY, Renderer
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 import time
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
@@ -15,12 +16,19 @@ from starlette.routing import compile_path
 
 from schema.api import API
 from server.asgi.lanes import Lanes
-from server.graphql.outgoing import Outgoing
-from server.pages.asking import Answered, Asker
-from server.pages.exports import exporting
-from server.pages.exports.exporting import Export, file_name
-from server.pages.exports.lines import FORMATS, cell, csv_body, csv_head, json_lines
-from server.pages.exports.tables import table_of
+from server.asgi.room import Outgoing
+from server.pages import exports
+from server.pages.documents import Answered, Asker
+from server.pages.exports import (
+    FORMATS,
+    Export,
+    cell,
+    csv_body,
+    csv_head,
+    file_name,
+    json_lines,
+    table_of,
+)
 from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -36,12 +44,13 @@ WITH_TABLES = [page for page in PAGES if page.table]
 def test_every_table_is_asked_by_a_valid_document(page: Any) -> None:
     """Of the list alone, with the columns of its rows, and the digests of its revisions."""
     table = table_of(page.query, page.table)
-    assert API().document(table.text).errors == ()
+    assert API().document(table.document.text).errors == ()
     assert table.columns
-    assert len(table.text) < len(page.document.text) + 300
-    assert set(table.pins) <= set(page.document.parameters)
+    assert set(table.document.parameters) <= {*page.document.parameters, "first", "after"}
+    pinned = set(re.findall(r"pinned_(\w+):", table.document.text))
+    assert pinned <= set(page.document.parameters)
     if "{ref}" in page.path or "{base}" in page.path:
-        assert table.pins
+        assert pinned
 
 
 def test_a_document_without_such_a_list_is_an_error() -> None:
@@ -199,22 +208,22 @@ def small(tmp_path: Path) -> Catalog:
 def test_all_rows_are_of_one_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though a tag comes to name another one while the table is sent."""
     catalog = small(tmp_path)
-    monkeypatch.setattr(exporting, "_MOST", 7)
+    monkeypatch.setattr(exports, "_MOST", 7)
     asked: list[dict[str, Any]] = []
-    ask = Export._asked
+    ask = Export._variables_after
 
     def counted(self: Export, after: str | None) -> dict[str, Any]:
         variables = ask(self, after)
         asked.append(variables)
         return variables
 
-    monkeypatch.setattr(Export, "_asked", counted)
+    monkeypatch.setattr(Export, "_variables_after", counted)
     digest = catalog.history.resolve("develop").digest
     with application(Settings(catalog=str(tmp_path))) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
     whole = len({json.loads(row)["hash"] for row in rows})
     assert whole == len(rows) > 14
-    pieces = [it for it in asked if it["exportAfter"]]
+    pieces = [it for it in asked if it["after"]]
     assert len(pieces) == (whole - 1) // 7
     assert {it["in"] for it in pieces} == {digest}
 
@@ -224,8 +233,8 @@ def test_a_table_that_breaks_off_is_no_whole_one(
 ) -> None:
     """Its client notices, and the log says why."""
     small(tmp_path)
-    monkeypatch.setattr(exporting, "_MOST", 3)
-    monkeypatch.setattr(exporting, "_PATIENCE", 0.0)
+    monkeypatch.setattr(exports, "_MOST", 3)
+    monkeypatch.setattr(exports, "_PATIENCE", 0.0)
     settings = Settings(catalog=str(tmp_path), cost_per_minute=60)
     with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
         assert answer.status_code == 200
@@ -240,14 +249,14 @@ def test_rows_are_asked_in_pieces_that_a_request_may_cost(
     """Fewer at a time where each costs much."""
     small(tmp_path)
     sizes: list[int] = []
-    variables = Export._asked
+    variables = Export._variables_after
 
     def noted(self: Export, after: str | None) -> dict[str, Any]:
         asked = variables(self, after)
-        sizes.append(asked["exportFirst"])
+        sizes.append(asked["first"])
         return asked
 
-    monkeypatch.setattr(Export, "_asked", noted)
+    monkeypatch.setattr(Export, "_variables_after", noted)
     with application(Settings(catalog=str(tmp_path), max_cost=50_000)) as client:
         answer = client.get("/r/develop?as=jsonl")
     assert answer.status_code == 200
@@ -259,16 +268,16 @@ def test_rows_are_asked_in_pieces_that_a_request_may_cost(
 def test_who_goes_away_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing more is asked for a client that hung up."""
     small(tmp_path)
-    monkeypatch.setattr(exporting, "_MOST", 1)
+    monkeypatch.setattr(exports, "_MOST", 1)
     asked: list[str | None] = []
-    ask = Export._ask
+    ask = Export._answered
 
     async def slowly(self: Export, after: str | None) -> Answered:
         asked.append(after)
         await asyncio.sleep(0.05)
         return await ask(self, after)
 
-    monkeypatch.setattr(Export, "_ask", slowly)
+    monkeypatch.setattr(Export, "_answered", slowly)
     with application(Settings(catalog=str(tmp_path))) as client:
         with client.stream("GET", "/search?q=*&as=jsonl") as answer:
             next(answer.iter_bytes())
@@ -295,7 +304,7 @@ class Endless:
     async def answered(self, variables: Any) -> Answered:
         """Return as many rows as are asked for."""
         self.num_asked += 1
-        rows = [{"tag": "x" * 500}] * variables["exportFirst"]
+        rows = [{"tag": "x" * 500}] * variables["first"]
         info = {"hasNextPage": True, "endCursor": "c"}
         return Answered({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
 
@@ -321,10 +330,10 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
         await enough.wait()
         await asyncio.sleep(0.05)
         assert asker.num_asked == 3
-        assert 500_000 < outgoing.room.num_bytes < 600_000
+        assert 500_000 < outgoing.num_bytes < 600_000
         assert piece.rows == []
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        assert outgoing.room.num_bytes == 0
+        assert outgoing.num_bytes == 0
 
     asyncio.run(reading())

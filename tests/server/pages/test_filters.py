@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.pages.filters import number, package_kind, size_delta, words
+from server.pages.renderer import number, package_kind, size_delta, words
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from server.pages.addresses import Address
-from server.pages.filters import MINUS
-from server.pages.rendering import Renderer
+from server.pages.renderer import MINUS, Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.asked import LARGE, answered
@@ -81,8 +80,8 @@ def test_a_line_says_in_words_what_it_shows(client: httpx.Client) -> None:
 
 def test_made_up_data_is_said(client: httpx.Client, odd: httpx.Client) -> None:
     """Nobody takes a demonstration for a build cache."""
-    assert "made up" in shown(client, "/").text(".intro")
-    assert "made up" not in shown(odd, "/").text(".intro")
+    assert "generated sample data" in shown(client, "/").text(".intro")
+    assert "generated sample data" not in shown(odd, "/").text(".intro")
 
 
 def test_an_empty_catalog_says_how_it_is_filled(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.pages.views.lines import MOST_POINTS, Bars, Line, bars, line
+from server.pages.charts import MOST_POINTS, Bars, Line, bars, line
 
 COUNTS = st.integers(0, 10**7)
 

@@ -42,7 +42,7 @@ def test_how_a_hash_begins_leads_to_specs_of_the_same_revision(client: httpx.Cli
     """Though it begins several in the catalog, the page is about one revision, and stays there."""
     page = shown(client, "/r/v0.22.0/specs/a")
     assert (page.status, page.text(".problem")) == (404, "There is no such spec in this revision.")
-    link = page.links()["Specs of this revision whose hash begins so"]
+    link = page.links()["Specs of this revision whose hash begins with it"]
     assert link == str(client.base_url.join("/search?q=%2Fa&in=v0.22.0"))
     assert client.get(link).status_code == 200
 
@@ -64,7 +64,7 @@ def test_what_an_address_cannot_ask_is_said_plainly(
     assert page.text(".problem").startswith(said)
     ways_on = {it.text: it.get("href") for it in page.dom.cssselect(".ways-on a")}
     if "?" in address:
-        assert ways_on["This page without what its address chooses"] == "?"
+        assert ways_on["This page without filters"] == "?"
 
 
 def test_nothing_near_is_no_list(client: httpx.Client) -> None:

@@ -5,16 +5,10 @@ from pathlib import Path
 import pytest
 
 from server.asgi.static_folder import STATIC
-from server.pages import rendering
+from server.pages import renderer
 from server.pages.addresses import Address
-from server.pages.nearest import Nearest
-from server.pages.rendering import (
-    OWN,
-    VENDOR,
-    Renderer,
-    assets,
-    seen,
-)
+from server.pages.error_pages import Nearest
+from server.pages.renderer import OWN, VENDOR, Renderer, assets, seen
 
 
 @pytest.mark.parametrize(
@@ -41,7 +35,7 @@ def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> No
         looked_at.append(char)
         return "?"
 
-    monkeypatch.setattr(rendering, "visible", look)
+    monkeypatch.setattr(renderer, "visible", look)
     assert seen("\u202e\x00" * 1_000) == "??" * 1_000
     assert sorted(looked_at) == ["\x00", "\u202e"]
 
@@ -53,7 +47,7 @@ def test_files_are_named_with_their_contents() -> None:
     for link in found.values():
         path, _, digest = link.removeprefix("static/").partition("?v=")
         assert len(digest) == 12
-        folder = STATIC if path.startswith("vendor/") else rendering.STATIC
+        folder = STATIC if path.startswith("vendor/") else renderer.STATIC
         assert (folder / path.removeprefix("pages/")).is_file()
 
 
@@ -62,7 +56,7 @@ def test_a_build_without_npm_has_plainer_pages(
 ) -> None:
     """They load what is cachelog's own, and nothing from anywhere else."""
     assert set(assets(tmp_path)) == set(OWN)
-    monkeypatch.setattr("server.pages.rendering.VENDOR", ())
+    monkeypatch.setattr("server.pages.renderer.VENDOR", ())
     page = (
         Renderer()
         .error(Address("/a/b", {}), 404, "Not found", {"message": "m"}, Nearest())

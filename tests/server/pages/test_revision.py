@@ -37,7 +37,7 @@ def test_a_revision_with_its_packages(client: httpx.Client) -> None:
     assert not [it for it in stacks if it.startswith("root ")]
     (digest,) = page.dom.cssselect("details.facts .hash")
     assert digest.get("title") == told["digest"]
-    assert "made up, for demonstration" in page.text("details.facts")
+    assert "generated sample data" in page.text("details.facts")
 
 
 def test_what_a_revision_leads_to(client: httpx.Client) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.pages.views.search import hash_in
+from server.pages.views import hash_in
 from tests.server.pages.asked import asked
 from tests.server.pages.catalogs import served
 from tests.server.pages.reading import Shown, shown

@@ -11,8 +11,7 @@ import orjson
 import pytest
 
 from server.pages.addresses import Address
-from server.pages.filters import MINUS
-from server.pages.rendering import Renderer
+from server.pages.renderer import MINUS, Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.pages.asked import LARGE, answered

@@ -7,9 +7,9 @@ import pytest
 from lxml import html
 
 from server.pages.addresses import Address
-from server.pages.rendering import Renderer
+from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
-from server.pages.views.spec import spec_view
+from server.pages.views import spec_view
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot

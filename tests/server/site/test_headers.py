@@ -1,6 +1,6 @@
 """Headers as hosts of files read them."""
 
-from server.site.headers import MAX_RULES, rules
+from server.site.folder import MAX_RULES, rules
 
 KEPT, ASKED = {"cache-control": "immutable", "a": "1"}, {"cache-control": "no-cache", "a": "1"}
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from server.site.choosing import choose
-from server.site.questions import Role, documents_of, own_documents
+from server.site.questions import Role, choose, documents_of, own_documents
 from snapshots.errors import InvalidArgument
 from snapshots.history import History
 from tests.snapshots.factories import a_revision, digest_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from server.terminal.console import note, say, say_blocks, say_json
 from server.terminal.printing import styles
-from snapshots.wording import is_plain
+from snapshots.texts import is_plain
 
 FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -8,15 +8,16 @@ from opentelemetry.trace import SpanKind, StatusCode
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from server.asgi.exchanges import CODE, OPERATION
-from server.asgi.request_ids import trusted_among
-from server.tracing.requests import RequestSpans, route_finder
+from server.asgi.exchanges import CODE, OPERATION, trusted_among
+from server.tracing.telemetry import RequestSpans, route_finder
 from tests.server.exchanges import Application, answering, exchanged, failing, scope
 from tests.server.tracing.collectors import in_memory
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = (b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())
-ROUTE_OF = route_finder([Route("/of/{ref}", answering), Mount("/static", answering)], "/graphql")
+ROUTE_OF = route_finder(
+    [Route("/graphql", answering), Route("/of/{ref}", answering), Mount("/static", answering)]
+)
 
 
 def span_of(

@@ -11,7 +11,7 @@ from opentelemetry.trace import StatusCode
 
 from server.settings import Settings
 from server.tracing.spans import NoSpans, reading, spans_from, telemetry_from
-from server.watching import CatalogWatch
+from server.watch import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from snapshots.errors import InvalidArgument, NoCatalog

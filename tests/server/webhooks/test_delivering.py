@@ -7,10 +7,19 @@ from email.utils import format_datetime
 import pytest
 from msgspec.structs import replace
 
-from server.webhooks import Delivered, Deliverer, Patience, Receiver, receivers_of, signature
+from server.webhooks import (
+    NUM_CAUSES,
+    Announcement,
+    Delivered,
+    Deliverer,
+    Patience,
+    Receiver,
+    announcement,
+    receivers_of,
+    signature,
+)
 from snapshots.errors import InvalidArgument
 from snapshots.history import Neighbours
-from snapshots.notes.announcement import NUM_CAUSES, Announcement, announcement
 from snapshots.notes.sentences import plain
 from tests.server.servers import free_port
 from tests.server.webhooks.hooks import Answer, receiving

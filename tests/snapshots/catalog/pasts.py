@@ -8,14 +8,14 @@ from random import Random
 
 from deltalake import DeltaTable, write_deltalake
 
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.history import Pair
 from snapshots.models import NOTHING
+from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, SOURCE, a_snapshot, a_spec, day
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES
 
 TABLES = ("comparisons", "changes", "hashes")

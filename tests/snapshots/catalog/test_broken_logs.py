@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta
-from snapshots.catalog.tables.damage import what_is_broken
+from snapshots.catalog.delta import what_is_broken
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from tests.snapshots.importers import publish_state
 
@@ -23,7 +23,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("catalog")
     patch = pytest.MonkeyPatch()
     patch.setattr(delta, "_CHECKPOINT_EVERY", 3)
-    patch.setattr("snapshots.catalog.tables.log.Log.trim", lambda *_: None)
+    patch.setattr("snapshots.catalog.delta.Log.trim", lambda *_: None)
     catalog = Catalog(str(folder))
     for number in range(COMMITS - 1):
         publish_state(catalog, number)

@@ -9,10 +9,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
-from snapshots.catalog import revisions_table
-from snapshots.catalog.asking.library import Library
+from snapshots.catalog import delta, revisions_table, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.tables import delta, whole_table
+from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument, NoCatalog
 from snapshots.models import Dependency, RevisionInfo, Spec

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents.reader import ContentReader
-from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.errors import (
     IncompleteHistory,
 )
 from snapshots.models import NOTHING
+from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
     TABLES,
     check,
@@ -28,7 +29,6 @@ from tests.snapshots.catalog.pasts import (
 )
 from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
 
 
@@ -99,7 +99,7 @@ def test_what_was_made_is_kept_by_who_is_interrupted(catalog: Catalog) -> None:
     assert fill(again, missing_pairs(again, again.history)).num_made == 2
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_filling_in_processes(catalog: Catalog) -> None:
     """It makes what one process makes; contents that cannot be read are told."""
     made = states(*(f"a{letter}" for letter in "bcdefghijklmnopqrst"))
@@ -175,9 +175,8 @@ def test_no_more_is_ahead_than_there_is_room_for(
         return future
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
-    monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
-    monkeypatch.setattr("snapshots.catalog.bulk.mapping.processes", in_one_thread)
-    monkeypatch.setattr("snapshots.catalog.bulk.pairs._PAIRS_EACH", 1)
+    monkeypatch.setattr("snapshots.catalog.workers.processes", in_one_thread)
+    monkeypatch.setattr("snapshots.catalog.pairs._PAIRS_EACH", 1)
     filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
     assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
     assert len(submitted) == len(made)

@@ -6,9 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.following import Follower
-from snapshots.catalog.pairs.history_tables import HISTORY_TABLES
+from snapshots.catalog.catalog import Catalog, Follower
+from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.importers import TAGS, publish_state

@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.removal import Contents
+from snapshots.catalog.verification import verify
 from snapshots.errors import NewerCatalog
 from tests.snapshots.importers import TAGS, publish_state, publish_together
 from tests.snapshots.keeping import publish

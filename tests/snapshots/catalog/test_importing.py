@@ -13,21 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.importing import _begin, _received, _Sent, packing, publish_locations
-from snapshots.catalog.publishing import Publication
+from snapshots.catalog.pairs import changes_of_pairs
+from snapshots.catalog.parallel_import import _begin, _received, _Sent, packing, publish_locations
+from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
-from snapshots.sources import reading
-from snapshots.sources.pages import read_apart
-from snapshots.sources.pages.reading import PagesPart
-from snapshots.sources.parts import ReadHere
-from snapshots.sources.reports import Report
+from snapshots.sources.pages.folders import PagesPart, read_apart
+from snapshots.sources.reports import ReadHere, Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
 from tests.snapshots.sources.page_trees import TAGS, page, tree
+from tests.snapshots.sources.readings import read_locations
 
 MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
 READ = ReadSettings(proof=False)
@@ -44,7 +42,9 @@ def published(
     opened = Catalog(str(catalog))
     return publish_locations(
         [*map(str, locations)],
-        lambda found: opened.publish(found, taken_at=MOMENT, make_pairs=partial(making, jobs=jobs)),
+        lambda found: opened.publish(
+            found, taken_at=MOMENT, make_pairs=partial(changes_of_pairs, jobs=jobs)
+        ),
         catalog=opened,
         tags=tags,
         settings=READ,
@@ -65,7 +65,7 @@ def held(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
     return files, rows, set(opened.counts)
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_the_same_whoever_reads(tmp_path: Path) -> None:
     """Digests, rows, the very bytes of files, and what changed between neighbours."""
     pages = tree(tmp_path / "pages")
@@ -77,7 +77,7 @@ def test_the_same_whoever_reads(tmp_path: Path) -> None:
     assert len(held(tmp_path / "others")[2]) == len(TAGS)
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_states_of_one_tag_are_read_apart(tmp_path: Path) -> None:
     """Each date is a part of its own, and nothing is read twice."""
     for tag in TAGS:
@@ -111,7 +111,7 @@ def test_what_a_worker_sends(tmp_path: Path) -> None:
     assert {it.tag for it in catalog.history.revisions} == {*TAGS}
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_the_first_error_of_the_input_is_told(tmp_path: Path) -> None:
     """With place and reason, whichever worker was first; nothing is published."""
     pages = tree(tmp_path / "pages")
@@ -123,7 +123,7 @@ def test_the_first_error_of_the_input_is_told(tmp_path: Path) -> None:
     assert held(tmp_path / "catalog") == (set(), set(), set())
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_what_is_skipped_is_told_in_its_order(tmp_path: Path) -> None:
     """And what is odd; a tag that has nothing else is left out."""
     pages = tree(tmp_path / "pages")
@@ -170,7 +170,7 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_a_list_of_tags_in_processes(tmp_path: Path) -> None:
     """Each tag's indexes are read and merged by one of them."""
     listed: dict[str, list[dict[str, str]]] = {}
@@ -272,7 +272,7 @@ def test_part_by_part_as_all_at_once(
         locations = [str(folder / "pages")]
 
         def whole(report: Report) -> Iterator[Any]:
-            return reading.read(locations, tags=tags, settings=READ, report=report)
+            return read_locations(locations, tags=tags, settings=READ, report=report)
 
         def apart(report: Report) -> Iterator[PackedSnapshot]:
             catalog = Catalog(str(folder / "catalog"))
@@ -302,7 +302,7 @@ def test_workers_far_away_are_told_whole_paths(
         asked.extend(file for part in parts for file in part.files)
         raise CachelogError("far enough")
 
-    monkeypatch.setattr("snapshots.catalog.importing.mapping", mapping)
+    monkeypatch.setattr("snapshots.catalog.parallel_import.mapping", mapping)
     opened = Catalog(str(tmp_path / "catalog"))
     with pytest.raises(CachelogError, match="far enough"):
         publish_locations(

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog.asking.library import Library
+from snapshots.catalog import whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill, missing_pairs
-from snapshots.catalog.tables import whole_table
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import (
     AmbiguousHash,
@@ -24,6 +24,7 @@ from snapshots.errors import (
     InvalidArgument,
 )
 from snapshots.models import Spec
+from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
     TABLES,
     check,
@@ -35,7 +36,6 @@ from tests.snapshots.catalog.pasts import (
     states,
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
 
 
@@ -206,7 +206,7 @@ def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device", "changes")
 
     with monkeypatch.context() as patch:
-        patch.setattr("snapshots.catalog.tables.sorted_table.SortedTable.append", failing)
+        patch.setattr("snapshots.catalog.sorted_table.SortedTable.append", failing)
         (made,) = catalog.publish(states("ab"))
         assert made.unkept is not None
         assert "No space left on device" in made.unkept

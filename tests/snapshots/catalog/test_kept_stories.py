@@ -5,17 +5,16 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.asking.history_questions import GrowthAsked
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill, missing_pairs, untold_pairs
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import fill, missing_pairs, untold_pairs
 from snapshots.contents import Snapshot
 from snapshots.demo import history as demo
 from snapshots.history import Pair
 from snapshots.models import NOTHING
-from snapshots.notes.atom.kept_stories import told_in_any
-from snapshots.notes.atom.stories import story
+from snapshots.notes.stories import told_in_any
+from snapshots.notes.templates import story
 from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
 from tests.snapshots.catalog.threads import in_one_thread
 
@@ -109,8 +108,7 @@ def test_workers_make_the_same(catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     older = Catalog(catalog.location)
     history = older.require_history()
     assert untold_pairs(older, history) == []
-    monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
-    monkeypatch.setattr("snapshots.catalog.bulk.mapping.processes", in_one_thread)
+    monkeypatch.setattr("snapshots.catalog.workers.processes", in_one_thread)
     fill(older, missing_pairs(older, history), jobs=2)
     assert kept(older) == expected
 
@@ -139,5 +137,5 @@ def test_a_question_to_the_past_makes_them_too(catalog: Catalog) -> None:
     history = older.require_history()
     answers = HistoryAnswers(older, Library(older), fill_seconds=600)
     for name in history.series_names:
-        answers.get(HistoryQuestion(history, GrowthAsked(name)))
+        answers.get(HistoryQuestion(history, HistoryTopic(About.GROWTH, series=name)))
     assert kept(older) == expected

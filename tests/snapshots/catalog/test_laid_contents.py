@@ -8,12 +8,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import replace
 
+from snapshots.catalog import specs_table, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents import specs_table
-from snapshots.catalog.keeping.removing import plan
-from snapshots.catalog.keeping.vacuum import vacuum
-from snapshots.catalog.tables import whole_table
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.removal import plan
+from snapshots.catalog.vacuum import vacuum
+from snapshots.catalog.verification import verify
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
@@ -108,7 +107,7 @@ def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])
         patch.setattr(specs_table, "SPECS", of_before)
         patch.setattr(
-            "snapshots.catalog.contents.packing.whole", lambda rows: rows.select(SPEC_ROWS.names)
+            "snapshots.catalog.specs_table.whole", lambda rows: rows.select(SPEC_ROWS.names)
         )
         publish(Catalog(catalog.location), 0)
     assert DeltaTable(tmp_path / "specs").to_pyarrow_table().schema.names == of_before.names

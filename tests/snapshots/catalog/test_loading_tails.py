@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verification import verify
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
@@ -132,7 +132,7 @@ def test_files_that_are_not_large(tmp_path: Path, read: list[Read]) -> None:
     """Without a tail they are read whole."""
     made = Catalog(str(tmp_path / "small"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("snapshots.catalog.store.tails.LEAST_SPARED", 1 << 16)
+        patch.setattr("snapshots.catalog.parquet.LEAST_SPARED", 1 << 16)
         publish(made, 0)
     read.clear()
     assert_loaded(opened(made), 0)

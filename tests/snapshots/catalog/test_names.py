@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.names import Names
+from snapshots.catalog.completions import Names
 from snapshots.contents import Content
 from tests.snapshots.factories import a_snapshot, a_spec, day
 

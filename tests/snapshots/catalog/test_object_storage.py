@@ -11,16 +11,15 @@ import pyarrow as pa
 import pytest
 from deltalake.fs import DeltaStorageHandler
 
-from snapshots.catalog import revisions_table
-from snapshots.catalog.asking.library import Library
+from snapshots.catalog import revisions_table, storage
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import missing_pairs
-from snapshots.catalog.keeping.removing import plan, remove
-from snapshots.catalog.keeping.vacuum import vacuum
-from snapshots.catalog.store import storage
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.library import Library
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.removal import plan, remove
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.vacuum import vacuum
+from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import a_snapshot, day

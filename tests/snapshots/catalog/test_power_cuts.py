@@ -8,10 +8,10 @@ from unittest import mock
 
 import pytest
 
+from snapshots.catalog import delta, sorted_table, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.removing import plan, remove
-from snapshots.catalog.tables import delta, sorted_table, whole_table
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.removal import plan, remove
+from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError
 from tests.snapshots.catalog.test_broken_logs import COMMITS, log, template
 from tests.snapshots.importers import TAGS, publish_state

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.publishing import Planner
+from snapshots.catalog.publication import Planner
 from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
 from snapshots.changes.pairings import FieldChange
+from snapshots.changes.vocabulary import cause_title
 
 
 class CauseRecord(NamedTuple):
@@ -37,7 +38,7 @@ def _record(causes: Causes, number: int) -> CauseRecord:
         name.package,
         name.before,
         name.after,
-        title=name.title,
+        title=cause_title(name),
         key=name.key,
         facts=causes.facts_of(number),
         why_unknown=causes.why_unknown(number),

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.vocabulary import cause_title
 from snapshots.models import Dependency
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
@@ -46,7 +47,7 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
 )
 def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
     """Each kind has words of its own; lists of variants are cut where a line ends."""
-    assert CauseName(kind, "a", before, after).title == title
+    assert cause_title(CauseName(kind, "a", before, after)) == title
 
 
 def test_keys() -> None:

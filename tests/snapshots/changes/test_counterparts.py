@@ -15,8 +15,8 @@ from snapshots.changes.sides import Side
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.expensive import FEWER_EXAMPLES
+from tests.model import real
 from tests.snapshots.changes.graphs import edge, node, side_of
-from tests.snapshots.changes.oracle import real
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of, shuffled
 

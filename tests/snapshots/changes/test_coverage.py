@@ -23,13 +23,13 @@ from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
-from snapshots.spack.spelling import compiler_key
+from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
-from tests.snapshots.changes.oracle import coverage as oracle
-from tests.snapshots.changes.oracle.catalogs import weeks
-from tests.snapshots.changes.oracle.columns import compared
-from tests.snapshots.changes.oracle.real import STACKS, dates, records
-from tests.snapshots.changes.oracle.states import State
+from tests.model import cells as oracle
+from tests.model.builds import weeks
+from tests.model.explained import compared
+from tests.model.real import STACKS, dates, records
+from tests.model.states import State
 from tests.snapshots.changes.states import compare, pairs
 from tests.snapshots.factories import a_spec, hash_of, shuffled
 from tests.snapshots.records import frame_of

@@ -17,7 +17,7 @@ from snapshots.changes.package_changes import PackageChangeField, PackageChangeK
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import SPEC_FACTS, Spec
-from snapshots.notes.summary import summarize
+from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import compare, pairs, tell_stacks

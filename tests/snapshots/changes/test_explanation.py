@@ -15,16 +15,14 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
+from tests.model.builds import crowds, towers, weeks
+from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
+from tests.model.explained import Explained
+from tests.model.real import STACKS, dates
+from tests.model.real import records as real_records
+from tests.model.states import State
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.graphs import node, side_of
-from tests.snapshots.changes.oracle.catalogs import crowds, towers, weeks
-from tests.snapshots.changes.oracle.causes import Causes
-from tests.snapshots.changes.oracle.counterparts import counterparts
-from tests.snapshots.changes.oracle.explained import Explained
-from tests.snapshots.changes.oracle.real import STACKS, dates
-from tests.snapshots.changes.oracle.real import records as real_records
-from tests.snapshots.changes.oracle.reasons import added_reasons, removed_reasons
-from tests.snapshots.changes.oracle.states import State
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of
 from tests.snapshots.memory import measured

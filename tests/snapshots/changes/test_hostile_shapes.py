@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.models import Dependency, Spec
-from tests.snapshots.changes.oracle.explained import Explained
-from tests.snapshots.changes.oracle.own import Cause, Kind
-from tests.snapshots.changes.oracle.states import State
+from tests.model.changes import Cause, Kind
+from tests.model.explained import Explained
+from tests.model.states import State
 from tests.snapshots.factories import a_spec, hash_of
 
 ADDED = SpecChangeKind.ADDED

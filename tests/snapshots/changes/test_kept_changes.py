@@ -25,9 +25,9 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
+from tests.model.histories import Past
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_spec, digest_of
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
 
 NUMBERS = st.lists(

@@ -6,10 +6,10 @@ import pytest
 
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from tests.snapshots.changes.oracle.explained import Explained
-from tests.snapshots.changes.oracle.own import Cause, Kind
-from tests.snapshots.changes.oracle.real import STACKS, history, records
-from tests.snapshots.changes.oracle.states import State
+from tests.model.changes import Cause, Kind
+from tests.model.explained import Explained
+from tests.model.real import STACKS, history, records
+from tests.model.states import State
 
 BEFORE, AFTER = "2026-06-20", "2026-06-27"
 

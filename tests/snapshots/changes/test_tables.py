@@ -17,7 +17,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import CommonNames
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.notes.summary import summarize
+from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.snapshots.changes.states import compare, pairs
 from tests.snapshots.factories import a_spec, hash_of

@@ -22,7 +22,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.models import Spec
 from snapshots.refs import check_tag, series, tag_date
 from snapshots.spack.names import ROOT_STACK, is_hash, is_name
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.spack.versions import version_key
 
 
@@ -101,9 +101,18 @@ def test_develop_grows_with_dents() -> None:
         [len(it) for it in weeks],
         [it.total_size() or 0 for it in weeks],
     ):
-        assert numbers[-1] > 1.5 * numbers[0]
+        assert numbers[-1] > 1.4 * numbers[0]
         dents = sum(after < before for before, after in pairwise(numbers))
         assert 4 <= dents < len(weeks) / 2
+
+
+@pytest.mark.no_cover
+def test_years_grow_linearly() -> None:
+    """Some 2 % of the first packages a week, whatever has come since."""
+    weeks = [it.content for it in history(revisions=140, packages=40, specs=80)]
+    first, second = (len(weeks[end].packages) - len(weeks[end - 69].packages) for end in (70, 139))
+    assert 0.5 * first < second < 1.5 * first
+    assert len(weeks[-1].packages) < 40 * (1 + 0.03 * len(weeks))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 60])

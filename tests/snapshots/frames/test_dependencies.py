@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.contents import Content
 from snapshots.demo import history
 from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, ReachedNodes

@@ -18,7 +18,7 @@ from snapshots.frames.columns import Column, ListColumn
 from snapshots.frames.filters import PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.models import Spec
-from snapshots.spack.spelling import compiler_key
+from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
 from tests.snapshots.factories import (
     COMPILERS,

@@ -9,8 +9,8 @@ from snapshots.contents import Content
 from snapshots.errors import CachelogError, ConstraintSyntaxError
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.matching import read, select
-from snapshots.sources.buildcache.specs import decode
+from snapshots.frames.queries import read, select
+from snapshots.sources.buildcache.database import decode
 from snapshots.sources.reports import Report
 from tests.snapshots.frames import spack_answers
 from tests.snapshots.frames.spack_answers import Answers

@@ -1,4 +1,4 @@
-"""A walk over records that answers a query as ``snapshots.frames.matching`` answers it by masks."""
+"""A walk over records that answers a query as ``snapshots.frames.queries`` answers it by masks."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property

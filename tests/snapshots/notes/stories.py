@@ -8,9 +8,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
-from snapshots.notes.changelog import changelog
-from snapshots.notes.document import Changelog
-from snapshots.notes.scope import Only, Scope, scope_of
+from snapshots.notes.changelog import Changelog, Only, Scope, changelog, scope_of
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_revision, a_spec

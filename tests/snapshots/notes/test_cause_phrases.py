@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.vocabulary import cause_title
 from snapshots.models import Spec
-from snapshots.notes import rendering
-from snapshots.notes.cause_phrases import causes_sentence, noun_phrase
-from snapshots.notes.filters import causes
-from snapshots.notes.rebuilds import CauseEntry, grouped, leading, tell_rebuilds
+from snapshots.notes import templates
+from snapshots.notes.phrases import causes_sentence, noun_phrase
+from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Sentence, markdown, plain
+from snapshots.notes.templates import causes
 from tests.snapshots.changes.graphs import RECIPE, edge, node
 from tests.snapshots.notes.stories import explained, told
 
@@ -37,7 +38,7 @@ def an_entry(
         package=package,
         before=before,
         after=after,
-        title=name.title,
+        title=cause_title(name),
         why_unknown=None,
         **{**known, **facts},
     )
@@ -93,7 +94,7 @@ def chain(*names: str, changed: dict[str, dict[str, Any]], label: str) -> list[S
 def sentence_of(base: Sequence[Spec], head: Sequence[Spec]) -> str | None:
     """Return what caused the rebuilds between two contents."""
     found = explained(base, head)
-    sentence = causes_sentence(tell_rebuilds(found.causes, found.comparison.specs))
+    sentence = causes_sentence(rebuilds_of(found.causes, found.comparison.specs))
     return None if sentence is None else plain(sentence)
 
 
@@ -209,7 +210,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
         "which rebuilt 6 specs."
     )
     assert "| 7 | the recipe of `compiler-wrapper`, together with `gcc` 12.3.0 → 13.2.0 | 7 |" in (
-        rendering.markdown(log)
+        templates.markdown(log)
     )
 
 

@@ -9,8 +9,8 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.entries import PackageEntry, Section
-from snapshots.notes.scope import Only
+from snapshots.notes.changelog import Only
+from snapshots.notes.sections import ChangedPackage, Section
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import tell_stacks
@@ -43,7 +43,7 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     for entry in entries:
         change = changes[entry.name]
         facts = comparison.changed_facts(entry.name)
-        assert entry == PackageEntry.of(change, entry.reasons, facts)
+        assert entry == ChangedPackage.of(change, entry.reasons, facts)
         assert sum(entry.reasons.values()) == change.specs_added + change.specs_removed
     stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]
     assert all(log.stacks.values())

@@ -2,16 +2,16 @@
 
 import pytest
 
-from snapshots.notes import environments
+from snapshots.notes import templates
 
 
 @pytest.mark.parametrize("html", [True, False])
 def test_own_templates_are_read_once(*, html: bool) -> None:
     """By each markup: one escapes by itself, the other by filters."""
-    environments.shipped.cache_clear()
-    shipped = environments.shipped(html=html)
-    assert environments.shipped(html=html) is shipped
-    assert environments.shipped(html=not html) is not shipped
+    templates.shipped.cache_clear()
+    shipped = templates.shipped(html=html)
+    assert templates.shipped(html=html) is shipped
+    assert templates.shipped(html=not html) is not shipped
     assert shipped.autoescape is html
 
 
@@ -21,4 +21,4 @@ def test_own_templates_are_read_once(*, html: bool) -> None:
 )
 def test_a_template_tells_its_markup_by_its_name(name: str, *, expected: bool) -> None:
     """Whatever is put behind it to tell that it is a template."""
-    assert environments.is_html(name) is expected
+    assert templates.is_html(name) is expected

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from snapshots.notes.document import Changelog
-from snapshots.notes.escaping import code_span, inline
-from snapshots.notes.rendering import html, markdown
-from snapshots.notes.scope import Only
-from snapshots.wording import visible
+from snapshots.notes.changelog import Changelog, Only
+from snapshots.notes.sentences import code_span, inline
+from snapshots.notes.templates import html, markdown
+from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.notes.stories import told
 

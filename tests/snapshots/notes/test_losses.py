@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from snapshots.models import Spec
-from snapshots.notes.losses import FEW
+from snapshots.notes.sections import FEW
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import told

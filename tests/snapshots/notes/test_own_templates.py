@@ -14,7 +14,7 @@ from hypothesis import given
 from snapshots.errors import SourceError
 from snapshots.models import Spec
 from snapshots.notes import own_templates
-from snapshots.notes.document import Changelog
+from snapshots.notes.changelog import Changelog
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec

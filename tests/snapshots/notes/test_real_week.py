@@ -2,9 +2,9 @@
 
 import pytest
 
-from snapshots.notes import rendering
+from snapshots.notes import templates
 from snapshots.notes.sentences import plain
-from tests.snapshots.changes.oracle.real import records
+from tests.model.real import records
 from tests.snapshots.notes.stories import told
 
 BEFORE, AFTER = "2026-06-20", "2026-06-27"
@@ -26,4 +26,4 @@ def test_a_week_in_a_sentence(stack: str) -> None:
     log = told(old, new, {spec.hash: spec for spec in (*outside, *beside)}.values())
     assert CAUSES[stack] in [plain(sentence) for sentence in log.highlights]
     assert sum(cause.num_specs for cause in log.causes) == log.summary.specs_added
-    assert CAUSES[stack].partition("'")[0] in rendering.markdown(log)
+    assert CAUSES[stack].partition("'")[0] in templates.markdown(log)

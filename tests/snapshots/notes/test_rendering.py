@@ -10,9 +10,9 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.models import Spec
-from snapshots.notes import rendering
-from snapshots.notes.document import Changelog
-from snapshots.notes.rendering import NotesFormat, render
+from snapshots.notes import templates
+from snapshots.notes.changelog import Changelog
+from snapshots.notes.templates import NotesFormat, render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
@@ -128,7 +128,7 @@ the two spellings of compilers and variants.
 
 def test_markdown() -> None:
     """Each kind of change has its section and its own kind of line; packages go as people count."""
-    assert rendering.markdown(told(BASE, HEAD)) == MARKDOWN
+    assert templates.markdown(told(BASE, HEAD)) == MARKDOWN
 
 
 def test_notes_in_each_format() -> None:
@@ -137,14 +137,14 @@ def test_notes_in_each_format() -> None:
     made = {form: render(log, form) for form in NotesFormat}
     assert made == {
         NotesFormat.MARKDOWN: MARKDOWN,
-        NotesFormat.HTML: rendering.html(log),
-        NotesFormat.JSON: rendering.json(log),
+        NotesFormat.HTML: templates.html(log),
+        NotesFormat.JSON: templates.json(log),
     }
 
 
 def test_markdown_of_nothing() -> None:
     """Sections without entries are left out, and what is left is said."""
-    text = rendering.markdown(told(BASE, BASE))
+    text = templates.markdown(told(BASE, BASE))
     assert "Nothing changed." in text
     assert "## " not in text
     assert "| Packages | 9 | 9 | 0 | 0 | 0 |" in text
@@ -165,18 +165,18 @@ def test_markdown_of_nothing() -> None:
 def test_sizes(before: int | None, after: int | None, row: str) -> None:
     """Sizes are told in the largest unit that fits, once one of them is known."""
     log = told([a_spec(size=before)], [a_spec(size=after)])
-    assert row in rendering.markdown(log).splitlines()
+    assert row in templates.markdown(log).splitlines()
 
 
 def test_made_up_data_are_marked() -> None:
     """Notes about data that a generator made up say so."""
-    assert "*Synthetic data" in rendering.markdown(told(BASE, HEAD, synthetic=True))
-    assert "Synthetic" not in rendering.markdown(told(BASE, HEAD))
+    assert "*Synthetic data" in templates.markdown(told(BASE, HEAD, synthetic=True))
+    assert "Synthetic" not in templates.markdown(told(BASE, HEAD))
 
 
 def test_where_no_cause_is_known_one_sentence_says_why() -> None:
     """Pages tell neither dependencies nor recipes: no table of nothing."""
-    text = rendering.markdown(told([a_spec("1")], [a_spec("2")]))
+    text = templates.markdown(told([a_spec("1")], [a_spec("2")]))
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
         "1 spec took the place of others.\n\n"
@@ -187,7 +187,7 @@ def test_where_no_cause_is_known_one_sentence_says_why() -> None:
 
 def test_html_is_a_page() -> None:
     """It needs nothing from elsewhere: no script, no link, no image, its own style."""
-    page = rendering.html(told(BASE, HEAD))
+    page = templates.html(told(BASE, HEAD))
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n')
     assert page.endswith("</html>\n")
     assert "<title>Spack build cache: v0.21.0 → v0.22.0</title>" in page
@@ -197,7 +197,7 @@ def test_html_is_a_page() -> None:
 def test_json() -> None:
     """The JSON notes have every fact of the Markdown ones, under stable names."""
     log = told(BASE, HEAD)
-    document = orjson.loads(rendering.json(log))
+    document = orjson.loads(templates.json(log))
     assert list(document) == [
         "format",
         "base",
@@ -276,12 +276,12 @@ def test_json() -> None:
         "removed": [{"name": "old", "num_specs": 1, "num_packages": 1}],
     }
     assert document["stacks_changed"] == 1
-    assert rendering.json(log).endswith("}\n")
+    assert templates.json(log).endswith("}\n")
 
 
 def test_json_of_what_is_lost() -> None:
     """With reasons, what took its place, and what is nearest to a lost cell."""
-    lost = orjson.loads(rendering.json(told(BASE, HEAD)))["no_longer_available"]
+    lost = orjson.loads(templates.json(told(BASE, HEAD)))["no_longer_available"]
     assert lost["by"] == ["stack", "target"]
     assert lost["packages"] == [
         {
@@ -334,8 +334,8 @@ def lines_of(markdown: str, title: str) -> list[str]:
 def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     """Sections and their entries are the same everywhere, in the same order."""
     log = told(base, head)
-    markdown, page = rendering.markdown(log), rendering.html(log)
-    document = orjson.loads(rendering.json(log))
+    markdown, page = templates.markdown(log), templates.html(log)
+    document = orjson.loads(templates.json(log))
 
     def names(section: list[dict[str, Any]]) -> list[str]:
         return [entry["name"] for entry in section]
@@ -359,7 +359,7 @@ def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
 @given(SPECS, SPECS)
 def test_no_removal_is_left_out(base: list[Spec], head: list[Spec]) -> None:
     """Each version of each package that only base has is told by name."""
-    text = rendering.markdown(told(base, head))
+    text = templates.markdown(told(base, head))
     told_of = text.partition("## No longer available")[2].partition("\n## ")[0]
     for spec in base:
         if all((it.name, it.version) != (spec.name, spec.version) for it in head):
@@ -387,7 +387,7 @@ def assert_tidy(text: str) -> None:
 @given(SPECS, SPECS)
 def test_markdown_is_tidy(base: list[Spec], head: list[Spec]) -> None:
     """As a careful writer would leave it."""
-    assert_tidy(rendering.markdown(told(base, head)))
+    assert_tidy(templates.markdown(told(base, head)))
 
 
 def many(count: int) -> Changelog:
@@ -399,7 +399,7 @@ def many(count: int) -> Changelog:
 
 def test_long_lists_are_folded() -> None:
     """Longer ones than a screen; all entries are there, blank lines keep them Markdown."""
-    short, long = rendering.markdown(many(30)), rendering.markdown(many(31))
+    short, long = templates.markdown(many(30)), templates.markdown(many(31))
     assert "<summary>30 packages</summary>" not in short
     assert long.count("<summary>31 packages</summary>\n\n- `") == 2
     assert lines_of(long, "Removed packages") == [f"gone{n}" for n in range(31)]
@@ -408,7 +408,7 @@ def test_long_lists_are_folded() -> None:
 
 def test_smaller_causes_are_counted_and_folded() -> None:
     """The table adds up, and those that it leaves out stand below it."""
-    text = rendering.markdown(many(31))
+    text = templates.markdown(many(31))
     table, _, folded = text.partition("## What caused")[2].partition("<details>")
     rows = [int(it) for it in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
     assert (len(rows), sum(rows)) == (11, 31)
@@ -429,6 +429,6 @@ def test_what_json_has_no_form_for_is_no_text_by_chance() -> None:
 def test_json_of_a_source_that_tells_no_stacks() -> None:
     """How many there are is not known, which is null and no zero."""
     bare = [replace(spec, stacks=()) for spec in HEAD]
-    document = orjson.loads(rendering.json(told(BASE, bare)))
+    document = orjson.loads(templates.json(told(BASE, bare)))
     sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
     assert list(sides) == [2, 2, None, None]

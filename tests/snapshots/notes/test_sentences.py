@@ -18,7 +18,7 @@ from snapshots.notes.sentences import (
     plain,
     spelled,
 )
-from snapshots.wording import visible
+from snapshots.texts import visible
 
 SENTENCE = Sentence("Of ", Name("hdf5"), " ", Value("1.14.5"), " and ", Value("a*b*"), ".")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.notes.units import size_delta
+from snapshots.notes.sentences import size_delta
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.models import RevisionInfo
-from snapshots.notes.scope import Only
+from snapshots.notes.changelog import Only
 from snapshots.notes.sentences import markdown
-from snapshots.notes.variables import variables
+from snapshots.notes.templates import variables
 from tests.snapshots.factories import a_revision, digest_of
 from tests.snapshots.notes.stories import BASE, HEAD, told
 

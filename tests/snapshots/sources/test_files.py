@@ -7,18 +7,21 @@ import pytest
 
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
-from snapshots.sources import files, reading
-from snapshots.sources.files import Missing, open_regular, read_regular
-from snapshots.sources.pages import files as page_files
+from snapshots.sources import inputs
+from snapshots.sources.inputs import Missing, open_regular, read_regular
+from snapshots.sources.pages import folders as page_files
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import page
+from tests.snapshots.sources.readings import read_locations
 
 
 def read(*locations: str | Path, report: Report | None = None) -> list[Snapshot]:
     """Read locations as an import does."""
     report = report or Report()
-    return list(reading.read([str(it) for it in locations], settings=ReadSettings(), report=report))
+    return list(
+        read_locations([str(it) for it in locations], settings=ReadSettings(), report=report)
+    )
 
 
 @pytest.fixture
@@ -141,7 +144,7 @@ def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
     index = tmp_path / "index.json"
     index.write_text('{"database": {"version": "8", "installs": {}}}')
     found = list(
-        reading.read(
+        read_locations(
             [str(folder / "develop"), str(index), str(tmp_path / "other")],
             tags=["v1.0"],
             settings=ReadSettings(),
@@ -171,12 +174,12 @@ def test_pages_that_vanish_while_they_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that is deleted between being found and being read is a bad page."""
-    opened = files.open_regular
+    opened = inputs.open_regular
 
     def vanish(location: str) -> object:
         Path(location).unlink()
         return opened(location)
 
-    monkeypatch.setattr(files, "open_regular", vanish)
+    monkeypatch.setattr(inputs, "open_regular", vanish)
     with pytest.raises(SourceError, match="does not exist"):
         read(folder)

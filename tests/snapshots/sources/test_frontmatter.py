@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.frontmatter import MAX_DEPTH, parse
+from snapshots.sources.pages.front_matter import MAX_DEPTH, parse
 
 TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), max_size=8)
 VALUES = st.recursive(

@@ -10,7 +10,7 @@ import httpcore
 import httpx
 import pytest
 
-from snapshots.sources.addresses import AddressRefused, Boundary
+from snapshots.sources.boundary import AddressRefused, Boundary
 from snapshots.sources.network import BoundedBackend, Overdue, keep_within
 from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, serving, silence
 from tests.snapshots.sources.certificates import contexts
@@ -93,6 +93,25 @@ def test_an_address_outside_the_boundary(asking: Asking) -> None:
     client.get(server.at("/a"))
     with pytest.raises(AddressRefused):
         client.get("http://169.254.169.254/latest")
+
+
+def test_connections_to_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are bounded as others are."""
+    backend = BoundedBackend(Boundary(["cache.example"], lambda host, _: [host]))
+    monkeypatch.setenv("HTTP_PROXY", "http://169.254.169.254:80")
+    with httpx.Client() as client:
+        keep_within(client, backend)
+        with pytest.raises(AddressRefused, match=r"leads to 169\.254\.169\.254"):
+            client.get("http://192.0.2.1/a")
+
+
+def test_another_version_of_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose connections cannot be bounded opens none."""
+    with httpx.Client() as client:
+        pool = client._transport._pool  # type: ignore[attr-defined]
+        monkeypatch.delattr(pool, "_network_backend")
+        with pytest.raises(RuntimeError, match=r"httpx [0-9.]+ and httpcore [0-9.]+ have no"):
+            keep_within(client, BoundedBackend(found()))
 
 
 def found(*addresses: str) -> Boundary:

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.models import Spec
-from snapshots.sources import frontmatter
-from snapshots.sources.pages.details import DETAILS, usual_specs
-from snapshots.sources.pages.records import read_specs
+from snapshots.sources.pages import front_matter
+from snapshots.sources.pages.cache_page import DETAILS, read_specs, usual_specs
 from snapshots.sources.reports import Report
 from tests.snapshots.factories import hash_of
 
@@ -28,7 +27,7 @@ def at_once(details: str) -> tuple[Spec, ...] | None:
 
 def value_by_value(details: str) -> tuple[Spec, ...] | None:
     """Return the specs that JSON states; None where one of them cannot be read."""
-    matter = frontmatter.parse(f"---\nspec_details: {details}\n---\n".encode(), "specs.md")
+    matter = front_matter.parse(f"---\nspec_details: {details}\n---\n".encode(), "specs.md")
     report = Report(skip_bad=True)
     specs = tuple(read_specs(matter, "hdf5", report))
     return None if report.skipped else specs

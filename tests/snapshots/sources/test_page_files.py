@@ -11,11 +11,11 @@ import pytest
 
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.sources.pages import read
 from snapshots.sources.reports import Report
 from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.page_trees import page
+from tests.snapshots.sources.readings import read_pages
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -39,7 +39,7 @@ def snapshots(
     *paths: Path, tags: tuple[str, ...] = (), report: Report | None = None
 ) -> dict[str, Snapshot]:
     """Return what is read, by tag."""
-    found = list(read(paths, tags=tags, report=report or Report()))
+    found = list(read_pages(paths, tags=tags, report=report or Report()))
     by_tag = {snapshot.tag: snapshot for snapshot in found}
     assert len(by_tag) == len(found)
     return by_tag
@@ -156,7 +156,7 @@ def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, lis
     """Return what is read: tags, dates and packages."""
     return [
         (it.tag, f"{it.taken_at:%Y-%m-%d}" if it.taken_at else "", [*it.content.packages])
-        for it in read(paths, tags=tags, report=Report())
+        for it in read_pages(paths, tags=tags, report=Report())
     ]
 
 

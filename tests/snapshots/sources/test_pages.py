@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.pages import Page, parse_page, tag_in_path
+from snapshots.sources.pages.cache_page import CachePage, parse_page, tag_in_path
 from snapshots.sources.reports import Report
-from snapshots.wording import is_plain
+from snapshots.texts import is_plain
 from tests.snapshots.factories import hash_of
 
 PAGES = Path(__file__).parent / "pages"
@@ -84,12 +84,12 @@ def page(*details: Any, **keys: Any) -> bytes:
     return f"---\n{''.join(lines)}---\n".encode()
 
 
-def parse(data: bytes, report: Report | None = None) -> Page:
+def parse(data: bytes, report: Report | None = None) -> CachePage:
     """Parse a page, strictly where no report is given."""
     return parse_page(data, "specs.md", report or Report())
 
 
-def fixture(path: str) -> tuple[Page, Report]:
+def fixture(path: str) -> tuple[CachePage, Report]:
     """Parse one of the pages beside this file."""
     report = Report()
     return parse_page((PAGES / path).read_bytes(), path, report), report

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.spack import names
 from snapshots.spack.names import is_hash, is_name, natural_key, natural_order
-from snapshots.wording import is_plain
+from snapshots.texts import is_plain
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import SPECS, full_spec, hash_of, shuffled
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.models import Spec
+from snapshots.spack.notation import canonical_variants
 from snapshots.spack.query import (
     DependencyConstraint,
     SpecConstraint,
@@ -15,7 +16,6 @@ from snapshots.spack.query import (
     parse,
     query_of,
 )
-from snapshots.spack.spelling import canonical_variants
 from snapshots.spack.versions import parse_versions
 from tests.snapshots.records import has_facts
 

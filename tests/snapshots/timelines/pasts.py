@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -9,13 +10,15 @@ from msgspec.structs import replace
 from snapshots.contents import Content
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Spec
+from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, a_revision, hash_of, random_facts, seeded
-from tests.snapshots.timelines.naive import Past
 
 TAGS = ("develop", "develop-2025-01-05", "develop-2025-01-12", "v0.9", "v0.21", "v0.22", "main")
 
 HASHES = [hash_of(str(number)) for number in range(14)]
 """The hashes that a made-up past can hold."""
+
+_NAMES_BELOW = {hash_of(text): name for text, name in zip("abc", NAMES, strict=False)}
 
 
 def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
@@ -50,13 +53,23 @@ def _state(random: Random, before: Sequence[Spec]) -> list[Spec]:
         if what < 0.2:
             specs.pop(text, None)
         elif what < 0.5 and text not in specs:
-            facts = random_facts(random) | {"name": name}
+            facts = _facts(random) | {"name": name}
             specs[text] = Spec(hash=text, **facts)
         elif what < 0.6 and text in specs:
-            fact, value = random.choice(sorted(random_facts(random).items(), key=lambda it: it[0]))
+            fact, value = random.choice(sorted(_facts(random).items(), key=lambda it: it[0]))
             if fact != "name":
                 specs[text] = replace(specs[text], **{fact: value})
     return list(specs.values())
+
+
+def _facts(random: Random) -> dict[str, Any]:
+    """Return facts of a spec; dependencies of one hash have one name, as a hash covers names."""
+    facts = random_facts(random)
+    edges = facts["dependencies"] or ()
+    if edges:
+        named = (replace(edge, name=_NAMES_BELOW[edge.hash]) for edge in edges)
+        facts["dependencies"] = tuple(sorted(named))
+    return facts
 
 
 PASTS: st.SearchStrategy[Past] = seeded(_made_up)

@@ -13,8 +13,8 @@ from snapshots.timelines.growth import count_returned, growth, with_returned
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding
 from tests.expensive import FEWER_EXAMPLES
+from tests.model.histories import Past
 from tests.snapshots.factories import NAMES
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, PASTS
 
 SOME = FEWER_EXAMPLES  # each is many pairs of contents to explain
@@ -28,6 +28,16 @@ def test_histories_of_hashes(past: Past) -> None:
     histories = hash_histories(past.rows(), HASHES, past.history)
     expected = {text: past.hash_history(text) for text in HASHES}
     assert histories == {text: it for text, it in expected.items() if it}
+
+
+@pytest.mark.no_cover
+@SOME
+@given(PASTS)
+def test_kinds_of_packages(past: Past) -> None:
+    """What became of each package between two contents is what the walk says."""
+    for pair in past.history.pairs:
+        packages = past.compared(pair).packages
+        assert {change.name: change.kind.name for change in packages} == past.package_kinds(pair)
 
 
 @pytest.mark.no_cover
@@ -68,12 +78,12 @@ def test_growth_of_series(past: Past) -> None:
         assert [it.revision for it in points] == list(past.history.of_series(series))[::-1]
         num_specs = 0
         for point in points:
-            num_specs += point.num_added - point.num_removed
+            num_specs += point.counts.specs_added - point.counts.specs_removed
             assert num_specs == len(past.specs_of(point.revision))
             came = sum(
                 it for reason, it in point.counts.reasons.items() if _is_of_added(reason.value)
             )
-            assert came == point.num_added
+            assert came == point.counts.specs_added
 
 
 def _is_of_added(reason: str) -> bool:

@@ -9,8 +9,8 @@ from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.models import Spec
 from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
+from tests.model.histories import Past
 from tests.snapshots.factories import a_spec, day
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import a_past
 
 
@@ -80,7 +80,7 @@ def test_only_what_touched_the_package_is_an_entry() -> None:
         (3, K.REBUILT, {R.REBUILT: 1, R.REPLACED: 1}),
         (1, K.ADDED, {R.NEW_PACKAGE: 1}),
     ]
-    assert [(it.num_added, it.num_removed, it.num_changed) for it in found.entries] == [
+    assert [(it.specs_added, it.specs_removed, it.specs_changed) for it in found.entries] == [
         (0, 2, 0),
         (0, 0, 1),
         (2, 0, 0),
@@ -104,7 +104,7 @@ def test_the_first_of_a_series_is_a_change_from_nothing() -> None:
     past = a_past(("v0.1", 1, [zlib("1"), zlib("2")]), ("v0.2", 2, [zlib("1"), zlib("2")]))
     (entry,) = timeline(past, series="vX.Y.Z").entries
     assert entry.base is None
-    assert (entry.kind, entry.num_added, entry.versions_added) == (K.ADDED, 2, ("2", "1"))
+    assert (entry.kind, entry.specs_added, entry.versions_added) == (K.ADDED, 2, ("2", "1"))
 
 
 def test_what_was_never_there_has_no_timeline() -> None:
@@ -134,9 +134,13 @@ def test_growth_has_a_point_for_each_revision() -> None:
     )
     totals = {pair: past.counts(pair) for pair in past.history.pairs}
     first, second, third = growth(totals, "vX.Y.Z", past.history)
-    assert (first.base, first.num_added, first.counts.packages_added) == (None, 2, 2)
+    assert (first.base, first.counts.specs_added, first.counts.packages_added) == (None, 2, 2)
     assert (second.base, second.counts) == (first.revision, NO_COUNTS)
-    assert (third.num_added, third.num_removed, third.num_changed) == (1, 2, 0)
+    assert (third.counts.specs_added, third.counts.specs_removed, third.counts.specs_changed) == (
+        1,
+        2,
+        0,
+    )
     assert (third.num_rebuilt, third.num_replaced) == (0, 1)
     assert growth(totals, "develop", past.history) == []
     with pytest.raises(KeyError):

@@ -6,8 +6,8 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.models import Spec
 from snapshots.timelines.spans import Span, hash_histories, holding, last_seen
+from tests.model.histories import Past
 from tests.snapshots.factories import a_spec, day, hash_of
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import a_past
 
 ONE = a_spec("one", name="zlib", version="1", variants=())

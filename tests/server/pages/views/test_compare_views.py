@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.pages.views import coverage, notes
-from server.pages.views.compare import differences
-from server.pages.views.differences import Difference
+from server.pages import views
+from server.pages.views import Difference, differences
 
 
 def a_side(**facts: Any) -> dict[str, Any]:
@@ -85,7 +84,7 @@ def cells(*names: tuple[str, ...]) -> dict[str, Any]:
 def test_a_matrix() -> None:
     """The first dimension makes the columns, packages and other dimensions the rows."""
     told = cells(("a", "s2", "t"), ("a", "s1", "t"), ("a", "s1", "u"), ("b", "s1", "t"))
-    matrix = coverage.matrix(told)["cells"]
+    matrix = views.coverage_view(told)["cells"]
     assert matrix.columns == ["s1", "s2"]
     assert [(row.names, [*row.cells]) for row in matrix.rows] == [
         (("a", "t"), ["s2", "s1"]),
@@ -97,8 +96,8 @@ def test_a_matrix() -> None:
 
 def test_a_matrix_ends_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty fields count too; a row is shown whole or not at all."""
-    monkeypatch.setattr(coverage, "MOST_FIELDS", 6)
-    matrix = coverage.matrix(cells(("a", "1"), ("b", "2"), ("c", "3"), ("c", "4")))["cells"]
+    monkeypatch.setattr(views, "MOST_FIELDS", 6)
+    matrix = views.coverage_view(cells(("a", "1"), ("b", "2"), ("c", "3"), ("c", "4")))["cells"]
     assert ([row.names[0] for row in matrix.rows], matrix.columns) == (["a", "b"], ["1", "2"])
     assert matrix.num_shown == 2
 
@@ -112,15 +111,15 @@ def told(*lines: str) -> dict[str, Any]:
 
 def test_notes_are_a_part_of_a_page() -> None:
     """They stand below the page's own heading, without what makes a page of them."""
-    shown = notes.notes(told("a"))
+    shown = views.notes_view(told("a"))
     assert shown["notes"] == "<h2>T</h2>\n<h4>L</h4>\n<ul>\n<li>a</li>\n</ul>\n"
     assert not shown["are_shortened"]
 
 
 def test_long_lists_of_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """As little as will do, and how many lines are left out is said."""
-    monkeypatch.setattr(notes, "MOST_CHARACTERS", 1_700)
-    shown = notes.notes(told(*("x" * 20 for _ in range(1_234))))
+    monkeypatch.setattr(views, "MOST_CHARACTERS", 1_700)
+    shown = views.notes_view(told(*("x" * 20 for _ in range(1_234))))
     assert shown["notes"].count("<li>xx") == 50
     assert "<li><em>and 1,184 more</em></li>" in shown["notes"]
     assert shown["are_shortened"]

@@ -1,18 +1,19 @@
 """Text that fits the terminal."""
 
 import re
+from operator import itemgetter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from server.terminal.printing.layout import Column, table, wrapped
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
 
+ROWS = [("develop", 9, "here"), ("v1", 1_000, "elsewhere")]
 COLUMNS = [
-    Column("tag", ["develop", "v1"], 0),
-    Column("specs", ["9", "1,000"], 1, is_number=True),
-    Column("read from", ["here", "elsewhere"], 2),
+    TableColumn("tag", 0, itemgetter(0)),
+    number("specs", 1, itemgetter(1)),
+    TableColumn("read from", 2, itemgetter(2)),
 ]
 
 
@@ -34,16 +35,13 @@ COLUMNS = [
 )
 def test_a_table_leaves_out_columns_until_it_fits(width: int | None, lines: list[str]) -> None:
     """Those with the highest rank first, never the one of rank 0; numbers stand at the right."""
-    assert list(table(COLUMNS, width)) == lines
+    assert list(table(ROWS, COLUMNS, width)) == lines
 
 
 def test_styles_do_not_count_as_width() -> None:
     """Cells are styled when they have their width; heads are not."""
-    columns = [
-        Column("tag", ["a"], 0, style=lambda text: f"<{text}>"),
-        replace(COLUMNS[1], cells=["1"]),
-    ]
-    assert list(table(columns, None)) == ["tag  specs", "<a  >      1"]
+    columns = [TableColumn("tag", 0, itemgetter(0), lambda text: f"<{text}>"), COLUMNS[1]]
+    assert list(table([("a", None)], columns, None)) == ["tag    specs", "<a  >  unknown"]
 
 
 SPEC = (

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.asking.covering import Covered, best_covering, candidates
-from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Covered, Library, best_covering, candidates
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import CatalogError
 from snapshots.models import ConcreteSpec
@@ -43,7 +42,10 @@ def covered(
 ) -> list[tuple[str, int, int, int]]:
     """Return tag, day and counts of what is searched, best first."""
     found = best_covering(Library(catalog), candidates(catalog.history, series), wanted)
-    return [(it.revision.tag, it.revision.taken_at.day - 5, *it[1:]) for it in found]
+    return [
+        (it.revision.tag, it.revision.taken_at.day - 5, it.num_found, it.num_roots_found)
+        for it in found
+    ]
 
 
 def test_the_newest_of_each_tag(catalog: Catalog) -> None:

@@ -10,22 +10,17 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.asking.history_questions import (
-    Asked,
-    ContentAsked,
-    GrowthAsked,
-    HashAsked,
-    HashesAsked,
-    HoldingAsked,
-    PackageAsked,
-    PackagesAsked,
-)
-from snapshots.catalog.asking.library import Library
-from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill
-from snapshots.catalog.pairs.history_tables import HistoryTables
+from snapshots.catalog.history_answers import (
+    _ANSWERS,
+    About,
+    HistoryAnswers,
+    HistoryQuestion,
+    HistoryTopic,
+)
+from snapshots.catalog.history_tables import HistoryTables
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.sides import Side
 from snapshots.contents import Content, Snapshot
@@ -46,14 +41,14 @@ LINES = [
     ("v0.23", 10, STATES[3]),
 ]
 HASH = a_spec("a").hash
-QUESTIONS: list[Asked] = [
-    HashAsked(HASH),
-    HashesAsked(frozenset({(HASH, "hdf5")})),
-    ContentAsked(Content.of(STATES[3]).digest, frozenset({"hdf5"})),
-    PackagesAsked("develop", frozenset({"hdf5", "nope"})),
-    PackageAsked("develop", "hdf5"),
-    GrowthAsked("develop"),
-    HoldingAsked(frozenset({HASH}), "develop"),
+QUESTIONS: list[HistoryTopic] = [
+    HistoryTopic(About.HASH, HASH),
+    HistoryTopic(About.HASHES, items=frozenset({(HASH, "hdf5")})),
+    HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({"hdf5"})),
+    HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
+    HistoryTopic(About.PACKAGE, "hdf5", series="develop"),
+    HistoryTopic(About.GROWTH, series="develop"),
+    HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
 ]
 
 
@@ -95,36 +90,37 @@ def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
     return HistoryAnswers(catalog, Library(catalog), **options)
 
 
-def question(catalog: Catalog, asked: Asked) -> HistoryQuestion:
+def question(catalog: Catalog, asked: HistoryTopic) -> HistoryQuestion:
     """Return a question about the history as it is."""
     return HistoryQuestion(catalog.history, asked)
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: it.about.value)
 def test_an_answer_is_made_once(
-    catalog: Catalog, asked: Asked, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, asked: HistoryTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is that of the library, and in memory from then on, counted in bytes."""
     answers = answers_of(catalog)
     assert answers.kept(question(catalog, asked)) is None
     assert answers.is_whole(question(catalog, asked))
     made = answers.get(question(catalog, asked))
-    assert made.value == asked.answer(Library(catalog), catalog.history).value
     assert made.value
     assert answers.num_bytes == made.num_bytes > 0
-    monkeypatch.setattr(type(asked), "answer", None)
+    monkeypatch.setattr("snapshots.catalog.history_answers._ANSWERS", {})
     assert answers.get(question(catalog, asked)) is answers.kept(question(catalog, asked)) is made
 
 
 def test_hashes_of_a_content_are_those_of_its_packages(catalog: Catalog) -> None:
     """Each with its whole history; of another package there are none."""
     answers, digest = answers_of(catalog), Content.of(STATES[3]).digest
-    asked = ContentAsked(digest, frozenset({"hdf5", "nope"}))
+    asked = HistoryTopic(About.CONTENT, digest, frozenset({"hdf5", "nope"}))
     found = answers.get(question(catalog, asked)).value
     assert found.keys() == {"hdf5", "nope"}
     assert found["nope"] == {}
     assert found["hdf5"].keys() == {HASH, a_spec("c").hash}
-    assert found["hdf5"][HASH] == answers.get(question(catalog, HashAsked(HASH))).value
+    assert (
+        found["hdf5"][HASH] == answers.get(question(catalog, HistoryTopic(About.HASH, HASH))).value
+    )
 
 
 def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
@@ -133,43 +129,51 @@ def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
     states = [[a_spec(name, name=name) for name in names[:count]] for count in (2, 3, 1)]
     catalog = published(tmp_path, [("develop", it, state) for it, state in enumerate(states)])
     answers = answers_of(catalog)
-    asked = PackagesAsked("develop", frozenset({*names, "nope"}))
+    asked = HistoryTopic(About.PACKAGES, items=frozenset({*names, "nope"}), series="develop")
     told = answers.get(question(catalog, asked)).value
     assert told == {
-        name: answers.get(question(catalog, PackageAsked("develop", name))).value for name in names
+        name: answers.get(
+            question(catalog, HistoryTopic(About.PACKAGE, name, series="develop"))
+        ).value
+        for name in names
     }
-    assert answers.get(question(catalog, PackagesAsked("v0", frozenset(names)))).value == {}
+    of_none = HistoryTopic(About.PACKAGES, items=frozenset(names), series="v0")
+    assert answers.get(question(catalog, of_none)).value == {}
 
 
 def test_questions_of_different_kinds_are_different(catalog: Catalog) -> None:
     """Also where they hold the same texts."""
     answers = answers_of(catalog)
-    growth = answers.get(question(catalog, GrowthAsked("abc234")))
+    growth = answers.get(question(catalog, HistoryTopic(About.GROWTH, series="abc234")))
     assert growth.value == []
-    assert answers.kept(question(catalog, HashAsked("abc234"))) is None
-    assert answers.get(question(catalog, HashAsked("abc234"))).value is None
+    assert answers.kept(question(catalog, HistoryTopic(About.HASH, "abc234"))) is None
+    assert answers.get(question(catalog, HistoryTopic(About.HASH, "abc234"))).value is None
 
 
 def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
     """What alone is too large is answered, and made again."""
     answers = answers_of(catalog, max_bytes=10)
-    assert len(answers.get(question(catalog, GrowthAsked("develop"))).value) == 4
+    assert (
+        len(answers.get(question(catalog, HistoryTopic(About.GROWTH, series="develop"))).value) == 4
+    )
     assert answers.num_bytes == 0
 
 
 @pytest.mark.parametrize(
     "asked_by",
     [
-        lambda text: HashesAsked(frozenset({(HASH, text)})),
-        lambda text: ContentAsked(Content.of(STATES[3]).digest, frozenset({text})),
-        lambda text: PackagesAsked("develop", frozenset({text})),
-        lambda text: PackageAsked("develop", text),
-        lambda text: PackageAsked(text, "hdf5"),
-        lambda text: GrowthAsked(text),
-        lambda text: HoldingAsked(frozenset({HASH}), text),
+        lambda text: HistoryTopic(About.HASHES, items=frozenset({(HASH, text)})),
+        lambda text: HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({text})),
+        lambda text: HistoryTopic(About.PACKAGES, items=frozenset({text}), series="develop"),
+        lambda text: HistoryTopic(About.PACKAGE, text, series="develop"),
+        lambda text: HistoryTopic(About.PACKAGE, "hdf5", series=text),
+        lambda text: HistoryTopic(About.GROWTH, series=text),
+        lambda text: HistoryTopic(About.HOLDING, items=frozenset({HASH}), series=text),
     ],
 )
-def test_texts_of_clients_are_counted(catalog: Catalog, asked_by: Callable[[str], Asked]) -> None:
+def test_texts_of_clients_are_counted(
+    catalog: Catalog, asked_by: Callable[[str], HistoryTopic]
+) -> None:
     """What is kept of ever other long texts stays within the bound, and so much fits in it."""
     answers = answers_of(catalog, max_bytes=100_000)
     asked = [question(catalog, asked_by(f"{number:03}" + "a" * 3_997)) for number in range(100)]
@@ -199,11 +203,11 @@ def test_packages_that_never_were_are_counted(catalog: Catalog) -> None:
 def test_answers_go_with_their_history(catalog: Catalog) -> None:
     """A question to the next one drops them; one that began before is still answered."""
     answers = answers_of(catalog)
-    before = question(catalog, GrowthAsked("develop"))
+    before = question(catalog, HistoryTopic(About.GROWTH, series="develop"))
     assert len(answers.get(before).value) == 4
     published(Path(catalog.location), [("develop", 20, STATES[0])])
     catalog.refresh()
-    after = question(catalog, GrowthAsked("develop"))
+    after = question(catalog, HistoryTopic(About.GROWTH, series="develop"))
     assert answers.kept(before) is not None, "nobody has asked the next one"
     assert answers.kept(after) is None
     assert len(answers.get(after).value) == 5
@@ -215,8 +219,8 @@ def test_answers_go_with_their_history(catalog: Catalog) -> None:
 # -- what is missing
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
-def test_what_is_missing_is_made_and_kept(older: Catalog, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: it.about.value)
+def test_what_is_missing_is_made_and_kept(older: Catalog, asked: HistoryTopic) -> None:
     """An older catalog is filled by the first question; of a series only what it needs."""
     answers = answers_of(older)
     assert not answers.is_whole(question(older, asked))
@@ -235,13 +239,13 @@ def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
     left = []
     for _ in range(5):
         with pytest.raises(IncompleteHistory) as caught:
-            answers.get(question(older, HashAsked(HASH)))
+            answers.get(question(older, HistoryTopic(About.HASH, HASH)))
         assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
         left.append(caught.value.num_missing)
         if left[-1] == 1:
             break
     assert left == [4, 3, 2, 1]
-    assert answers.get(question(older, HashAsked(HASH))).value
+    assert answers.get(question(older, HistoryTopic(About.HASH, HASH))).value
 
 
 def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +265,7 @@ def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Catalog, "load_side", watched)
     answers = answers_of(older, fill_seconds=20)
-    kinds = [HashAsked(HASH[:n]) for n in range(20, 24)]
+    kinds = [HistoryTopic(About.HASH, HASH[:n]) for n in range(20, 24)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda it: answers.get(question(older, it)).value, kinds))
     assert all(it == found[0] for it in found)
@@ -283,13 +287,13 @@ def test_what_cannot_be_kept_is_not_made_again_and_again(
     answers = answers_of(older)
     for _ in range(3):
         with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
-            answers.get(question(older, GrowthAsked("develop")))
+            answers.get(question(older, HistoryTopic(About.GROWTH, series="develop")))
         assert caught.value.num_missing == caught.value.num_pairs == 4
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
-def test_a_content_that_cannot_be_read_is_left_out(older: Catalog, asked: Asked) -> None:
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: it.about.value)
+def test_a_content_that_cannot_be_read_is_left_out(older: Catalog, asked: HistoryTopic) -> None:
     """The answer is as if it had never been published, says so, and is another one once mended."""
     digest = Content.of(STATES[1]).digest
     folder = Path(older.location) / "specs" / f"digest={digest}"
@@ -301,12 +305,12 @@ def test_a_content_that_cannot_be_read_is_left_out(older: Catalog, asked: Asked)
         assert found.left_out.revisions == (f"develop@{digest[:12]}",)
         assert answers.kept(question(older, asked)) is None
         without = older.history.without([digest])
-        assert found.value == asked.answer(Library(older), without).value
+        assert found.value == _ANSWERS[asked.about](Library(older), without, asked)
     shutil.move(folder.with_name("away"), folder)
     fill(older, missing_pairs(older, older.history))
     found = answers.get(question(older, asked))
     assert found.left_out is None
-    assert found.value == asked.answer(Library(older), older.history).value
+    assert found.value == _ANSWERS[asked.about](Library(older), older.history, asked)
 
 
 def test_nothing_that_can_be_read(older: Catalog) -> None:
@@ -317,7 +321,7 @@ def test_nothing_that_can_be_read(older: Catalog) -> None:
     answers = answers_of(older)
     for _ in range(2):
         with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
-            answers.get(question(older, GrowthAsked("develop")))
+            answers.get(question(older, HistoryTopic(About.GROWTH, series="develop")))
         assert older.location not in str(caught.value)
 
 
@@ -329,9 +333,11 @@ def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
     damaged = Catalog(catalog.location)
     damaged.refresh()
     with pytest.raises(CatalogError, match="history fill"):
-        answers_of(damaged).get(question(damaged, GrowthAsked("develop")))
+        answers_of(damaged).get(question(damaged, HistoryTopic(About.GROWTH, series="develop")))
     with pytest.raises(CatalogError):
-        answers_of(damaged).is_whole(question(damaged, GrowthAsked("develop")))
+        answers_of(damaged).is_whole(
+            question(damaged, HistoryTopic(About.GROWTH, series="develop"))
+        )
 
 
 def test_a_package_asked_while_pairs_are_being_kept(

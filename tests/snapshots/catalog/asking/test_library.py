@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from snapshots.catalog.asking.library import Library, SharedCache
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.names import Names
+from snapshots.catalog.completions import Names
+from snapshots.catalog.library import Library, SharedCache
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, full_spec, hash_of

@@ -6,10 +6,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from snapshots.catalog.asking.past import hash_history, missing_pairs, prepare
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.filling import fill
-from snapshots.catalog.tables import delta
+from snapshots.catalog.past import Past, fill, missing_pairs, prepare
 from snapshots.errors import CatalogError
 from tests.snapshots.catalog.pasts import TABLES, forget, pairs, states
 from tests.snapshots.factories import hash_of
@@ -30,7 +29,7 @@ def test_the_first_question_opens_no_table(
     """Where somebody has prepared for it."""
     prepare(catalog)
     monkeypatch.setattr(delta, "ask_anew", None)
-    found = hash_history(catalog, catalog.history, hash_of("c"))
+    found = Past(catalog).hash_history(catalog.history, hash_of("c"))
     assert found is not None
     assert not missing_pairs(catalog, catalog.history)
 
@@ -42,7 +41,7 @@ def test_nothing_is_wrong_until_somebody_asks(catalog: Catalog) -> None:
         file.write_text("{")
     prepare(catalog)
     with pytest.raises(CatalogError, match="hashes"):
-        hash_history(catalog, catalog.history, hash_of("c"))
+        Past(catalog).hash_history(catalog.history, hash_of("c"))
     prepare(Catalog(catalog.location))
 
 

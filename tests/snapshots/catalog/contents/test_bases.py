@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog.contents import bases
-from snapshots.catalog.contents.bases import Bases
-from snapshots.catalog.contents.files import (
+from snapshots.catalog import overlays
+from snapshots.catalog.overlays import (
     Base,
+    Bases,
     base_of,
     by_owner,
     folder_of,
@@ -83,7 +83,7 @@ def test_what_an_overlay_may_take(before: str | None, num_rows: int, expected: i
     files = {
         "a": (file("a"),),
         "b": laid("b", "c", 100_000),
-        "small": (file("small", bases.LEAST_BYTES - 1),),
+        "small": (file("small", overlays.LEAST_BYTES - 1),),
         "of before": (),
     }
     below = Bases(files, lambda _: ROWS).below(before, num_rows)
@@ -109,7 +109,7 @@ def test_a_base_is_read_once() -> None:
 
 def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that memory has a bound, however many series an import has."""
-    monkeypatch.setattr(bases, "_KEPT_BYTES", 2 * ROWS.nbytes)
+    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.nbytes)
     read = []
 
     def rows_of(base: Base) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from snapshots.catalog.contents.mending import how_to_mend
+from snapshots.catalog.specs_table import how_to_mend
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source
 from tests.snapshots.factories import a_revision, digest_of

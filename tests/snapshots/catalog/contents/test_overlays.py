@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog.contents.equal_rows import equal_rows
-from snapshots.catalog.contents.overlays import (
+from snapshots.catalog.overlays import (
     OF_BASE,
     OF_OVERLAY,
+    equal_rows,
     laid_over,
     overlay,
     whole,

@@ -2,11 +2,9 @@
 
 import pytest
 
-from snapshots.catalog.contents.bases import Below
-from snapshots.catalog.contents.files import Base
-from snapshots.catalog.contents.overlays import whole
-from snapshots.catalog.contents.packing import packed
-from snapshots.catalog.store.parquet import from_parquet
+from snapshots.catalog.overlays import Base, Underlay, whole
+from snapshots.catalog.parquet import from_parquet
+from snapshots.catalog.specs_table import packed
 from snapshots.contents import Content
 from snapshots.tables import SPEC_ROWS, StoredFile, with_columns
 from tests.snapshots.factories import digest_of, full_spec, hash_of
@@ -21,13 +19,13 @@ AFTER = Content.of(SPECS[1:]).table()
     ("below", "is_laid"),
     [
         (None, False),
-        (Below(BASE, BEFORE, 1_000_000), True),
-        (Below(BASE, BEFORE, 100), False),
-        (Below(BASE, with_columns(AFTER, [*SPEC_ROWS.names, "place"]), 1_000_000), False),
+        (Underlay(BASE, BEFORE, 1_000_000), True),
+        (Underlay(BASE, BEFORE, 100), False),
+        (Underlay(BASE, with_columns(AFTER, [*SPEC_ROWS.names, "place"]), 1_000_000), False),
     ],
     ids=["no base", "little differs", "too much differs", "a base without places"],
 )
-def test_what_is_kept(below: Below | None, is_laid: bool) -> None:
+def test_what_is_kept(below: Underlay | None, is_laid: bool) -> None:
     """An overlay has what came, and the places of what went; else all rows are there."""
     kept = packed(AFTER, below)
     assert kept.base == (BASE if is_laid else None)

@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.contents.bases import Below
-from snapshots.catalog.contents.files import Base, folder_of
-from snapshots.catalog.contents.overlays import whole
-from snapshots.catalog.contents.packing import packed
-from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
-from snapshots.catalog.contents.stored_content import DamagedContent, ReadFile, StoredContent
-from snapshots.catalog.contents.tails import with_tail
-from snapshots.catalog.store import tails
-from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog import parquet
+from snapshots.catalog.overlays import Base, Underlay, folder_of, whole
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.specs_table import (
+    _CODED,
+    _FRAME_COLUMNS,
+    DamagedContent,
+    ReadFile,
+    StoredContent,
+    packed,
+    with_tail,
+)
 from snapshots.contents import Content
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
@@ -36,7 +39,7 @@ def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) 
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
     below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Below(Base(base.digest, below.file), rows, 1 << 30))
+    kept = packed(head.table(), Underlay(Base(base.digest, below.file), rows, 1 << 30))
     assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
@@ -49,7 +52,7 @@ def frame_of(content: Content, files: list[ReadFile]) -> Frame:
 
 def tails_of(files: list[ReadFile]) -> list[ReadFile]:
     """Return the files as they are where their tails alone were read; without rows none has one."""
-    with mock.patch.object(tails, "LEAST_SPARED", 1):
+    with mock.patch.object(parquet, "LEAST_SPARED", 1):
         return [_tail_of(with_tail(it.file, it.data), it.data) for it in files]
 
 
@@ -117,8 +120,8 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
     """The error names the content that cannot be read, and whose rows they are."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     files = two_files(base, head)
-    file, data, _ = files[damaged]
-    files[damaged] = ReadFile(file, data.slice(1))
+    read = files[damaged]
+    files[damaged] = ReadFile(read.file, read.data.slice(1))
     with pytest.raises(DamagedContent) as caught:
         StoredContent("catalog", head.digest, files)(["hash"])
     assert caught.value.owner == (base if damaged else head).digest

@@ -4,11 +4,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshots.catalog.contents.overlays import whole
-from snapshots.catalog.contents.packing import packed
-from snapshots.catalog.contents.tails import first_columns_first, has_all_of, with_tail
-from snapshots.catalog.store import tails
-from snapshots.catalog.store.parquet import checksum, named_by_bytes, to_parquet
+from snapshots.catalog import parquet
+from snapshots.catalog.overlays import whole
+from snapshots.catalog.parquet import named_by_bytes, to_parquet
+from snapshots.catalog.specs_table import first_columns_first, has_all_of, packed, with_tail
+from snapshots.catalog.storage import checksum
 from snapshots.contents import Content
 from snapshots.models import Dependency
 from snapshots.tables import SPECS, FileTail
@@ -49,7 +49,7 @@ def test_a_tail_begins_behind_the_dependencies() -> None:
         if it.path_in_schema.startswith("dependencies.")
     }
     assert len(ends) == len(Dependency.__struct_fields__)
-    assert max(ends) == tail.start >= tails.LEAST_SPARED
+    assert max(ends) == tail.start >= parquet.LEAST_SPARED
 
 
 def test_a_small_file_is_read_whole() -> None:
@@ -60,7 +60,7 @@ def test_a_small_file_is_read_whole() -> None:
 @pytest.mark.parametrize("kept", ["the order of before", "two parts", "no dependencies"])
 def test_a_file_without_a_tail(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where other columns stand before the dependencies, no end of it has all of them."""
-    monkeypatch.setattr(tails, "LEAST_SPARED", 1)
+    monkeypatch.setattr(parquet, "LEAST_SPARED", 1)
     rows = whole(rows_of(FEW))
     assert tail_of(to_parquet(first_columns_first(rows))) is not None
     data = {

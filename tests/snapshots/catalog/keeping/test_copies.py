@@ -10,12 +10,12 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.copies import backup, restore
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.copies import backup, restore
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.importers import TAGS, publish_for_ever, publish_state

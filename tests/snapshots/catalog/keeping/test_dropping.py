@@ -7,10 +7,9 @@ import pyarrow.compute as pc
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.keeping.dropping import drop_rows
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.delta import CatalogTable
+from snapshots.catalog.removal import Contents, drop_rows
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import COMPARISONS
 from tests.snapshots.factories import a_snapshot, day
@@ -32,7 +31,7 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
 
 
 @pytest.fixture
-def revisions(catalog: Catalog) -> tuple[Storage, Table]:
+def revisions(catalog: Catalog) -> tuple[Storage, CatalogTable]:
     """Return the table of revisions, and the storage that it is in."""
     found = Contents(catalog.location)
     return found.storage, found.revisions
@@ -56,7 +55,7 @@ def with_main(catalog: Catalog) -> Catalog:
 
 
 def test_what_is_left_of_a_file_is_written_anew(
-    with_main: Catalog, revisions: tuple[Storage, Table]
+    with_main: Catalog, revisions: tuple[Storage, CatalogTable]
 ) -> None:
     """The other rows stay, and the files without a row that goes."""
     storage, table = revisions
@@ -71,22 +70,22 @@ def test_what_is_left_of_a_file_is_written_anew(
 
 
 def test_what_was_not_committed_is_taken_away(
-    with_main: Catalog, revisions: tuple[Storage, Table], monkeypatch: pytest.MonkeyPatch
+    with_main: Catalog, revisions: tuple[Storage, CatalogTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where others commit first all is done anew, and no file of the first time is left."""
-    exchange = Table.exchange
+    exchange = CatalogTable.exchange
     calls = iter([False])
     monkeypatch.setattr(
-        Table, "exchange", lambda *arguments: next(calls, True) and exchange(*arguments)
+        CatalogTable, "exchange", lambda *arguments: next(calls, True) and exchange(*arguments)
     )
-    monkeypatch.setattr("snapshots.catalog.keeping.attempts._WAIT_SECONDS", 0)
+    monkeypatch.setattr("snapshots.catalog.removal._WAIT_SECONDS", 0)
     before = stored(with_main, "revisions")
     assert drop_rows(*revisions, of_main) == 1
     assert len(stored(with_main, "revisions") - before) == 1
     assert len(rows(with_main)) == 3
 
 
-def test_a_dry_run_counts_alone(catalog: Catalog, revisions: tuple[Storage, Table]) -> None:
+def test_a_dry_run_counts_alone(catalog: Catalog, revisions: tuple[Storage, CatalogTable]) -> None:
     """It says how many rows would go; they stay, and no file is written."""
     before, files = rows(catalog), stored(catalog, "revisions")
     assert drop_rows(*revisions, everything, dry_run=True) == 2
@@ -94,7 +93,7 @@ def test_a_dry_run_counts_alone(catalog: Catalog, revisions: tuple[Storage, Tabl
 
 
 def test_nothing_goes_where_others_committed_since(
-    catalog: Catalog, revisions: tuple[Storage, Table]
+    catalog: Catalog, revisions: tuple[Storage, CatalogTable]
 ) -> None:
     """What was seen before is no ground to drop rows any more."""
     storage, table = revisions
@@ -115,7 +114,7 @@ def test_nothing_goes_where_others_committed_since(
     ],
 )
 def test_a_damaged_file_is_named(
-    catalog: Catalog, revisions: tuple[Storage, Table], damage: object, reason: str
+    catalog: Catalog, revisions: tuple[Storage, CatalogTable], damage: object, reason: str
 ) -> None:
     """With what to do about it; nothing is dropped."""
     file = min(Path(catalog.location, "revisions").glob("*.parquet"))
@@ -125,7 +124,7 @@ def test_a_damaged_file_is_named(
         drop_rows(*revisions, everything)
 
 
-def test_a_table_that_is_not_there_has_no_files(revisions: tuple[Storage, Table]) -> None:
+def test_a_table_that_is_not_there_has_no_files(revisions: tuple[Storage, CatalogTable]) -> None:
     """Neither has a catalog of before, which a vacuum cleans all the same."""
     storage, _ = revisions
-    assert Table(storage, "none", COMPARISONS).out_of_use(1) == []
+    assert CatalogTable(storage, "none", COMPARISONS).out_of_use(1) == []

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from snapshots.catalog.keeping.vacuum import check_grace
+from snapshots.catalog.vacuum import check_grace
 from snapshots.errors import InvalidArgument
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.asking.library import Library
-from snapshots.catalog.asking.past import missing_pairs
+from snapshots.catalog import removal as attempts
+from snapshots.catalog import removal as contents
+from snapshots.catalog import removal as dropping
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping import attempts, contents, dropping
-from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.keeping.dropping import drop_rows
-from snapshots.catalog.keeping.removing import plan, remove
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.removal import Contents, drop_rows, plan, remove
+from snapshots.catalog.verification import verify
 from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
 from tests.snapshots.factories import a_snapshot, day, hash_of
@@ -276,7 +276,7 @@ def test_striking_off_gives_up_where_others_never_cease(
 ) -> None:
     """And says so; nothing is struck off then."""
     monkeypatch.setattr(attempts, "_WAIT_SECONDS", 0)
-    monkeypatch.setattr("snapshots.catalog.tables.delta.Table.exchange", lambda *_: False)
+    monkeypatch.setattr("snapshots.catalog.delta.CatalogTable.exchange", lambda *_: False)
     found = Contents(catalog.location)
     monkeypatch.setattr(found, "named", dict)
     with pytest.raises(CatalogError, match="others wrote into the table specs all the time"):

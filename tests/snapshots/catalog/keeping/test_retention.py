@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.keeping.retention import (
+from snapshots.catalog.retention import (
     NEWEST_OF_SERIES,
     NEWEST_OF_TAG,
     OTHER_SERIES,
-    Choice,
-    Rule,
+    RetentionChoice,
+    RetentionRule,
     choose,
     parse_policy,
 )
@@ -52,7 +52,7 @@ def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
     return [a_row(START + timedelta(hours=6 * it), tag) for it in range(number)]
 
 
-def staying(choices: Sequence[Choice]) -> list[str]:
+def staying(choices: Sequence[RetentionChoice]) -> list[str]:
     """Return when those revisions were taken that stay, newest first."""
     return [f"{it.revision.taken_at:%m-%d %H}" for it in choices if it.kept_by]
 
@@ -60,17 +60,17 @@ def staying(choices: Sequence[Choice]) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "rules"),
     [
-        ("30 daily", [Rule("daily", 30)]),
+        ("30 daily", [RetentionRule("daily", 30)]),
         (
             " 30 daily, 52  weekly ,all releases",
-            [Rule("daily", 30), Rule("weekly", 52), Rule("releases")],
+            [RetentionRule("daily", 30), RetentionRule("weekly", 52), RetentionRule("releases")],
         ),
-        ("All Yearly, 5 LAST", [Rule("yearly"), Rule("last", 5)]),
-        ("all", [Rule("")]),
-        ("0 daily, 1 hourly", [Rule("daily", 0), Rule("hourly", 1)]),
+        ("All Yearly, 5 LAST", [RetentionRule("yearly"), RetentionRule("last", 5)]),
+        ("all", [RetentionRule("")]),
+        ("0 daily, 1 hourly", [RetentionRule("daily", 0), RetentionRule("hourly", 1)]),
     ],
 )
-def test_policies(text: str, rules: list[Rule]) -> None:
+def test_policies(text: str, rules: list[RetentionRule]) -> None:
     """Rules stand between commas; blanks and case do not matter."""
     assert list(parse_policy(text)) == rules
 
@@ -159,7 +159,7 @@ def test_one_series_alone() -> None:
 moments = st.integers(0, 24 * 800).map(lambda hours: START + timedelta(hours=hours))
 tags = st.sampled_from(["develop", "v0.1.0", "v0.2.0", "nightly-2026-01-01", "nightly-2026-01-02"])
 rules = st.builds(
-    Rule, st.sampled_from(["last", *PERIODS]), st.one_of(st.none(), st.integers(0, 5))
+    RetentionRule, st.sampled_from(["last", *PERIODS]), st.one_of(st.none(), st.integers(0, 5))
 )
 
 
@@ -169,7 +169,7 @@ rules = st.builds(
     whole_tags=st.booleans(),
 )
 def test_as_plain_counting_has_it(
-    rows: list[RevisionInfo], policy: list[Rule], *, whole_tags: bool
+    rows: list[RevisionInfo], policy: list[RetentionRule], *, whole_tags: bool
 ) -> None:
     """Whatever the history: what stays is what a count of the days in words has."""
     history = History({row.key: row for row in rows}.values())

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.catalog.asking.library import Library
-from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents.files import by_owner
-from snapshots.catalog.keeping.removing import plan, remove
-from snapshots.catalog.keeping.retention import choose, parse_policy
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.library import Library
+from snapshots.catalog.overlays import by_owner
+from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.removal import plan, remove
+from snapshots.catalog.retention import choose, parse_policy
+from snapshots.catalog.verification import verify
 from snapshots.contents import Content
 from snapshots.models import Spec
+from tests.model.histories import Past
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
 from tests.snapshots.laying import laid_always
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
 
 POLICIES = ("1 last", "2 daily", "1 weekly, 2 last", "2 monthly", "all releases")

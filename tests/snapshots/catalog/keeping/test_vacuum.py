@@ -14,18 +14,18 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog import catalog as catalog_module
-from snapshots.catalog.asking.library import Library
-from snapshots.catalog.asking.past import missing_pairs, package_counts
+from snapshots.catalog import delta, sorted_table, specs_table, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents import specs_table
-from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.keeping.vacuum import vacuum
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.parquet import named_by_bytes
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta, sorted_table, whole_table
-from snapshots.catalog.verifying.verify import verify
+from snapshots.catalog.library import Library
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.parquet import named_by_bytes
+from snapshots.catalog.past import Past, missing_pairs
+from snapshots.catalog.removal import Contents
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.vacuum import vacuum
+from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, NoCatalog
+from snapshots.history import Pair
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
     HOUR,
@@ -76,7 +76,7 @@ def test_checkpoints_know_when_it_went_out_of_use(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after the commit that struck it off was removed from the log."""
-    monkeypatch.setattr("snapshots.catalog.tables.delta._CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("snapshots.catalog.delta._CHECKPOINT_EVERY", 2)
     grow_old(catalog, 10_000)
     young = drop(catalog, "develop~1").contents[0]
     with hours_ago():
@@ -109,7 +109,7 @@ def test_what_a_killed_import_left(catalog: Catalog, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(delta.Table, "commit", killed)
+        patch.setattr(delta.CatalogTable, "commit", killed)
         with pytest.raises(KeyboardInterrupt):
             publish(catalog, 10, 10)
     with monkeypatch.context() as patch, hours_ago():
@@ -331,14 +331,14 @@ def test_a_reader_that_has_not_looked_for_long(
     monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
     reader = Catalog(catalog.location)
     reader.refresh()
-    pairs, before = reader.history.pairs, package_counts(reader, reader.history.pairs)
+    pairs, before = reader.history.pairs, Past(reader).package_counts(reader.history.pairs)
     with hours_ago():
         for number in range(3, 8):
             publish(catalog, number, number)
     known = stored(catalog, "comparisons")
     assert clean(catalog).files["comparisons"]
     assert stored(catalog, "comparisons") < known
-    assert package_counts(reader, pairs) == before
+    assert Past(reader).package_counts(pairs) == before
     assert len(before) == len(pairs)
     assert reader.refresh()
     assert reader.counts.keys() >= set(reader.history.pairs) > set(pairs)
@@ -349,7 +349,7 @@ def test_a_file_that_is_lost_is_named(catalog: Catalog) -> None:
     lost = min(Path(catalog.location, "comparisons").glob("*.parquet"))
     lost.unlink()
     with pytest.raises(CatalogError, match=f"{lost.name}.*; remove the tables comparisons"):
-        package_counts(catalog, catalog.history.pairs)
+        Past(catalog).package_counts(catalog.history.pairs)
 
 
 def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
@@ -373,7 +373,7 @@ def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
     assert set(read.counts) == set(read.history.pairs)
     every = [f"package-{it}" for it in range(7)]
     pairs = read.changes.changes_of(every).select(["base", "head"]).to_pylist()
-    assert {(it["base"], it["head"]) for it in pairs} == set(read.history.pairs)
+    assert {Pair(it["base"], it["head"]) for it in pairs} == set(read.history.pairs)
     assert read.changes.packages_of(hashes) == {}
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from snapshots.catalog.pairs.texts import are_of, pair_of, texts_in, texts_of
+from snapshots.catalog.history_tables import are_of, pair_of, texts_in, texts_of
 from snapshots.history import Pair
 
 PAIRS = (Pair("a", "bc"), Pair("ab", "c"), Pair("abc", ""), Pair("a", "b"))

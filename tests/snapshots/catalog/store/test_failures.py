@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.catalog.store.failures import reason_of, translated
+from snapshots.catalog.storage import reason_of, translated
 from snapshots.errors import CatalogError
 
 _ARROW = "\n   \x1b[31m↳\x1b[0m "

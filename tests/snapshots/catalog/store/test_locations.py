@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.locations import parse_location
 from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, InvalidArgument
 
@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_written(
         asked.append(mode)
         return path != tmp_path
 
-    monkeypatch.setattr("snapshots.catalog.store.locations.os.access", refused)
+    monkeypatch.setattr("snapshots.catalog.locations.os.access", refused)
     location = parse_location(str(tmp_path / place))
     with pytest.raises(CatalogError, match=f": {tmp_path} cannot be written: Permission denied$"):
         location.require_writable()

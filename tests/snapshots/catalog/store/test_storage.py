@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.parquet import checksum, from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import Storage, checksum
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
+from snapshots.catalog import delta, whole_table
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.tables import delta, whole_table
 from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -130,7 +130,7 @@ def test_a_damaged_content_is_replaced(
     if damage != "its table is gone":
         assert len(reader.load(content_file(catalog, 0)[0])) == 10
     if not written_alike:
-        monkeypatch.setattr("snapshots.catalog.store.parquet._DICTIONARY_BYTES", 1)
+        monkeypatch.setattr("snapshots.catalog.parquet._DICTIONARY_BYTES", 1)
     for number in range(3):
         publish_state(Catalog(catalog.location), number)
     for each in (reader, reopened(catalog)):

@@ -8,12 +8,10 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.parquet import named_by_bytes, to_parquet
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.actions import add_action
-from snapshots.catalog.tables.delta import Table
-from snapshots.catalog.tables.log import Log
+from snapshots.catalog.delta import CatalogTable, Log, add_action
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.parquet import named_by_bytes, to_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
@@ -26,12 +24,12 @@ def storage(tmp_path: Path) -> Storage:
     return Storage(parse_location(str(tmp_path)))
 
 
-def table(storage: Storage, partition: str = "") -> Table:
+def table(storage: Storage, partition: str = "") -> CatalogTable:
     """Return a table as one more importer opens it."""
-    return Table(storage, "things", SCHEMA, partition)
+    return CatalogTable(storage, "things", SCHEMA, partition)
 
 
-def add(storage: Storage, to: Table, value: int) -> StoredFile:
+def add(storage: Storage, to: CatalogTable, value: int) -> StoredFile:
     """Write a file of one row, and commit it."""
     data = to_parquet(pa.table({"key": ["a"], "value": [value]}, schema=SCHEMA))
     file = named_by_bytes("", data)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog.tables.listed_files import of_schema, sizes_of, with_plain_texts
+from snapshots.catalog.delta import of_schema, sizes_of, with_plain_texts
 
 SCHEMA = pa.schema([("name", pa.string()), ("count", pa.int64())])
 TEXT_TYPES = [pa.string(), pa.large_string(), pa.string_view()]

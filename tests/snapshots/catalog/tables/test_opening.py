@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.tables.opening import ask_anew
+from snapshots.catalog.delta import ask_anew
 
 
 @pytest.fixture

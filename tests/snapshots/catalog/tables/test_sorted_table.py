@@ -15,10 +15,10 @@ from deltalake.transaction import AddAction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta, sorted_table
-from snapshots.catalog.tables.sorted_table import RATIO, SMALL_RUNS, SortedTable
+from snapshots.catalog import delta, sorted_table
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.sorted_table import RATIO, SMALL_RUNS, SortedTable
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 
 SCHEMA = pa.schema({"key": pa.string(), "value": pa.string()})

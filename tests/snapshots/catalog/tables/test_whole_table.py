@@ -5,11 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog.store import tails
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import whole_table
-from snapshots.catalog.tables.whole_table import WholeTable
+from snapshots.catalog import parquet, whole_table
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.whole_table import WholeTable
 from snapshots.errors import CatalogError
 
 SCHEMA = pa.schema({"key": pa.string(), "large": pa.list_(pa.int64()), "value": pa.int64()})
@@ -25,7 +24,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.fixture(autouse=True)
 def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tails, "LEAST_SPARED", 1)
+    monkeypatch.setattr(parquet, "LEAST_SPARED", 1)
 
 
 @pytest.fixture

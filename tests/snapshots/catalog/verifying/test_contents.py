@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog.contents.specs_table import SpecsTable
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.verifying.contents import Read, ToRead, read_content, read_contents
-from snapshots.catalog.verifying.hash_sums import sum_of
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verification import Read, ToRead, read_content, read_contents, sum_of
 from snapshots.contents import Content
 from snapshots.models import NOTHING
 from snapshots.tables import StoredFile
@@ -33,6 +35,12 @@ def written(specs: SpecsTable, rows: pa.Table, digest: str = CONTENT.digest) -> 
     return ToRead(digest, files[digest], (), AGAIN)
 
 
+def values(read: Read) -> list[Any]:
+    """Return the fields of what was read, with sums as numbers."""
+    fields = msgspec.structs.astuple(read)
+    return [it.tolist() if isinstance(it, np.ndarray) else it for it in fields]
+
+
 def told(read: Read) -> Sequence[str]:
     """Return what is told of a content that could not be read."""
     assert (read.digest, read.hashes, read.num_specs) == (CONTENT.digest, None, 0)
@@ -41,13 +49,17 @@ def told(read: Read) -> Sequence[str]:
 
 def test_a_sound_content(specs: SpecsTable) -> None:
     """Nothing is found; its specs are counted, and their hashes summed up."""
-    hashes = sum_of(it.hash for it in CONTENT.specs())
-    assert read_content(specs, written(specs, CONTENT.table())) == Read(
-        CONTENT.digest, [], hashes, 2
-    )
+    hashes = sum_of(it.hash for it in CONTENT.specs()).tolist()
+    assert values(read_content(specs, written(specs, CONTENT.table()))) == [
+        CONTENT.digest,
+        [],
+        hashes,
+        2,
+        None,
+    ]
 
 
-@pytest.mark.usefixtures("each_way")
+@pytest.mark.usefixtures("processes")
 def test_processes_find_what_one_finds(specs: SpecsTable, tmp_path: Path) -> None:
     """In the order of the contents, also where one is missing."""
     missing = ToRead("f" * 64, (StoredFile(path="none", size=1, checksum="0" * 16),), (), AGAIN)
@@ -56,12 +68,13 @@ def test_processes_find_what_one_finds(specs: SpecsTable, tmp_path: Path) -> Non
         by_two = list(found)
     assert [len(it.findings) for it in by_two] == [1, 0]
     with read_contents(str(tmp_path), contents) as found:
-        assert by_two == list(found)
+        assert list(map(values, by_two)) == list(map(values, found))
 
 
 def test_nothing_needs_no_file(specs: SpecsTable) -> None:
     """A content without specs is known without being read; another one is missing."""
-    assert read_content(specs, ToRead(NOTHING, None, (), AGAIN)) == Read(NOTHING, (), sum_of([]), 0)
+    nothing = values(read_content(specs, ToRead(NOTHING, None, (), AGAIN)))
+    assert nothing == [NOTHING, (), [0, 0], 0, None]
     missing = read_content(specs, ToRead(CONTENT.digest, None, (), AGAIN))
     assert told(missing) == [f"{PLACE}: is missing; {AGAIN}"]
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from snapshots.catalog.verifying.contents import DamagedBase, Read
-from snapshots.catalog.verifying.damaged_bases import with_damaged_bases
-from snapshots.catalog.verifying.findings import Finding
+from snapshots.catalog.verification import DamagedBase, Finding, Read, with_damaged_bases
 from snapshots.history import History
-from snapshots.wording import short_digest
+from snapshots.texts import short_digest
 from tests.snapshots.factories import a_revision, digest_of
 
 BASE = DamagedBase(digest_of("0"), "is missing")

@@ -3,7 +3,7 @@
 import pyarrow as pa
 from hypothesis import given
 
-from snapshots.catalog.verifying.reading_back import content_of
+from snapshots.catalog.verification import content_of
 from snapshots.contents import Content
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS

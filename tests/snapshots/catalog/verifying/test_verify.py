@@ -10,16 +10,16 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
-from snapshots.catalog.asking.past import package_counts
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents.specs_table import SpecsTable
-from snapshots.catalog.pairs.history_tables import HistoryTables
+from snapshots.catalog.history_tables import HistoryTables
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import Past
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.store.locations import parse_location
-from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.sorted_table import SortedTable
-from snapshots.catalog.tables.whole_table import WholeTable
-from snapshots.catalog.verifying.verify import Verified, verify
+from snapshots.catalog.sorted_table import SortedTable
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verification import Verified, verify
+from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import (
     COUNT_COLUMNS,
     KeptChanges,
@@ -223,7 +223,7 @@ def change_a_reason(catalog: Catalog) -> None:
     rows = rows.set_column(CHANGES.get_field_index("reason"), "reason", reasons).cast(CHANGES)
     tables = HistoryTables(storage_of(catalog))
     tables.refresh()
-    packages = package_counts(catalog, [pair])[pair]
+    packages = Past(catalog).package_counts([pair])[pair]
     tables.keep([KeptChanges(pair, rows, counts, packages)])
 
 
@@ -235,7 +235,7 @@ def change_a_package(catalog: Catalog) -> None:
     rows = rows.filter(
         pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
     )
-    packages = package_counts(catalog, [pair])[pair]
+    packages = Past(catalog).package_counts([pair])[pair]
     made = KeptChanges(pair, rows, counts, packages[1:])
     table = WholeTable(
         storage, "comparisons", COMPARISONS, counts_of, required=(), columns=COUNT_COLUMNS
@@ -351,7 +351,7 @@ def test_much_damage_is_told_in_few_lines(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some pairs, and how many more."""
-    monkeypatch.setattr("snapshots.catalog.verifying.history._SHOWN", 2)
+    monkeypatch.setattr("snapshots.catalog.verification._SHOWN", 2)
     DeltaTable(f"{catalog.location}/changes").delete()
     texts = [text for _, text in found(catalog)]
     assert len([text for text in texts if "its changes are missing" in text]) == 2

@@ -3,11 +3,27 @@
 from collections.abc import Sequence
 from functools import cache
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict, replace
+
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import Judged
-from snapshots.changes.rules.rules import Demand, Only, Rule
-from snapshots.changes.rules.verdict import RuleResult, Searched, finder, judge
+from snapshots.changes.rules.measures import Judged, Only
+from snapshots.changes.rules.rules import (
+    DIMENSIONS,
+    Dimensions,
+    Forbid,
+    Forbidden,
+    Limit,
+    PackageQuery,
+    Require,
+    Rule,
+    RuleResult,
+    Searched,
+    finder,
+    judge,
+)
 from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -38,10 +54,32 @@ def _loaded(specs: Sequence[Spec]) -> Searched:
     return Searched(frame, lambda: DependencyGraph(table, frame.hashes))
 
 
+def forbid(what: Forbidden, dimensions: Sequence[CoverageDimension] = ()) -> Forbid:
+    """Return a rule that forbids something."""
+    return Forbid(name="a rule", forbid=what, for_each=_dimensions(dimensions))
+
+
+def require(query: str, dimensions: Sequence[CoverageDimension] = ()) -> Require:
+    """Return a rule that requires what a query matches."""
+    rule = Require(name="a rule", require=PackageQuery(query))
+    return replace(rule, for_each=_dimensions(dimensions))
+
+
+def limit(measure: str, at_most: int | str) -> Limit:
+    """Return a rule that limits a count."""
+    return Limit(name="a rule", limit=measure, at_most=at_most)
+
+
+def _dimensions(dimensions: Sequence[CoverageDimension]) -> Dimensions | UnsetType:
+    names = [name for name, value in DIMENSIONS.items() if value in dimensions]
+    return Dimensions(names) if names else UNSET
+
+
 def judge_one(
-    demand: Demand, base: Sequence[Spec] | None, head: Sequence[Spec], only: Only | None = None
+    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: Only | None = None
 ) -> RuleResult:
-    """Return what becomes of a rule."""
-    rule = Rule(name="a rule", demand=demand, only=only or Only())
+    """Return what becomes of a rule, which is about some specs."""
+    if only is not None:
+        rule = type("Narrowed", (type(rule),), {"only": only})(**asdict(rule))
     (result,) = judge([rule], judged(base, head)).results
     return result

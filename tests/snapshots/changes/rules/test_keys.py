@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.rules.keys import (
+from snapshots.changes.rules.measures import MEASURES
+from snapshots.changes.rules.rules import (
     DIMENSIONS,
     KEYS,
     SCHEMA_FILE,
     BadRule,
-    CoveredSpecs,
+    Forbidden,
     json_schema,
     read_rule,
     schema_text,
 )
-from snapshots.changes.rules.measures import MEASURES
-from snapshots.changes.rules.rules import Forbidden
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
@@ -62,7 +61,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
 def is_read(rule: dict[str, Any]) -> bool:
     """Tell whether the reader takes a rule."""
     try:
-        read_rule(rule, lambda path: CoveredSpecs(str(path), ()))
+        read_rule(rule, lambda _path: ())
     except BadRule:
         return False
     return True

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.keys import MOST_RULES
+from snapshots.changes.rules.measures import Only
 from snapshots.changes.rules.rule_files import (
     LARGEST_FILE,
     Place,
@@ -19,14 +20,13 @@ from snapshots.changes.rules.rule_files import (
     read_rules,
 )
 from snapshots.changes.rules.rules import (
+    MOST_RULES,
     Cover,
     Forbid,
     Forbidden,
     Limit,
-    Only,
     Require,
     RuleLevel,
-    read_amount,
 )
 from snapshots.errors import RulesError
 from tests.snapshots.factories import hash_of
@@ -122,14 +122,17 @@ def test_a_good_file() -> None:
     assert (first.line, second.line, third.line) == (2, 10, 15)
     assert first.name == "Users of e4s lose nothing"
     assert first.level is RuleLevel.ERROR
-    assert first.demand == Forbid(Forbidden.PACKAGE_REMOVED)
-    assert first.only == Only(stack="e4s", except_packages=("py-*",))
-    by = (CoverageDimension.TARGET, CoverageDimension.COMPILER_NAME)
-    assert second.demand == Require("hdf5+mpi", by)
+    assert isinstance(first, Forbid)
+    assert (first.forbid, first.for_each) == (Forbidden.PACKAGE_REMOVED, UNSET)
+    assert first.only == Only(stack="e4s", except_=("py-*",))
+    assert isinstance(second, Require)
+    dimensions = (CoverageDimension.TARGET, CoverageDimension.COMPILER_NAME)
+    assert (second.require, second.for_each) == ("hdf5+mpi", dimensions)
+    assert isinstance(third, Limit)
     assert third.level is RuleLevel.WARNING
-    assert third.demand == Limit("size-removed", read_amount("20 GiB"))
-    assert third.only == Only(packages=("lib*",), matching="+shared")
-    assert [it.needs_base for it in (first, second, third)] == [True, True, True]
+    assert (third.limit, third.at_most) == ("size-removed", "20 GiB")
+    assert third.only == Only(package=("lib*",), matching="+shared")
+    assert [item.needs_base for item in (first, second, third)] == [True, True, True]
 
 
 def rule(text: str) -> str:
@@ -163,7 +166,7 @@ FAULTS = {
     rule("forbit = 'spec-removed'"): (3, "forbit", "is no key of a rule; nearest: forbid"),
     rule("[rule.forbid]\nx = 1"): (3, "forbid", "a table is none of package-removed"),
     rule("forbid = 'specs-removed'"): (3, "forbid", "'specs-removed' is none of package-removed"),
-    rule("forbid = 3"): (3, "forbid", "a whole number is none of package-removed"),
+    rule("forbid = 3"): (3, "forbid", "3 is none of package-removed"),
     rule("forbid = 'spec-removed'\nlevel = 'bad'"): (4, "level", "'bad' is none of error, warning"),
     rule("forbid = 'spec-removed'\nfor-each = ['stack']"): (
         4,
@@ -179,29 +182,41 @@ FAULTS = {
     rule("require = 'a'\nfor-each = ['stack', 'stack']"): (4, "for-each", "names something twice"),
     rule("require = 'hdf5@'"): (3, "require", "at character 6"),
     rule("require = '+mpi'"): (3, "require", "names no package"),
-    rule("require = 1"): (3, "require", "is a whole number, not a query"),
+    rule("require = 1"): (3, "require", "1 is no query in Spack's language"),
     rule("require = 'a'\npackage = 'b'"): (4, "package", "does not go with require"),
-    rule("require = ''"): (3, "require", "is empty"),
+    rule("require = ''"): (3, "require", "'' is no query"),
     rule("limit = 'specs-removed'"): (1, "at-most", "is missing: limit needs it"),
     rule("limit = 'specs-removed'\nat-most = '5 GiB'"): (4, "at-most", "'5 GiB' is a size"),
     rule("limit = 'specs-removed'\nat-most = 5.5"): (
         4,
         "at-most",
-        "is a number; it may be a whole",
+        "5.5 is no number (100), percentage",
     ),
-    rule("limit = 'specs-removed'\nat-most = -1"): (4, "at-most", "is no number from 0"),
-    rule("limit = 'specs-removed'\nat-most = true"): (4, "at-most", "is a boolean"),
-    rule("limit = 'specs-removed'\nat-most = 'five'"): (4, "at-most", "'five' is no amount"),
-    rule("limit = 'specs-removed'\nat-most = 1979-05-27"): (4, "at-most", "is a date or time"),
+    rule("limit = 'specs-removed'\nat-most = -1"): (4, "at-most", "-1 is no number"),
+    rule("limit = 'specs-removed'\nat-most = true"): (4, "at-most", "a boolean is no number"),
+    rule("limit = 'specs-removed'\nat-most = 'five'"): (4, "at-most", "'five' is no number"),
+    rule("limit = 'specs-removed'\nat-most = 1979-05-27"): (
+        4,
+        "at-most",
+        "a date or time is no",
+    ),
     rule("limit = 'speed'\nat-most = 1"): (3, "limit", "'speed' is none of packages-added"),
-    rule("cover = ''"): (3, "cover", "is empty, not the path"),
+    rule("cover = ''"): (3, "cover", "'' is no path"),
     rule("cover = 'none.lock'"): (3, "cover", "none.lock: does not exist"),
-    rule("cover = 'a'\nat-least = '101 %'"): (4, "at-least", "101 % is more than 100 %"),
-    rule("cover = 'a'\nat-least = '1 GiB'"): (4, "at-least", "'1 GiB' cannot be; it may be"),
+    rule("cover = 'a'\nat-least = '101 %'"): (
+        4,
+        "at-least",
+        "'101 %' is no number",
+    ),
+    rule("cover = 'a'\nat-least = '1 GiB'"): (4, "at-least", "'1 GiB' is no number"),
     rule("cover = 'a'\nmatching = 'b'"): (4, "matching", "does not go with cover"),
-    rule("forbid = 'spec-removed'\nstack = ''"): (4, "stack", "has 0 characters"),
-    rule("forbid = 'spec-removed'\nstack = ['a']"): (4, "stack", "is a list, not a text"),
-    rule("forbid = 'spec-removed'\nexcept = []"): (4, "except", "has 0 items"),
+    rule("forbid = 'spec-removed'\nstack = ''"): (
+        4,
+        "stack",
+        "'' is no text of 1 to 200",
+    ),
+    rule("forbid = 'spec-removed'\nstack = ['a']"): (4, "stack", "a list is no text"),
+    rule("forbid = 'spec-removed'\nexcept = []"): (4, "except", "a list is neither a text"),
     rule("forbid = 'spec-removed'\nexcept = [\n  'a',\n  3,\n]"): (4, "except", "nor a list of"),
     rule("forbid = 'spec-removed'\nmatching = '@'"): (4, "matching", "at character"),
     rule("forbid = 'spec-removed'\n") + rule("forbid = 'spec-removed'"): (
@@ -290,13 +305,11 @@ def test_lock_files_stand_beside_the_rules(tmp_path: Path) -> None:
     (tmp_path / "site" / "spack.lock").write_text(json.dumps(lock), "utf-8")
     file = tmp_path / "rules.toml"
     file.write_text(rule("cover = 'site/spack.lock'"), "utf-8")
-    (found,) = read_rules(str(file))
-    assert isinstance(found.demand, Cover)
-    assert [(it.hash, it.name, it.is_root) for it in found.demand.wanted] == [
-        (hash_of("a"), "zlib", True)
-    ]
-    assert found.demand.at_least == read_amount("100 %")
-    assert found.demand.title == "site/spack.lock"
+    (cover,) = read_rules(str(file))
+    assert isinstance(cover, Cover)
+    assert [(it.hash, it.name, it.is_root) for it in cover.specs] == [(hash_of("a"), "zlib", True)]
+    assert cover.at_least == "100 %"
+    assert cover.cover == "site/spack.lock"
     (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")
     with pytest.raises(RulesError, match=r"rules\.toml, line 3, cover: .*spack\.lock"):
         read_rules(str(file))

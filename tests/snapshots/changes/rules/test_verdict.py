@@ -1,5 +1,6 @@
 """What rules find, beside a plain way over records."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -9,25 +10,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import MEASURES, Judged
+from snapshots.changes.rules.measures import MEASURES, Judged, Only
 from snapshots.changes.rules.rules import (
     Cover,
-    Demand,
-    Forbid,
     Forbidden,
-    Limit,
-    Only,
-    Require,
     Rule,
     RuleLevel,
+    judge,
     read_amount,
 )
-from snapshots.changes.rules.verdict import judge
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Spec
-from snapshots.notes.summary import summarize
-from tests.snapshots.changes.rules import plainly
-from tests.snapshots.changes.rules.judged import judge_one, judged
+from snapshots.notes.changelog import summarize
+from tests.model import cells
+from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import NAMES, STACKS, a_spec, hash_of
 
@@ -35,8 +31,8 @@ STACK_TARGET = (CoverageDimension.STACK, CoverageDimension.TARGET)
 ONLY = st.builds(
     Only,
     stack=st.sampled_from((None, "e4s", "hep")),
-    packages=st.sampled_from(((), ("lib*",), ("hdf5", "zlib"))),
-    except_packages=st.sampled_from(((), ("*10",), (*NAMES[1:3],))),
+    package=st.sampled_from(((), ("lib*",), ("hdf5", "zlib"))),
+    except_=st.sampled_from(((), ("*10",), (*NAMES[1:3],))),
     matching=st.sampled_from((None, "+mpi", "target=m1")),
 )
 
@@ -66,6 +62,11 @@ def matches(query: str | None, spec: Spec) -> bool:
     return {"+mpi": "+mpi" in spec.variants, "target=m1": spec.target == "m1"}[query or ""]
 
 
+def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
+    """Return the names that the model has for dimensions."""
+    return [dimension.value for dimension in dimensions]
+
+
 @pytest.mark.parametrize("what", Forbidden)
 @settings(max_examples=40)
 @given(pair=PAIRS, only=ONLY)
@@ -74,22 +75,22 @@ def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only
     base, head = pair
     if not is_known(only.stack, base, head):
         with pytest.raises(RuleUnusable, match="stack"):
-            judge_one(Forbid(what), base, head, only)
+            judge_one(forbid(what), base, head, only)
         return
     if one_is_silent(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
         with pytest.raises(RuleUnusable, match=r"tells n.* so nothing can be judged"):
-            judge_one(Forbid(what), base, head, only)
+            judge_one(forbid(what), base, head, only)
         return
-    dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else None
-    if dimensions and not all(plainly.is_told(dimensions, side) for side in pair):
+    dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else ()
+    if dimensions and not all(cells.states_all(names(dimensions), side) for side in pair):
         with pytest.raises(RuleUnusable, match="tells it of no spec"):
-            judge_one(Forbid(what, dimensions), base, head, only)
+            judge_one(forbid(what, dimensions), base, head, only)
         return
-    result = judge_one(Forbid(what, dimensions), base, head, only)
+    result = judge_one(forbid(what, dimensions), base, head, only)
     before, after = (
-        plainly.in_scope(side, only, lambda it: matches(only.matching, it)) for side in pair
+        cells.in_scope(side, only, lambda it: matches(only.matching, it)) for side in pair
     )
-    expected = plainly.forbidden(what, before, after, only.stack)
+    expected = cells.forbidden(what, before, after, only.stack)
     assert len(result.breaches) == len(expected)
     assert result.passed is not bool(expected)
     scope = {spec.hash: spec for spec in before}
@@ -116,16 +117,16 @@ def test_require(
     before, after = (
         [
             it
-            for it in plainly.in_scope(side, only, lambda it: matches(only.matching, it))
+            for it in cells.in_scope(side, only, lambda it: matches(only.matching, it))
             if it.name == "hdf5" and "+shared" in it.variants
         ]
         for side in pair
     )
-    assert judge_one(Require("hdf5+shared"), base, head, only).passed is bool(after)
-    if not all(plainly.is_told(by, side) for side in pair):
+    assert judge_one(require("hdf5+shared"), base, head, only).passed is bool(after)
+    if not all(cells.states_all(names(by), side) for side in pair):
         return
-    result = judge_one(Require("hdf5+shared", by), base, head, only)
-    lost = plainly.lost(by, before, after, only.stack)
+    result = judge_one(require("hdf5+shared", by), base, head, only)
+    lost = cells.lost_cells(names(by), before, after, only.stack)
     assert result.passed is (bool(after) and not lost)
     assert len(result.breaches) == (len(lost) or (not after))
 
@@ -144,7 +145,7 @@ def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -
                 continue
             for at_most, passed in ((count, True), (count - 1, False)):
                 if at_most >= 0:
-                    rule = Rule(name="n", demand=Limit(name, read_amount(at_most)))
+                    rule = limit(name, at_most)
                     (result,) = judge([rule], what).results
                     assert result.passed is passed, name
 
@@ -179,7 +180,7 @@ TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
 )
 def test_limits(measure: str, at_most: int | str, passed: bool, message: str) -> None:
     """A limit itself is allowed; a percentage is one of what base has of the same."""
-    result = judge_one(Limit(measure, read_amount(at_most)), TEN, TEN[:8])
+    result = judge_one(limit(measure, at_most), TEN, TEN[:8])
     assert (result.passed, result.message) == (passed, message)
     assert [it.message for it in result.breaches] == ([] if passed else [message])
     if not passed and measure != "packages-removed":
@@ -188,23 +189,23 @@ def test_limits(measure: str, at_most: int | str, passed: bool, message: str) ->
 
 def test_a_percentage_of_nothing_allows_nothing() -> None:
     """Where base has none, any number is more than every percentage."""
-    result = judge_one(Limit("specs-added", read_amount("1000 %")), [], TEN)
+    result = judge_one(limit("specs-added", "1000 %"), [], TEN)
     assert (result.passed, result.message) == (
         False,
         "10 specs added where base has none, at most 1000 %",
     )
-    assert judge_one(Limit("specs-added", read_amount("0 %")), [], []).passed
+    assert judge_one(limit("specs-added", "0 %"), [], []).passed
 
 
 def test_sizes_that_nobody_knows_are_no_excuse() -> None:
     """What cannot be measured breaks its limit, and says why; what is known in part is told."""
     unknown = [replace(spec, size=None) for spec in TEN]
-    result = judge_one(Limit("size-removed", read_amount("9 TiB")), unknown, unknown[:8])
+    result = judge_one(limit("size-removed", "9 TiB"), unknown, unknown[:8])
     assert not result.passed
     assert "nobody knows how much was removed" in result.message
     assert "--sizes" in result.message
     partly = [*TEN[:9], unknown[9]]
-    result = judge_one(Limit("size-removed", read_amount("9 TiB")), partly, partly[:8])
+    result = judge_one(limit("size-removed", "9 TiB"), partly, partly[:8])
     assert result.passed
     assert "50 B (50 bytes) and 1 spec of unknown size removed" in result.message
 
@@ -212,11 +213,11 @@ def test_sizes_that_nobody_knows_are_no_excuse() -> None:
 def test_rebuilt_and_replaced() -> None:
     """They are counted by their reasons, in scope alone."""
     after = [replace(it, hash=hash_of(f"new {it.hash}")) for it in TEN]
-    for only, count in ((Only(), 10), (Only(packages=("zlib",)), 2)):
-        result = judge_one(Limit("specs-rebuilt", read_amount(0)), TEN, after, only)
+    for only, count in ((Only(), 10), (Only(package=("zlib",)), 2)):
+        result = judge_one(limit("specs-rebuilt", 0), TEN, after, only)
         assert result.message == f"{count} specs rebuilt, at most 0"
     after = [replace(it, version="2") for it in after]
-    assert judge_one(Limit("specs-replaced", read_amount(9)), TEN, after).breaches
+    assert judge_one(limit("specs-replaced", 9), TEN, after).breaches
 
 
 @pytest.mark.parametrize("only", [Only(), Only(stack="e4s")])
@@ -224,19 +225,19 @@ def test_stacks_that_one_side_does_not_tell(only: Only) -> None:
     """Nobody knows what became of them: what cannot be judged does not pass."""
     told = [a_spec(stacks=("e4s", "root"))]
     untold = [replace(it, stacks=()) for it in told]
-    about_stacks: list[Demand] = [
-        Forbid(Forbidden.STACK_REMOVED),
-        Forbid(Forbidden.COVERAGE_LOST),
-        Limit("stacks-removed", read_amount(9)),
-        Limit("coverage-lost", read_amount(9)),
+    about_stacks: list[Rule] = [
+        forbid(Forbidden.STACK_REMOVED),
+        forbid(Forbidden.COVERAGE_LOST),
+        limit("stacks-removed", 9),
+        limit("coverage-lost", 9),
     ]
-    demands = [*about_stacks, Forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
+    demands = [*about_stacks, forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
     for sides, who in (((told, untold), "head"), ((untold, told), "base")):
         for demand in demands:
             with pytest.raises(RuleUnusable, match=rf"{who} tells .*so nothing can be judged"):
                 judge_one(demand, *sides, only)
-    assert judge_one(Forbid(Forbidden.SPEC_REMOVED), told, untold).passed
-    assert judge_one(Forbid(Forbidden.STACK_REMOVED), untold, untold).passed
+    assert judge_one(forbid(Forbidden.SPEC_REMOVED), told, untold).passed
+    assert judge_one(forbid(Forbidden.STACK_REMOVED), untold, untold).passed
 
 
 def test_users_of_a_stack_lose_what_leaves_it() -> None:
@@ -244,17 +245,17 @@ def test_users_of_a_stack_lose_what_leaves_it() -> None:
     before = [a_spec(stacks=("e4s", "hep", "root"))]
     after = [a_spec(stacks=("hep", "root"))]
     for what in (it for it in Forbidden if it is not Forbidden.PACKAGE_DOWNGRADED):
-        assert not judge_one(Forbid(what), before, after, Only(stack="e4s")).passed, what
-        assert judge_one(Forbid(what), before, after, Only(stack="hep")).passed, what
-    assert judge_one(Forbid(Forbidden.PACKAGE_REMOVED), before, after).passed
+        assert not judge_one(forbid(what), before, after, Only(stack="e4s")).passed, what
+        assert judge_one(forbid(what), before, after, Only(stack="hep")).passed, what
+    assert judge_one(forbid(Forbidden.PACKAGE_REMOVED), before, after).passed
 
 
 def test_cover() -> None:
     """So many of the wanted specs are there; those that are not are the breaches."""
     wanted = tuple(ConcreteSpec(hash=it.hash, name=it.name, version=it.version) for it in TEN)
 
-    def cover(at_least: int | str) -> Demand:
-        return Cover("spack.lock", wanted, read_amount(at_least))
+    def cover(at_least: int | str) -> Rule:
+        return Cover(name="a rule", cover="spack.lock", specs=wanted, at_least=at_least)
 
     head = TEN[1:]
     assert judge_one(cover("90 %"), None, head).passed
@@ -264,8 +265,8 @@ def test_cover() -> None:
     assert result.message == "9 of 10 specs of spack.lock found (90.00 %), at least 90.01 %"
     (breach,) = result.breaches
     assert (breach.hashes(), breach.package) == ([TEN[0].hash], "hdf5")
-    assert judge_one(cover("100 %"), None, head, Only(packages=("zlib",))).passed
-    assert judge_one(cover("100 %"), None, head, Only(except_packages=("hdf5",))).passed
+    assert judge_one(cover("100 %"), None, head, Only(package=("zlib",))).passed
+    assert judge_one(cover("100 %"), None, head, Only(except_=("hdf5",))).passed
     elsewhere = [replace(it, stacks=("hep",)) for it in TEN[:1]] + head
     assert judge_one(cover(10), None, elsewhere).passed
     assert not judge_one(cover(10), None, elsewhere, Only(stack="e4s")).passed
@@ -274,22 +275,22 @@ def test_cover() -> None:
 @pytest.mark.parametrize(
     "demand",
     [
-        Forbid(Forbidden.SPEC_REMOVED),
-        Require("hdf5", (CoverageDimension.TARGET,)),
-        Limit("specs-added", read_amount(1)),
+        forbid(Forbidden.SPEC_REMOVED),
+        require("hdf5", (CoverageDimension.TARGET,)),
+        limit("specs-added", 1),
     ],
 )
-def test_what_needs_a_base_says_so(demand: Demand) -> None:
+def test_what_needs_a_base_says_so(demand: Rule) -> None:
     """One revision alone is judged by the other rules."""
     with pytest.raises(RuleUnusable, match=r"rule 'a rule', \w+: needs a base"):
         judge_one(demand, None, TEN)
-    assert judge_one(Require("hdf5"), None, TEN).message == "8 specs found"
-    assert judge_one(Require("hdf5+cuda"), None, TEN).message == "no hdf5+cuda found"
+    assert judge_one(require("hdf5"), None, TEN).message == "8 specs found"
+    assert judge_one(require("hdf5+cuda"), None, TEN).message == "no hdf5+cuda found"
 
 
 def test_require_tells_what_base_has() -> None:
     """The rows are those of base."""
-    result = judge_one(Require("zlib"), TEN, TEN[:8])
+    result = judge_one(require("zlib"), TEN, TEN[:8])
     assert result.message == "no zlib found, where base has 2 specs"
     assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
 
@@ -303,7 +304,7 @@ def test_covering_a_stack_tells_what_others_have() -> None:
     """What is there, but not in the stack, is missing there; what has no like has no nearest."""
     wanted = (ConcreteSpec(hash=TEN[0].hash, name="hdf5"), ConcreteSpec(hash="q" * 32, name="none"))
     elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
-    demand = Cover("a list", wanted, read_amount("100 %"))
+    demand = Cover(name="a rule", cover="a list", specs=wanted)
     result = judge_one(demand, None, elsewhere, Only(stack="e4s"))
     assert [it.message for it in result.breaches] == [
         f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
@@ -315,27 +316,27 @@ def test_covering_a_stack_tells_what_others_have() -> None:
 def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
     """Of the one stack alone, where a rule is about one."""
     base = [a_spec("a", stacks=("e4s", "hep")), a_spec("b", name="zlib", stacks=("e4s", "hep"))]
-    limit = Limit("coverage-lost", read_amount("0 %"))
-    result = judge_one(limit, base, base[:1])
+    rule = limit("coverage-lost", "0 %")
+    result = judge_one(rule, base, base[:1])
     assert result.message == "2 cells lost (50.00 % of 4), at most 0 %"
     assert result.breaches[0].hashes() == []
-    result = judge_one(limit, base, base[:1], Only(stack="hep"))
+    result = judge_one(rule, base, base[:1], Only(stack="hep"))
     assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
-    gained = judge_one(Limit("coverage-gained", read_amount(1)), base[:1], base)
+    gained = judge_one(limit("coverage-gained", 1), base[:1], base)
     assert gained.message == "2 cells gained, at most 1"
 
 
 def test_a_stack_that_nobody_has_is_a_fault() -> None:
     """A slip of the pen would let everything pass."""
     with pytest.raises(RuleUnusable, match="stack: neither revision has 'e4z'; nearest: e4s"):
-        judge_one(Forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(stack="e4z"))
+        judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(stack="e4z"))
     with pytest.raises(RuleUnusable, match="the revision does not have 'e4z'"):
-        judge_one(Require("hdf5"), None, TEN, Only(stack="e4z"))
+        judge_one(require("hdf5"), None, TEN, Only(stack="e4z"))
 
 
 def test_a_rule_about_nothing_says_so() -> None:
     """It holds, with a remark."""
-    result = judge_one(Forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(packages=("none*",)))
+    result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(package=("none*",)))
     assert result.passed
     assert "about no spec of either revision" in result.message
 
@@ -343,12 +344,12 @@ def test_a_rule_about_nothing_says_so() -> None:
 @pytest.mark.parametrize(
     ("only", "demand", "key"),
     [
-        (Only(matching="^zlib"), Forbid(Forbidden.SPEC_REMOVED), "matching"),
-        (Only(), Require("hdf5 ^zlib"), "require"),
+        (Only(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
+        (Only(), require("hdf5 ^zlib"), "require"),
     ],
 )
 def test_a_query_that_cannot_be_answered_names_rule_and_key(
-    only: Only, demand: Demand, key: str
+    only: Only, demand: Rule, key: str
 ) -> None:
     """An error of the store stays what it is."""
     with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
@@ -358,13 +359,13 @@ def test_a_query_that_cannot_be_answered_names_rule_and_key(
         raise CatalogError("there", "is down")
 
     with pytest.raises(CatalogError):
-        judge([Rule(name="n", demand=Require("zlib"))], Judged(judged(None, TEN).head, down))
+        judge([require("zlib")], Judged(judged(None, TEN).head, down))
 
 
 def test_only_errors_count_against_a_verdict() -> None:
     """A broken warning is told, and the verdict stays good."""
     rules = [
-        Rule(name=level.value, level=level, demand=Forbid(Forbidden.SPEC_REMOVED))
+        replace(forbid(Forbidden.SPEC_REMOVED), name=level.value, level=level)
         for level in RuleLevel
     ]
     verdict = judge(rules, judged(TEN, TEN[1:]))
@@ -382,7 +383,7 @@ def test_judging_can_be_ended_between_rules() -> None:
         raise InvalidArgument("time", "is over")
 
     with pytest.raises(InvalidArgument):
-        judge([Rule(name="n", demand=Require("zlib"))], judged(TEN, TEN), check)
+        judge([require("zlib")], judged(TEN, TEN), check)
 
 
 def test_amounts_are_exact() -> None:
@@ -411,5 +412,5 @@ def test_a_breach_says_what_happened(
         a_spec("z", name="zlib", version="1.3", stacks=("hep",)),
     ]
     head = [a_spec(it, version=it) for it in after]
-    found = {it.message: it for it in judge_one(Forbid(what), base, head).breaches}
+    found = {it.message: it for it in judge_one(forbid(what), base, head).breaches}
     assert found[message].hashes() == [hash_of(it) for it in gone]

@@ -9,14 +9,12 @@ from msgspec.structs import replace
 
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History
-from snapshots.notes.atom.document import Feed, to_xml
-from snapshots.notes.atom.feeds import package_feed, series_feed
-from snapshots.notes.atom.kept_stories import told_in
-from snapshots.notes.atom.pages import PAGE
+from snapshots.notes.atom import PAGE, Feed, package_feed, series_feed, to_xml
+from snapshots.notes.stories import told_in
 from snapshots.timelines.packages import package_timeline
+from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.reading import Somewhere, read_feed
-from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from snapshots.history import Neighbours
-from snapshots.notes.atom.kept_stories import FORMAT, KeptStory, from_text, to_text, told_in_any
-from snapshots.notes.atom.stories import story
+from snapshots.notes.stories import FORMAT, KeptStory, from_text, to_text, told_in_any
+from snapshots.notes.templates import story
 from tests.snapshots.notes.atom.test_feeds import PAST
 from tests.snapshots.notes.stories import BASE, HEAD, explained, revision
 

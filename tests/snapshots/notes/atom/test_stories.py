@@ -6,11 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.history import History, Neighbours
-from snapshots.notes.atom.document import to_xml
-from snapshots.notes.atom.feeds import series_feed
-from snapshots.notes.atom.kept_stories import NUM_TOLD, told_in
-from snapshots.notes.atom.stories import story, story_of
+from snapshots.notes.atom import series_feed, to_xml
 from snapshots.notes.sentences import html
+from snapshots.notes.stories import NUM_TOLD, told_in
+from snapshots.notes.templates import story, story_of
 from tests.snapshots.factories import a_spec
 from tests.snapshots.notes.atom.reading import Somewhere, read_feed
 from tests.snapshots.notes.atom.test_feeds import PAST, grown

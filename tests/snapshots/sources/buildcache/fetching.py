@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from snapshots.sources.buildcache.bodies import Body
-from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.downloads import StoredBody
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from snapshots.sources.transport import Transport
 
 QUICK = ReadSettings(timeout=5, attempts=3, backoff=0.001)
 DATA = b'{"database": {}}' * 100
@@ -19,7 +19,7 @@ def fetched(location: str, settings: ReadSettings = QUICK, report: Report | None
         return bytes(loaded(transport.fetch(location), settings))
 
 
-def loaded(body: Body, settings: ReadSettings = QUICK) -> bytearray:
+def loaded(body: StoredBody, settings: ReadSettings = QUICK) -> bytearray:
     """Return the unpacked content of a body."""
     return body.load(limit=settings.max_index_bytes)[0]
 

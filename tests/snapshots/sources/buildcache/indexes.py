@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from snapshots.sources.buildcache.databases import SPEC_FORMATS
+from snapshots.sources.buildcache.database import SPEC_FORMATS
 
 LIBELF = "jr3yipyxyjulcdvckwwwjrrumis7glpa"
 GCC = "vd7v4ssgnoqdplgxyig3orum67n4vmhq"

@@ -5,10 +5,10 @@ from typing import Any
 
 from snapshots.contents import Snapshot
 from snapshots.models import Spec
-from snapshots.sources.buildcache import read
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
+from tests.snapshots.sources.readings import read_cache
 
 QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5, proof=False)
 """Made-up indexes have made-up hashes."""
@@ -23,7 +23,7 @@ def snapshots(
 ) -> list[Snapshot]:
     """Read everything at a location."""
     report = report or Report()
-    return list(read(str(location), tags=tags, sizes=sizes, settings=settings, report=report))
+    return list(read_cache(str(location), tags=tags, sizes=sizes, settings=settings, report=report))
 
 
 def by_hash(snapshot: Snapshot) -> dict[str, Spec]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from snapshots.models import Dependency, Spec
-from snapshots.spack.spelling import COMPILER_FLAGS
+from snapshots.spack.notation import COMPILER_FLAGS
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import put, put_layout_2, put_layout_3, text
 from tests.snapshots.sources.buildcache.indexes import FLAGS, edge, entry, node

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources import addresses
-from snapshots.sources.addresses import AddressRefused, Boundary, Reached, kind_of
-from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources import boundary as addresses
+from snapshots.sources.boundary import AddressRefused, Boundary, Reached, kind_of
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
+from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK
 from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, status
 from tests.snapshots.sources.buildcache.readings import snapshots
@@ -122,7 +122,7 @@ def test_what_settings_and_the_system_name(monkeypatch: pytest.MonkeyPatch) -> N
     """An endpoint and a proxy may be reached themselves, as they were found first; no others."""
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     hosts = {"store": "10.0.0.1", "proxy": "10.0.0.2", "inside": "10.0.0.3", "cache": PUBLIC}
-    found = Boundary(["cache"], lambda host, _: [hosts[host]], beside=["http://store:9000", ""])
+    found = Boundary(["cache"], lambda host, _: [hosts[host]], configured=["http://store:9000", ""])
     for host in ("store", "proxy", "cache"):
         assert found.addresses(host, 80) == [hosts[host]]
     for host, address in (("inside", "10.0.0.3"), ("store", "127.0.0.1"), ("cache", "10.0.0.3")):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.authorization import Challenge, challenges, credentials_for
+from snapshots.sources.buildcache.oci import Challenge, challenges, credentials_for
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import documents_of, small_database

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.bodies import Body, collected, unpacked, user_file
-from snapshots.sources.files import Missing
+from snapshots.sources.downloads import StoredBody, collected, unpacked, user_file
+from snapshots.sources.inputs import Missing
 from tests.snapshots.sources.buildcache.folders import put
 
 DATA = b'{"database": {}}' * 100
 
 
-def body(tmp_path: Path, data: bytes) -> Body:
+def body(tmp_path: Path, data: bytes) -> StoredBody:
     """Return a file of the user's with the data in it."""
     return user_file(str(put(tmp_path / "blob", data)), 1 << 30)
 

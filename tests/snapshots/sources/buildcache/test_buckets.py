@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.buckets import (
+from snapshots.sources.buckets import (
     InBucket,
     bucket_url,
     in_bucket,
     is_asked,
+    list_location,
     object_url,
-    page_location,
     signed_headers,
 )
-from snapshots.sources.buildcache.locations import resolve, resolve_listed
-from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.locations import resolve, resolve_listed
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings, S3Access
+from snapshots.sources.transport import Transport
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
 from tests.snapshots.sources.buildcache.indexes import (
@@ -156,7 +156,7 @@ def test_signatures_are_those_of_amazons_own_library(
     access = S3Access(**KEY, token=token, region=region, endpoint=endpoint, allows_http=True)
     settings = ReadSettings(s3=access)
     place = InBucket("s3://bucket", key)
-    for location in (f"s3://bucket/{key}", page_location(place, None), page_location(place, "/+=")):
+    for location in (f"s3://bucket/{key}", list_location(place, None), list_location(place, "/+=")):
         url = object_url(location, settings)
         mine = signed_headers("GET", url, access, datetime.now(UTC))
         request = AWSRequest("GET", url)
@@ -356,8 +356,8 @@ def test_bad_lists(
     server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
     """What does not end, leads in a circle, or is no list, is given up with the reason."""
-    monkeypatch.setattr("snapshots.sources.buildcache.transport._LISTED_MAX", 20)
-    monkeypatch.setattr("snapshots.sources.buildcache.transport._PAGES_MAX", 50)
+    monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 20)
+    monkeypatch.setattr("snapshots.sources.transport._PAGES_MAX", 50)
     with pytest.raises(SourceError, match=reason) as caught:
         locations(server, answer)
     assert caught.value.location == "s3://bucket/a"

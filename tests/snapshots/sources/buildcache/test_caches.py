@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.sources.buildcache.caches import Cache, file_name
+from snapshots.sources.buildcache.layouts import BuildCache, file_name
 from tests.snapshots.factories import a_spec, hash_of
 
 
@@ -23,10 +23,10 @@ def test_packages_of_layout_2() -> None:
     spec = a_spec(version="git.main=1.0")
     directory = "build_cache/linux-ubuntu22.04-x86_64_v3/gcc-13.2.0/hdf5-git.main_1.0"
     file = f"linux-ubuntu22.04-x86_64_v3-gcc-13.2.0-hdf5-git.main_1.0-{spec.hash}.spack"
-    assert Cache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
-    assert Cache(2, "/srv/my a").tarball(spec) == f"file:///srv/my%20a/{directory}/{file}"
-    assert Cache(3, "https://h/a").tarball(spec) is None
-    assert Cache(2, "https://h/a").tarball(a_spec(compiler="..")) is None
+    assert BuildCache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
+    assert BuildCache(2, "/srv/my a").tarball(spec) == f"file:///srv/my%20a/{directory}/{file}"
+    assert BuildCache(3, "https://h/a").tarball(spec) is None
+    assert BuildCache(2, "https://h/a").tarball(a_spec(compiler="..")) is None
 
 
 def test_packages_of_layout_2_without_compiler() -> None:
@@ -34,13 +34,13 @@ def test_packages_of_layout_2_without_compiler() -> None:
     spec = a_spec(compiler=None)
     directory = "build_cache/linux-ubuntu22.04-x86_64_v3/none-none/hdf5-1.14.5"
     file = f"linux-ubuntu22.04-x86_64_v3-none-none-hdf5-1.14.5-{spec.hash}.spack"
-    assert Cache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
-    assert Cache(3, "https://h/a").tarball(spec) is None
+    assert BuildCache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
+    assert BuildCache(3, "https://h/a").tarball(spec) is None
 
 
 def test_a_key_in_the_url_is_not_published() -> None:
     """What stands behind the path of a URL, a key perhaps, is no part of a package's URL."""
-    tarball = Cache(2, "https://h/a?key=secret").tarball(a_spec())
+    tarball = BuildCache(2, "https://h/a?key=secret").tarball(a_spec())
     assert tarball is not None
     assert tarball.startswith("https://h/a/build_cache/")
     assert tarball.endswith(".spack")
@@ -49,6 +49,9 @@ def test_a_key_in_the_url_is_not_published() -> None:
 def test_manifests_of_layout_3() -> None:
     """The manifest of a spec is found by its name, version and hash; a key goes along."""
     manifest = f"v3/manifests/spec/hdf5/hdf5-1.14.5-{hash_of('a')}.spec.manifest.json"
-    assert Cache(3, "https://h/").spec_manifest(a_spec()) == f"https://h/{manifest}"
-    assert Cache(3, "https://h/a?key=1").spec_manifest(a_spec()) == f"https://h/a/{manifest}?key=1"
-    assert Cache(3, "/srv/my a").spec_manifest(a_spec()) == f"/srv/my a/{manifest}"
+    assert BuildCache(3, "https://h/").spec_manifest(a_spec()) == f"https://h/{manifest}"
+    assert (
+        BuildCache(3, "https://h/a?key=1").spec_manifest(a_spec())
+        == f"https://h/a/{manifest}?key=1"
+    )
+    assert BuildCache(3, "/srv/my a").spec_manifest(a_spec()) == f"/srv/my a/{manifest}"

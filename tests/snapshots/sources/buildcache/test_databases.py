@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from snapshots.models import Dependency, Spec
-from snapshots.sources.buildcache.specs import IndexSpecs, decode
+from snapshots.sources.buildcache.database import IndexSpecs, decode
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,

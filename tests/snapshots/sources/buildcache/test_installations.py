@@ -12,7 +12,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import SourceError
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.sources.buildcache import recognise
+from snapshots.sources.buildcache.reader import recognise
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import put, put_installation
 from tests.snapshots.sources.buildcache.indexes import (

@@ -1,12 +1,10 @@
 """Documents that later runs need not fetch again: which are there, and which are forgotten."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from snapshots.sources.buildcache.kept_rows import KeptDocuments
+from snapshots.sources.downloads import KeptDocuments
 from snapshots.sources.reports import Report
 
 
@@ -30,7 +28,7 @@ def test_documents_are_written_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that is killed loses no more than what it kept last."""
-    monkeypatch.setattr("snapshots.sources.buildcache.kept_rows._BATCH", 2)
+    monkeypatch.setattr("snapshots.sources.downloads._BATCH", 2)
     with keeping(tmp_path) as documents:
         for number in range(3):
             documents.keep(str(number), b"text")
@@ -51,15 +49,3 @@ def test_documents_beyond_the_bound_are_forgotten(
                 assert documents.find(used) == b"12345"
     with keeping(tmp_path) as documents:
         assert [documents.find(key) for key in "abc"] == [b"12345", None, b"12345"]
-
-
-def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
-    """Nothing is known of it, with one warning that names it."""
-    with closing(sqlite3.connect(tmp_path / "documents.sqlite3")) as database:
-        database.execute("CREATE TABLE documents (id INTEGER)")
-    report = Report()
-    with KeptDocuments(tmp_path, 10, report) as documents:
-        assert documents.find("key") is None
-        documents.keep("key", b"text")
-    (warning,) = report.warnings
-    assert "documents.sqlite3: cannot keep documents; delete it if it is damaged" in warning

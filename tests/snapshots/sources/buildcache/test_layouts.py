@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.layouts import (
     LAYOUT_2_INDEX,
     LAYOUT_3_INDEX,
-    Place,
+    UNVERIFIED,
+    BuildCache,
+    IndexPlace,
     cache_of,
     fetch,
     holds_index,
     locate,
 )
-from snapshots.sources.buildcache.manifests import UNVERIFIED
-from snapshots.sources.buildcache.transport import Transport
-from snapshots.sources.files import Missing
+from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.folders import (
     EMPTY_INDEX,
     blob,
@@ -72,18 +72,18 @@ def test_layout_3_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("location", "cache"),
     [
-        ("https://h/a/build_cache/index.json", Cache(2, "https://h/a/")),
-        ("https://h/a/build_cache/index.json?key=1", Cache(2, "https://h/a/?key=1")),
+        ("https://h/a/build_cache/index.json", BuildCache(2, "https://h/a/")),
+        ("https://h/a/build_cache/index.json?key=1", BuildCache(2, "https://h/a/?key=1")),
         ("https://h/build_cache/a/index.json", None),
         ("https://h/a/index.json", None),
-        ("https://h/a/v3/manifests/index/index.manifest.json", Cache(3, "https://h/a")),
-        ("https://h/a/v3/manifests/index/view/index.manifest.json", Cache(3, "https://h/a")),
-        ("https://h/v3/manifests/index/index.manifest.json", Cache(3, "https://h/")),
-        ("/srv/a/build_cache/index.json", Cache(2, "/srv/a/")),
-        ("/srv/a/v3/manifests/index/index.manifest.json", Cache(3, "/srv/a")),
+        ("https://h/a/v3/manifests/index/index.manifest.json", BuildCache(3, "https://h/a")),
+        ("https://h/a/v3/manifests/index/view/index.manifest.json", BuildCache(3, "https://h/a")),
+        ("https://h/v3/manifests/index/index.manifest.json", BuildCache(3, "https://h/")),
+        ("/srv/a/build_cache/index.json", BuildCache(2, "/srv/a/")),
+        ("/srv/a/v3/manifests/index/index.manifest.json", BuildCache(3, "/srv/a")),
     ],
 )
-def test_the_cache_of_an_index(location: str, cache: Cache | None) -> None:
+def test_the_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
     """The path of an index tells the build cache that it belongs to."""
     assert cache_of(location) == cache
 
@@ -92,11 +92,11 @@ def test_a_plain_index(tmp_path: Path) -> None:
     """A file belongs to no cache, whatever its name; so does index.json in any folder."""
     file = put(tmp_path / "index.json", EMPTY_INDEX)
     with Transport(ReadSettings(), Report()) as transport:
-        assert locate(str(tmp_path), transport) == Place(str(file), None)
+        assert locate(str(tmp_path), transport) == IndexPlace(str(file), None)
         other = put(tmp_path / "database", EMPTY_INDEX)
-        assert locate(str(other), transport) == Place(str(other), None)
+        assert locate(str(other), transport) == IndexPlace(str(other), None)
         url = "https://host/tags.json?now"
-        assert locate(url, transport) == Place(url, None)
+        assert locate(url, transport) == IndexPlace(url, None)
 
 
 def test_versions_of_an_index(server: Server, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.manifests import UNVERIFIED
+from snapshots.sources.buildcache.layouts import UNVERIFIED
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import (
     blob,
@@ -175,7 +175,7 @@ def test_a_cache_without_anything(tmp_path: Path) -> None:
 def test_too_many_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is longer than any cache's is not read to its end."""
     put_specs(tmp_path, small_database())
-    monkeypatch.setattr("snapshots.sources.buildcache.transport._LISTED_MAX", 2)
+    monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 2)
     with pytest.raises(SourceError, match="holds more than 2 files"):
         snapshots(tmp_path, "mine")
 

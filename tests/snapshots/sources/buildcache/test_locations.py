@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.locations import join, link, public, resolve, resolve_listed
+from snapshots.sources.locations import join, link, public, resolve, resolve_listed
 from snapshots.sources.settings import ReadSettings
 
 SETTINGS = ReadSettings(

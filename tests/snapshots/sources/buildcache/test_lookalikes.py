@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw
 
-from snapshots.sources.buildcache.lookalikes import explain
+from snapshots.sources.buildcache.reader import explain
 
 
 @pytest.mark.parametrize(

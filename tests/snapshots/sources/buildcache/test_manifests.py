@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.manifests import cleartext, parse_manifest
+from snapshots.sources.buildcache.layouts import cleartext, parse_manifest
 from tests.snapshots.sources.buildcache.folders import CHECKSUM, blob, manifest, signed, text
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.sources.buildcache.mirrors import mirror_of
+from snapshots.sources.locations import mirror_of
 
 URL = "https://cache.example/develop/e4s"
 

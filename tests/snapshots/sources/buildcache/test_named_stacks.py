@@ -7,8 +7,7 @@ import pytest
 
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.sources.buildcache import Stack, labelled
-from snapshots.sources.reading import read
+from snapshots.sources.buildcache.reader import StackIndex, labelled
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import (
     put,
@@ -28,12 +27,13 @@ from tests.snapshots.sources.buildcache.indexes import (
 )
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots, stacks_of
+from tests.snapshots.sources.readings import read_locations
 
 
 def together(*locations: str, tag: str | None = "develop", **more: Any) -> list[Snapshot]:
     """Read locations in one import."""
     tags = [tag] if tag else []
-    return list(read(locations, tags=tags, settings=QUICK, report=Report(), **more))
+    return list(read_locations(locations, tags=tags, settings=QUICK, report=Report(), **more))
 
 
 def small_caches(folder: Path) -> tuple[str, str]:
@@ -126,7 +126,7 @@ def test_which_locations_name_a_stack(
     put_layout_2(tmp_path / "folder")
     for name in ("a=b.json", "index.json", "a=index.json"):
         put(tmp_path / name, b"{}")
-    assert labelled(location, QUICK) == (stack and Stack(*stack))
+    assert labelled(location, QUICK) == (stack and StackIndex(*stack))
 
 
 def test_a_file_whose_name_has_an_equals_sign(tmp_path: Path, monkeypatch: Any) -> None:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.sources.buildcache import recognise
 from snapshots.sources.buildcache.oci import repository_at, tag_of
+from snapshots.sources.buildcache.reader import recognise
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.indexes import (

@@ -9,12 +9,15 @@ import pytest
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.buildcache.caches import Cache
-from snapshots.sources.buildcache.manifests import UNVERIFIED
-from snapshots.sources.buildcache.packages import KnownPackages, Package, read_packages
-from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.buildcache.layouts import (
+    UNVERIFIED,
+    BinaryPackage,
+    BuildCache,
+    read_packages,
+)
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from snapshots.sources.transport import Transport
 from tests.snapshots.factories import a_spec
 from tests.snapshots.sources.buildcache.folders import (
     CHECKSUM,
@@ -33,21 +36,21 @@ from tests.snapshots.sources.buildcache.misbehaving import (
     status,
 )
 
-PACKAGE = Package(1234, f"blobs/sha256/ab/{CHECKSUM}")
+PACKAGE = BinaryPackage(1234, f"blobs/sha256/ab/{CHECKSUM}")
 
 
 def packages(
     base: str | Path, specs: list[Spec], folder: Path | None = None, report: Report | None = None
-) -> dict[str, Package]:
+) -> dict[str, BinaryPackage]:
     """Read the packages of specs in one cache of layout 3."""
     settings = ReadSettings(cache_dir=folder, attempts=2, backoff=0.001, timeout=5)
     with Transport(settings, report or Report()) as transport:
-        return read_packages({Cache(3, str(base)): specs}, transport)
+        return read_packages({BuildCache(3, str(base)): specs}, transport)
 
 
 def serve(server: Server, spec: Spec, reply: Reply | None = None) -> None:
     """Serve the manifest of a spec."""
-    path = Cache(3, "http://host").spec_manifest(spec).removeprefix("http://host")
+    path = BuildCache(3, "http://host").spec_manifest(spec).removeprefix("http://host")
     server[path] = reply or document(manifest(blob()))
 
 
@@ -59,7 +62,7 @@ def some_specs(labels: str) -> list[Spec]:
 def test_sizes_in_a_folder(tmp_path: Path) -> None:
     """The package is the blob of its media type, among others."""
     other = blob("application/vnd.spack.spec.v5+json", contentLength=1)
-    file = Path(Cache(3, str(tmp_path)).spec_manifest(a_spec()))
+    file = Path(BuildCache(3, str(tmp_path)).spec_manifest(a_spec()))
     put(file, text(manifest(other, blob())))
     assert packages(tmp_path, [a_spec()], tmp_path) == {a_spec().hash: PACKAGE}
     put(file, text(manifest(blob(contentLength=1))))
@@ -85,7 +88,7 @@ def test_manifests_that_are_not_there(server: Server) -> None:
     specs = some_specs("abc")
     serve(server, specs[1])
     assert packages(server.url, specs, report=report) == {specs[1].hash: PACKAGE}
-    first = Cache(3, server.url).spec_manifest(specs[0])
+    first = BuildCache(3, server.url).spec_manifest(specs[0])
     (warning,) = report.warnings
     count = "2 of 3 sizes stay unknown, as their manifests are missing"
     assert warning.startswith(f"{count}; the first: {first}: HTTP 404")
@@ -95,7 +98,7 @@ def test_caches_without_sizes(tmp_path: Path) -> None:
     """That other caches than those of layout 3 state no sizes is said, in one warning."""
     report = Report()
     with Transport(ReadSettings(), report) as transport:
-        specs_by_cache = {None: some_specs("a"), Cache(2, str(tmp_path)): some_specs("bc")}
+        specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
         assert read_packages(specs_by_cache, transport) == {}
     assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
 
@@ -112,19 +115,8 @@ def test_an_interrupted_reading_goes_on(server: Server, tmp_path: Path) -> None:
     server.asked.clear()
     assert len(packages(server.url, specs, tmp_path)) == 4
     assert server.downloads() == 1
-    with closing(sqlite3.connect(tmp_path / "packages.sqlite3")) as known:
-        assert known.execute("SELECT count(*) FROM packages").fetchone() == (4,)
-
-
-def test_what_is_read_is_kept_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that is killed loses no more than what it read last."""
-    monkeypatch.setattr("snapshots.sources.buildcache.packages._BATCH", 2)
-    found = ((f"https://host/{number}", PACKAGE) for number in range(4))
-    with closing(KnownPackages(tmp_path, Report())) as known:
-        for count, _ in enumerate(known.keeping(found), start=1):
-            with closing(KnownPackages(tmp_path, Report())) as others:
-                known_to_others = [others.find(f"https://host/{number}") for number in range(4)]
-            assert sum(package == PACKAGE for package in known_to_others) == count // 2 * 2
+    with closing(sqlite3.connect(tmp_path / "documents.sqlite3")) as kept:
+        assert kept.execute("SELECT count(*) FROM documents").fetchone() == (4,)
 
 
 def test_bad_manifests_can_be_skipped(server: Server) -> None:
@@ -138,17 +130,17 @@ def test_bad_manifests_can_be_skipped(server: Server) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no database", "another table", "a folder", "a file above"])
-def test_a_cache_of_sizes_that_cannot_be_used(server: Server, tmp_path: Path, damage: str) -> None:
-    """Sizes are read without the cache, with one warning that names the file."""
+def test_kept_documents_that_cannot_be_used(server: Server, tmp_path: Path, damage: str) -> None:
+    """Sizes are read without what is kept, with one warning that names the file."""
     folder = tmp_path / "cache"
-    file = folder / "packages.sqlite3"
+    file = folder / "documents.sqlite3"
     match damage:
         case "no database":
             put(file, b"no database" * 1000)
         case "another table":
             folder.mkdir()
             with closing(sqlite3.connect(file)) as database:
-                database.execute("CREATE TABLE packages (id INTEGER)")
+                database.execute("CREATE TABLE documents (id INTEGER)")
         case "a folder":
             file.mkdir(parents=True)
         case "a file above":
@@ -157,7 +149,7 @@ def test_a_cache_of_sizes_that_cannot_be_used(server: Server, tmp_path: Path, da
     report = Report()
     assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
     (warning,) = report.warnings
-    assert warning.startswith(f"{file}: cannot keep sizes; delete it if it is damaged: ")
+    assert warning.startswith(f"{file}: cannot keep documents; delete it if it is damaged: ")
 
 
 def test_progress_of_sizes(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.sources.buildcache.parameters import variant
+from snapshots.spack.notation import variant_of
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ from snapshots.sources.buildcache.parameters import variant
 )
 def test_variant(name: str, value: object, expected: str | None) -> None:
     """A parameter is spelled as Spack, and so the cache pages, spell a variant."""
-    assert variant(name, value) == expected
+    assert variant_of(name, value) == expected
 
 
 @pytest.mark.parametrize("value", [{}, [[]], [None], [{"a": 1}]])
 def test_what_is_no_value(value: object) -> None:
     """Objects, and lists of anything but plain values, stand for no variant."""
     with pytest.raises(TypeError):
-        variant("mpi", value)
+        variant_of("mpi", value)

@@ -14,8 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.errors import SourceError
 from snapshots.models import ProofCounts, Unproven, UnprovenReason
-from snapshots.sources.buildcache.proof import dag_hash, unproven_reason
-from snapshots.sources.buildcache.specs import IndexSpecs, decode
+from snapshots.sources.buildcache.database import IndexSpecs, dag_hash, decode, unproven_reason
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests import real_data

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache import recognise
+from snapshots.sources.buildcache.reader import recognise
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.fetching import kept

@@ -10,9 +10,8 @@ import pytest
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.program import importer_name
-from snapshots.sources.buildcache import recognise
-from snapshots.sources.buildcache.caches import Cache
-from snapshots.sources.buildcache.manifests import UNVERIFIED
+from snapshots.sources.buildcache.layouts import UNVERIFIED, BuildCache
+from snapshots.sources.buildcache.reader import recognise
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import (
     blob,
@@ -114,7 +113,7 @@ def test_sizes_of_layout_3(tmp_path: Path) -> None:
     assert all((spec.size, spec.tarball) == (None, None) for spec in plain.content.specs())
     for digest, spec in by_hash(plain).items():
         if digest != WRAPPER:
-            file = Path(Cache(3, str(tmp_path)).spec_manifest(spec))
+            file = Path(BuildCache(3, str(tmp_path)).spec_manifest(spec))
             put(file, signed(json.dumps(manifest(blob(contentLength=len(spec.name))))))
     report = Report()
     (snapshot,) = snapshots(tmp_path, "mine", sizes=True, report=report)

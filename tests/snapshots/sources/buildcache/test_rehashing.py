@@ -3,7 +3,7 @@
 import json
 from copy import deepcopy
 
-from tests.snapshots.changes.oracle.real import history
+from tests.model.real import history
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, RUNTIME, WRAPPER, small_database
 from tests.snapshots.sources.buildcache.rehashing import dag_hash, rehashed
 

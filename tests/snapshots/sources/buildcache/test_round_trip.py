@@ -11,15 +11,16 @@ from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, Spec
-from snapshots.sources import buildcache, pages
-from snapshots.sources.buildcache.specs import decode
+from snapshots.sources.buildcache.database import decode
+from snapshots.sources.pages.cache_page import parse_page
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from snapshots.spack.spelling import canonical_variants
+from snapshots.spack.notation import canonical_variants
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, database, edge, node
 from tests.snapshots.sources.buildcache.rewriting import write_list
+from tests.snapshots.sources.readings import read_cache, read_pages
 
 OF_INDEXES_ALONE = [name for name, fact in SPEC_FACTS.items() if fact.may_be_unknown]
 
@@ -28,7 +29,7 @@ def from_pages(snapshot: Snapshot, folder: Path) -> Content:
     """Write a snapshot as cache pages; return what is read of them."""
     write_pages(snapshot, folder)
     report = Report()
-    (read,) = pages.read([folder], report=report)
+    (read,) = read_pages([folder], report=report)
     assert report.warnings == []
     return read.content
 
@@ -38,7 +39,7 @@ def from_indexes(snapshot: Snapshot, folder: Path, version: str) -> Content:
     listed = write_list(folder, snapshot.tag, snapshot.content.specs(), version)
     report = Report()
     settings = ReadSettings(proof=False)
-    (read,) = buildcache.read(str(listed), settings=settings, report=report)
+    (read,) = read_cache(str(listed), settings=settings, report=report)
     assert report.warnings == []
     return read.content
 
@@ -130,6 +131,6 @@ def test_the_newest_spelling_of_pages() -> None:
     edges = [edge("gcc", GCC, ["build"], ["c", "cxx"])]
     built = node("libelf", LIBELF, "0.8.13", parameters=parameters, dependencies=edges)
     index = text(database(node("gcc", GCC, "10.2.1"), built))
-    (stated,) = pages.parse_page(page.encode(), "specs.md", Report()).specs
+    (stated,) = parse_page(page.encode(), "specs.md", Report()).specs
     decoded = decode(index, "index.json", Report(), proof=False)
     assert [known_to_pages(spec) for spec in decoded.in_cache.values()] == [stated]

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache import specs
-from snapshots.sources.buildcache.spec_documents import SpecDocuments
-from snapshots.sources.buildcache.specs import IndexSpecs
+from snapshots.sources.buildcache import database as specs
+from snapshots.sources.buildcache.database import IndexSpecs, SpecDocuments
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec
-from snapshots.sources.buildcache.specs import IndexSpecs, decode
+from snapshots.sources.buildcache.database import IndexSpecs, decode
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
@@ -252,7 +252,7 @@ BAD = [
     (["installs", LIBELF, "in_buildcache"], 1, f"installs.{LIBELF}.in_buildcache", "expected"),
     (["installs", LIBELF, "spec"], None, SPEC, "expected `object`, got `null`"),
     (["spec", "name"], ..., f"{SPEC}.name", "is missing"),
-    (["spec", "name"], "a b", f"{SPEC}.name", "'a b' cannot name a package"),
+    (["spec", "name"], "a b", f"{SPEC}.name", "'a b' is no name"),
     (["spec", "version"], "", f"{SPEC}.version", "is empty"),
     (["spec", "hash"], RUNTIME, f"{SPEC}.hash", "is not the entry's own hash"),
     (["spec", "arch"], ..., f"{SPEC}.arch", "is missing"),
@@ -283,7 +283,7 @@ BAD = [
         ["spec", "dependencies"],
         [edge("", GCC, [], [])],
         f"{SPEC}.dependencies[0].name",
-        "'' cannot name a package",
+        "'' is no name",
     ),
     (
         ["spec", "dependencies"],

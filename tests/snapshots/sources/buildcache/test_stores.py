@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.bodies import Body
-from snapshots.sources.buildcache.stores import Note, Store
+from snapshots.sources.downloads import Note, Store, StoredBody
 
 URL = "https://host/index.json"
 NOTE = Note(URL, '"etag"', None)
 DATA = b"0123456789" * 10
 
 
-def content(body: Body | None) -> bytes | None:
+def content(body: StoredBody | None) -> bytes | None:
     """Return what a body holds, and close it."""
     return None if body is None else bytes(body.load(limit=1000)[0])
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
+from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK, fetched, keeping, kept, loaded
 from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.misbehaving import (

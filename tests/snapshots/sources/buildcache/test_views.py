@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.buildcache.mirrors import mirror_of
-from snapshots.sources.reading import read
+from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
 from tests.snapshots.sources.buildcache.indexes import WRAPPER, database, node, small_database
 from tests.snapshots.sources.buildcache.misbehaving import Server
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash
+from tests.snapshots.sources.readings import read_locations
 
 
 def put_view(folder: Path, view: str) -> None:
@@ -29,7 +29,7 @@ def of_view(view: str, *locations: Any) -> list[Snapshot]:
     """Read a view of build caches."""
     settings = replace(QUICK, view=view)
     texts = [*map(str, locations)]
-    return list(read(texts, tags=["mine"], settings=settings, report=Report()))
+    return list(read_locations(texts, tags=["mine"], settings=settings, report=Report()))
 
 
 def test_a_view_of_a_build_cache(server: Server, tmp_path: Path) -> None:

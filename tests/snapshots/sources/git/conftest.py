@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.sources import pages
-from snapshots.sources.git import pages as git_pages
+from snapshots.sources.git import page_history as git_pages
+from snapshots.sources.pages import cache_page
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     Repository,
@@ -23,9 +23,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect the locations of all pages that are parsed."""
     locations: list[str] = []
 
-    def parse_page(data: bytes, location: str, report: Report) -> pages.Page:
+    def parse_page(data: bytes, location: str, report: Report) -> cache_page.CachePage:
         locations.append(location)
-        return pages.parse_page(data, location, report)
+        return cache_page.parse_page(data, location, report)
 
     monkeypatch.setattr(git_pages, "parse_page", parse_page)
     return locations

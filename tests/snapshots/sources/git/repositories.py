@@ -12,7 +12,7 @@ import orjson
 from snapshots.contents import Snapshot
 from snapshots.history import History
 from snapshots.models import RevisionInfo
-from snapshots.sources.git import read
+from snapshots.sources.git.page_history import read
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of

@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.git.commands import Network, Repository, Stream, run
-from snapshots.sources.git.objects import BadBlob, Blobs, blobs_of
+from snapshots.sources.git.repository import (
+    BadBlob,
+    Blobs,
+    Network,
+    Repository,
+    Stream,
+    blobs_of,
+    run,
+)
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, page
 from tests.snapshots.sources.git.repositories import Repository as Made
 

@@ -11,7 +11,8 @@ from shutil import copytree, rmtree
 import pytest
 
 from snapshots.errors import CachelogError, SourceError
-from snapshots.sources.git import commands, objects
+from snapshots.sources.git import repository as commands
+from snapshots.sources.git import repository as objects
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     HDF5,

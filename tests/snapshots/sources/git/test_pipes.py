@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.git.pipes import refuse_pipes
+from snapshots.sources.git.repository import refuse_pipes
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import httpx
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources import addresses
-from snapshots.sources.addresses import kind_of
-from snapshots.sources.git.clones import open_repository
-from snapshots.sources.git.redirects import destination
+from snapshots.sources import boundary
+from snapshots.sources.boundary import kind_of
+from snapshots.sources.git.clones import destination, open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving import Server, content, serving, silence, status
 from tests.snapshots.sources.git.repositories import (
@@ -69,7 +68,7 @@ def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server's own address count as public."""
     special = kind_of
     monkeypatch.setattr(
-        addresses, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
+        boundary, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
     )
 
 
@@ -187,7 +186,7 @@ def test_what_was_encrypted_stays_so(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34"))
     answering(monkeypatch, f"{end}{REFS}")
     if reason is None:
-        assert destination(begin, begin, ReadSettings()).url == end
+        assert destination(begin, begin, ReadSettings())[0] == end
         return
     with pytest.raises(SourceError, match=reason):
         destination(begin, begin, ReadSettings())
@@ -208,10 +207,12 @@ def test_a_login_goes_to_its_own_host_alone(
         socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34", "2606:2800:220::1")
     )
     answering(monkeypatch, f"{end}{REFS}")
-    found = destination("https://me:secret@a.example/old", "https://a.example/old", ReadSettings())
-    assert found.url == expected
+    url, config = destination(
+        "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
+    )
+    assert url == expected
     host = urlsplit(end).hostname
-    assert found.config == {
+    assert config == {
         "http.followRedirects": "false",
         f"http.{end}.followRedirects": "false",
         "http.curloptResolve": f"{host}:443:93.184.216.34,[2606:2800:220::1]",

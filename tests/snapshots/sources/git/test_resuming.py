@@ -8,7 +8,6 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from snapshots.sources import pages
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -21,6 +20,7 @@ from tests.snapshots.sources.git.repositories import (
     read_at,
     specs,
 )
+from tests.snapshots.sources.readings import read_pages
 
 
 def _grow(repository: Repository, commits: int) -> None:
@@ -118,7 +118,7 @@ def test_a_rewritten_line_is_read_anew(repository: Repository) -> None:
 def test_what_another_source_published_is_not_yielded(repository: Repository) -> None:
     """A state that the catalog has at that time already is left out, whatever it came from."""
     repository.commit({ZLIB: page("zlib", "a")})
-    (checkout,) = pages.read([repository.folder / "_cache"], report=Report())
+    (checkout,) = read_pages([repository.folder / "_cache"], report=Report())
     history = history_of(
         [
             Snapshot(

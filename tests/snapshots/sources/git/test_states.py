@@ -11,8 +11,7 @@ from weakref import ref
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources import pages
-from snapshots.sources.git import pages as git_pages
+from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -24,6 +23,7 @@ from tests.snapshots.sources.git.repositories import (
     page,
     specs,
 )
+from tests.snapshots.sources.readings import read_pages
 
 
 def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) -> None:
@@ -75,7 +75,7 @@ def test_every_state_is_what_the_pages_of_the_commit_say(
     expected = []
     for _ in range(15):
         commit = repository.commit(dict(_edits(cache, draw)))
-        read_whole = pages.read([cache], report=Report()) if any(cache.rglob("*.md")) else ()
+        read_whole = read_pages([cache], report=Report()) if any(cache.rglob("*.md")) else ()
         states = {made.tag: made.content.digest for made in read_whole if len(made.content)}
         for tag, digest in sorted(states.items()):
             if standing.get(tag) != digest:

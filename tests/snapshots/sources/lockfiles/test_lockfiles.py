@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec
-from snapshots.sources import lockfiles
-from snapshots.sources.lockfiles import LeftOut, LockFile, RootGroup, WhyLeftOut, Writer, nodes
-from snapshots.sources.lockfiles.documents import MAX_DOCUMENTS
+from snapshots.sources import lock_files
+from snapshots.sources.lock_files import (
+    MAX_DOCUMENTS,
+    LeftOut,
+    LockFile,
+    RootGroup,
+    WhyLeftOut,
+    Writer,
+)
 from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
@@ -32,7 +38,7 @@ from tests.snapshots.sources.lockfiles.locks import (
 
 def parse(value: Any) -> LockFile:
     """Read a document given as a JSON value."""
-    return lockfiles.parse(as_bytes(value), "spack.lock")
+    return lock_files.parse(as_bytes(value), "spack.lock")
 
 
 def roots_of(found: LockFile) -> dict[str, bool]:
@@ -117,7 +123,7 @@ def test_groups_of_roots() -> None:
 def test_who_wrote_it(told: dict[str, Any], writer: Writer, text: str) -> None:
     """The Spack that wrote a lock file is told, as it may be shown; by the first of several."""
     first, second = (as_bytes(small_lock_file(spack=it)) for it in (told, {"version": "9"}))
-    found = lockfiles.parse(first + second, "-").writer
+    found = lock_files.parse(first + second, "-").writer
     assert (found, str(found)) == (writer, text)
     assert parse([]).writer is None
     old = {key: value for key, value in small_lock_file().items() if key != "spack"}
@@ -133,7 +139,7 @@ def test_printed_specs() -> None:
     assert roots_of(parse([one, other])) == both
     for between in (b"", b"\n", b" \r\n\t"):
         data = b"\n" + as_bytes(one) + between + as_bytes(other) + b"\n"
-        assert roots_of(lockfiles.parse(data, "-")) == both
+        assert roots_of(lock_files.parse(data, "-")) == both
 
 
 def test_listed_specs() -> None:
@@ -225,12 +231,12 @@ def test_what_is_wrong_is_named(value: Any, error: str) -> None:
 def test_what_is_no_json_is_named(data: bytes, error: str) -> None:
     """With the line; nothing is too deep or too long to be refused."""
     with pytest.raises(SourceError, match=error):
-        lockfiles.parse(data, "-")
+        lock_files.parse(data, "-")
 
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many specs that no environment has them, and environments in environments."""
-    monkeypatch.setattr("snapshots.sources.lockfiles.reading.MAX_SPECS", 3)
+    monkeypatch.setattr("snapshots.sources.lock_files.MAX_SPECS", 3)
     with pytest.raises(SourceError, match="more than 3 concrete specs"):
         parse(lock_file(MANY, []))
     value = environment([], [])
@@ -254,22 +260,22 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_values_are_counted_before_they_are_made(data: bytes, error: str) -> None:
     """Millions of digits are no lock file, nor are millions of keys that are no hashes."""
     with pytest.raises(SourceError, match=error):
-        lockfiles.parse(data, "-")
+        lock_files.parse(data, "-")
 
 
 @pytest.mark.parametrize("location", ["x" * 5_000, "a\0b", "a/\udcff"])
 def test_what_can_be_no_file_is_told(location: str) -> None:
     """A name that the system takes for none is no other fault than a file that is not there."""
     with pytest.raises(SourceError):
-        lockfiles.read(location)
+        lock_files.read(location)
 
 
 def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
     """An environment is named by its folder, as Spack does."""
     (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
-    assert lockfiles.read(str(tmp_path)) == lockfiles.read(str(tmp_path / "spack.lock"))
+    assert lock_files.read(str(tmp_path)) == lock_files.read(str(tmp_path / "spack.lock"))
     with pytest.raises(SourceError, match="does not exist"):
-        lockfiles.read(str(tmp_path / "other.lock"))
+        lock_files.read(str(tmp_path / "other.lock"))
 
 
 VALUES = st.recursive(
@@ -286,7 +292,7 @@ VALUES = st.recursive(
 )
 
 
-@given(value=VALUES, version=st.sampled_from(nodes.LOCK_FILE_VERSIONS))
+@given(value=VALUES, version=st.sampled_from(lock_files.LOCK_FILE_VERSIONS))
 def test_any_json_is_read_or_refused(value: Any, version: int) -> None:
     """Nothing else is raised, whatever the values are."""
     for document in (value, {"_meta": {"lockfile-version": version}, "concrete_specs": value}):
@@ -299,7 +305,7 @@ def test_real_lock_files() -> None:
     files = sorted(real_data.folder().glob("spack-history/*/*/spack.lock"))
     assert files
     for file in files:
-        found = lockfiles.read(str(file))
+        found = lock_files.read(str(file))
         installs = msgspec.json.decode((file.parent / "index.json").read_bytes())["database"]
         index = installs["installs"]
         assert {spec.hash for spec in found.specs} == {

@@ -1,0 +1,319 @@
+"""The commits of the recipes: which explain causes, and what each did in a comparison."""
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated, Self
+
+import strawberry
+
+from schema.comparisons.changes import FieldChange, LoadedComparison, load_comparison
+from schema.context import Context, Info
+from schema.fields.connections import Connection, PageArguments, connection_field, page_of
+from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.many import attribute
+from schema.fields.scalars import DateTime, describe_enum
+from schema.node import Node, node_id
+from snapshots.recipes import commits, effects
+from snapshots.recipes.commits import SWEEPING, FoundBy, Recipes
+from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitLevel
+
+if TYPE_CHECKING:
+    from schema.comparisons.cause import Cause
+    from schema.comparisons.comparison import Comparison
+
+LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.cause")]
+LazyComparison = Annotated["Comparison", strawberry.lazy("schema.comparisons.comparison")]
+
+describe_enum(
+    CommitLevel,
+    "How closely a commit explains a cause, the closest first.",
+    {
+        CommitLevel.OWN_RECIPE: "It touched the package's recipe.",
+        CommitLevel.DEPENDENT: "It touched the recipe of a package that depends directly on this "
+        f"one, which may have asked for another; the newest {MOST_DEPENDENTS}.",
+        CommitLevel.STACK: "It touched a stack of the specs, which may have asked for another.",
+        CommitLevel.SPACK: "It changed which Spack is used, which may have chosen otherwise.",
+    },
+)
+describe_enum(
+    FoundBy,
+    "How the recipes of a revision were found.",
+    {
+        FoundBy.GIVEN: "They were given.",
+        FoundBy.REF: "By a ref that is named after the tag.",
+        FoundBy.DATE: "By date: the last commit of the default branch until then.",
+    },
+    name="RecipesFoundBy",
+)
+
+COMMITS = Cost(
+    weight=5_000,
+    each=50,
+    once=EXPLAINING + 60_000,
+    arguments={"levels": ArgumentCost(each=50), "package": ArgumentCost(weight=100)},
+)
+"""A page of the commits of a comparison: those between two revisions are looked up and counted."""
+
+CAUSE_COMMITS = Cost(
+    weight=100, items=NumberOf("first", default=10), each=20, once=EXPLAINING + 60_000
+)
+"""Commits of one cause."""
+
+ONE_COMMIT = Cost(weight=60_000)
+"""A commit, by how its hash begins: those of the whole catalog are looked through."""
+
+EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
+"""Comparisons in which a commit explains something: that of each series is explained."""
+
+
+@strawberry.type(
+    name="Recipes",
+    description="The commit of the recipes that a revision's specs were concretized with.",
+)
+class RecipesOfRevision:
+    """The recipes of a revision."""
+
+    repository: str = strawberry.field(description="The git repository: a path or URL.")
+    commit: str = strawberry.field(description="The whole hash of the commit.")
+    found_by: FoundBy = strawberry.field(description="How it was found.")
+    url: str | None = strawberry.field(description="Where the commit is looked at, if known.")
+
+    @classmethod
+    def of(cls, context: Context, recipes: Recipes) -> Self:
+        """Return the recipes with a link."""
+        url = context.library.links(recipes.repository).commit(recipes.commit)
+        return cls(
+            repository=recipes.repository,
+            commit=recipes.commit,
+            found_by=recipes.found_by,
+            url=url,
+        )
+
+
+@strawberry.type(description="A pull request, or what a forge calls so.")
+class PullRequest:
+    """A pull request."""
+
+    number: int = strawberry.field(description="Its number.")
+    url: str | None = strawberry.field(description="Where it is looked at, if known.")
+
+
+@strawberry.type(description="A commit of the repository that recipes come from.")
+class Commit(Node):
+    """A commit that is kept."""
+
+    commit: strawberry.Private[commits.Commit]
+    repository: strawberry.Private[str]
+
+    @classmethod
+    def of_id(cls, context: Context, oid: str) -> Self | None:
+        """Return the commit of a whole hash."""
+        return cls.named(context, oid)
+
+    @classmethod
+    def named(cls, context: Context, prefix: str) -> Self | None:
+        """Return the only commit whose hash begins so; None where there is none, or several."""
+        context.changing_history()
+        context.require_time()
+        matches = context.catalog.recipes.commits(prefix)
+        if len(matches) != 1:
+            return None
+        ((repository, _), commit) = matches[0]
+        return cls(commit=commit, repository=repository)
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Commit", self.commit.oid)
+
+    @strawberry.field(description="The whole hash.")
+    def oid(self) -> str:
+        return self.commit.oid
+
+    committed_at: DateTime = attribute("commit.committed_at", "When it was committed.", DateTime)
+
+    @costed_field("The first line of its message, with invisible characters escaped.", texts(300))
+    def subject(self) -> str:
+        return self.commit.subject
+
+    @costed_field("Where it is looked at, if known.", texts(200))
+    def url(self, info: Info) -> str | None:
+        return info.context.library.links(self.repository).commit(self.commit.oid)
+
+    @strawberry.field(description="The pull request that the subject ends with.")
+    def pull_request(self, info: Info) -> PullRequest | None:
+        number = self.commit.pull_request
+        if number is None:
+            return None
+        url = info.context.library.links(self.repository).pull_request(number)
+        return PullRequest(number=number, url=url)
+
+    @costed_field("Packages whose recipes it touched, by name.", Cost(weight=20, num_bytes=2_000))
+    def packages(self) -> list[str]:
+        return list(self.commit.packages)
+
+    @costed_field("Stacks that it touched, by name.", texts(500))
+    def stacks(self) -> list[str]:
+        return list(self.commit.stacks)
+
+    @strawberry.field(
+        description="Where it changed which Spack is used: the commits of Spack, as far as known."
+    )
+    def spack(self) -> FieldChange | None:
+        change = self.commit.spack
+        if change is None:
+            return None
+        return FieldChange(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
+
+    @strawberry.field(description=f"Whether it touched more than {SWEEPING} packages.")
+    def sweeping(self) -> bool:
+        return self.commit.is_sweeping
+
+    @connection_field(
+        "Where its effects were seen: comparisons of neighbours whose causes it explains, newest "
+        "first.",
+        cost=EFFECTS,
+    )
+    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffect"]:
+        return _connection(_effects_of(info.context, self.commit), page)
+
+
+@strawberry.type(description="What a commit did in one comparison.")
+class CommitEffect:
+    """An effect, with the comparison that it is seen in."""
+
+    effect: strawberry.Private[effects.CommitEffect]
+    loaded: strawberry.Private[LoadedComparison]
+
+    @strawberry.field(description="The commit.")
+    def commit(self) -> Commit:
+        recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
+        repository = "" if recipes is None else recipes.repository
+        return Commit(commit=self.effect.commit, repository=repository)
+
+    @strawberry.field(description="The level at which it explains; the nearest of several.")
+    def level(self) -> CommitLevel:
+        return self.effect.level
+
+    @strawberry.field(description="Whether it is in base's history and not in head's.")
+    def taken_back(self) -> bool:
+        return self.effect.taken_back
+
+    @costed_field(
+        "The causes that it explains at this level, what explains most first.",
+        Cost(weight=20, items=20),
+    )
+    def causes(self) -> list[LazyCause]:
+        from schema.comparisons.cause import Cause
+
+        return [Cause(comparison=self.loaded, number=number) for number in self.effect.causes]
+
+    @strawberry.field(
+        description="The sum of numSpecs of these causes. Commits that explain one cause together "
+        "have it each, so these numbers do not add up."
+    )
+    def num_specs(self) -> int:
+        return self.effect.num_specs
+
+    @strawberry.field(description="The sum of numInvolved of these causes.")
+    def num_involved(self) -> int:
+        return self.effect.num_involved
+
+    @strawberry.field(description="The comparison.")
+    def comparison(self) -> LazyComparison:
+        from schema.comparisons.comparison import Comparison
+
+        return Comparison(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+
+
+def attribution(comparison: LoadedComparison) -> Attribution | None:
+    """Return which commits explain which causes; None where commits are not known."""
+    context = comparison.head.context
+    return context.attribute(comparison.base.info, comparison.head.info)
+
+
+def commit_connection(
+    comparison: LoadedComparison,
+    levels: Collection[CommitLevel] | None,
+    package: str | None,
+    arguments: PageArguments,
+) -> Connection[CommitEffect] | None:
+    """Return a page of what the commits of a comparison did; None where they are not known."""
+    found = attribution(comparison)
+    if found is None:
+        return None
+    return _connection(
+        [
+            CommitEffect(effect=effect, loaded=comparison)
+            for effect in found.effects(None, levels, package)
+        ],
+        arguments,
+    )
+
+
+def commits_of_cause(
+    comparison: LoadedComparison, number: int, first: int
+) -> list[CommitEffect] | None:
+    """Return the commits that explain a cause, with what each did; None if they are not known."""
+    found = attribution(comparison)
+    if found is None:
+        return None
+    causes = comparison.explanation().causes
+    return [
+        CommitEffect(
+            effect=effects.CommitEffect(
+                commit.commit,
+                commit.level,
+                commit.taken_back,
+                [number],
+                causes.num_specs(number),
+                causes.num_involved(number),
+            ),
+            loaded=comparison,
+        )
+        for commit in found.of_cause(number)[:first]
+    ]
+
+
+def _connection(
+    shown: Sequence[CommitEffect], arguments: PageArguments
+) -> Connection[CommitEffect]:
+    keys = [
+        "|".join(
+            (
+                one.effect.commit.oid,
+                one.loaded.base.info.key,
+                one.loaded.head.info.key,
+                "-" if one.effect.taken_back else "+",
+            )
+        )
+        for one in shown
+    ]
+    return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
+
+
+def _effects_of(context: Context, commit: commits.Commit) -> list[CommitEffect]:
+    """Return what a commit did in comparisons of neighbours, newest first."""
+    history, tables = context.changing_history(), context.catalog.recipes
+    shown: list[CommitEffect] = []
+    neighbours = [
+        both
+        for name in history.series_names
+        for both in history.neighbours(name)
+        if both.base is not None
+    ]
+    for both in sorted(neighbours, key=lambda both: both.head.taken_at, reverse=True):
+        if both.base is None:
+            continue
+        between = tables.between(both.base, both.head)
+        if between is None or not any(
+            other.oid == commit.oid for other in (*between.reached, *between.taken_back)
+        ):
+            continue
+        comparison = load_comparison(context, both.base, both.head)
+        found = attribution(comparison)
+        if found is not None:
+            shown += [
+                CommitEffect(effect=effect, loaded=comparison)
+                for effect in found.effects()
+                if effect.commit.oid == commit.oid
+            ]
+    return shown

@@ -1,0 +1,564 @@
+"""Operations that come again, compiled to closures: the third way to the same answer.
+
+The stock executor looks up types, collects fields and reads arguments for every object of every
+request. All of that follows from the document, so for an operation that comes again it is done
+once: each field is a closure that calls the resolver with its arguments and returns JSON text.
+
+A compiled operation answers requests that succeed. Whatever is not plain (an error, null where none
+may be, a type that cannot be told) raises Declined, and the executor answers instead: errors, with
+their paths and places, are made in one way only. Nothing is changed by an execution, so that it can
+be begun anew. A budget counts the same bytes in all ways.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import orjson
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLSchema,
+    ListValueNode,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    OperationType,
+    Undefined,
+    VariableNode,
+    get_named_type,
+    is_abstract_type,
+    is_object_type,
+    print_ast,
+)
+from graphql.execution import Executor
+from graphql.execution.collect_fields import FieldDetails, collect_fields
+from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
+from graphql.language.ast import QUERY_DOCUMENT_KEYS
+from strawberry.types.arguments import convert_arguments
+from strawberry.types.field import StrawberryField
+
+from schema.execution.budget import Budget
+from schema.execution.executor import STRUCTURE, RenderingExecutor, rendered_values
+from schema.execution.json_objects import JsonObjects, json_text
+from schema.execution.kept_rows import KeptRows
+from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many
+from snapshots.frames.columns import Rows
+
+MOST_FIELDS = 500
+"""Larger operations are not compiled."""
+
+MOST_COMPILED = 4
+"""How many compiled operations are kept of a document: one for each use of its directives."""
+
+
+class Declined(Exception):
+    """The operation has to be executed by the executor."""
+
+
+class Run:
+    """One execution of a compiled operation; it is what resolvers get as ``info``."""
+
+    __slots__ = ("budget", "context", "rows", "variables")
+
+    def __init__(self, context: Any, variables: VariableValues, rows: KeptRows | None) -> None:
+        self.context = context
+        self.budget: Budget = context.budget
+        self.variables = variables
+        self.rows = rows
+
+
+Arguments = Callable[[Run], dict[str, Any]]
+"""Returns the arguments of a field as its resolver gets them."""
+
+Out = list[str]
+"""The pieces of an answer, which are joined once, at the end."""
+
+Write = Callable[[Any, Run, Out], None]
+"""Writes the JSON of a field of an object."""
+
+Complete = Callable[[Any, Run, Out], int]
+"""Writes the JSON of a resolver's value; returns the bytes that it adds to those of its fields."""
+
+
+class CompiledField(msgspec.Struct, frozen=True):
+    """A field of a selection: ``one`` writes it for an object, ``many`` has its texts for a list.
+
+    ``many`` is None where the field answers for single objects alone. Where the values follow from
+    the rows of a frame, ``fixed`` names the field with its arguments and what is selected below it.
+    """
+
+    key: str
+    name: str
+    one: Write
+    many: Callable[[Any, Run], Any] | None
+    fixed: Hashable = None
+
+
+class Selection:
+    """What is selected of the objects of a type."""
+
+    def __init__(self, fields: list[CompiledField]) -> None:
+        self._fields = fields
+        begins = "{", *[","] * len(fields)
+        self._members = [
+            (f'{begin}"{field.key}":', field.one)
+            for begin, field in zip(begins, fields, strict=False)
+        ]
+        self._end = "}" if fields else "{}"
+        self._is_for_many = all(field.many is not None for field in fields)
+        is_fixed = self._is_for_many and all(field.fixed is not None for field in fields)
+        self.fixed: bytes | None = None
+        if fields and is_fixed:
+            # A digest, because literal arguments can be as long as the document.
+            names = repr([(field.key, field.fixed) for field in fields])
+            self.fixed = sha256(names.encode()).digest()
+
+    def one(self, source: Any, run: Run, out: Out) -> None:
+        """Write the JSON of an object."""
+        for key, write in self._members:
+            out.append(key)
+            write(source, run, out)
+        out.append(self._end)
+
+    def members(self, source: Any, run: Run) -> dict[str, orjson.Fragment]:
+        """Return the JSON of each field of an object."""
+        members = {}
+        for field in self._fields:
+            out: Out = []
+            field.one(source, run, out)
+            members[field.key] = orjson.Fragment("".join(out))
+        return members
+
+    def many(self, objects: Any, run: Run) -> JsonObjects:
+        """Return the JSON of each object of a list; raises NotForMany."""
+        if not self._is_for_many:
+            raise NotForMany
+        if self.fixed and run.rows is not None and isinstance(objects, LazyList):
+            places = objects.places()
+            if places is not None:
+                return self._kept(objects, places, run, run.rows)
+        return self._rendered(objects, run)
+
+    def _kept(self, objects: Any, places: Places, run: Run, kept: KeptRows) -> JsonObjects:
+        """Return the JSON of rows of a frame, made only of those that are not kept."""
+        rendered = JsonObjects(len(objects), run.budget)
+
+        def render(numbers: Rows | None) -> list[str]:
+            run.rows = None  # what is below is kept as a part of these
+            try:
+                some = objects if numbers is None else objects.taken(numbers)
+                return ["," + text for text in self._rendered(some, run).each()]
+            finally:
+                run.rows = kept
+
+        rendered.set_texts(kept.texts(self.fixed, places, render))
+        return rendered
+
+    def _rendered(self, objects: Any, run: Run) -> JsonObjects:
+        rendered = JsonObjects(len(objects), run.budget)
+        for field in self._fields:
+            assert field.many is not None  # noqa: S101 - narrows what is checked above
+            rendered.add(field.key, field.name, field.many(objects, run))
+        return rendered
+
+
+class Operations:
+    """The compiled operations of a document: those that come again, a few at most.
+
+    ``conditions`` are the variables that its directives depend on, of which each use is compiled
+    for itself. What is often declined is left to the executor for a while. ``num_bytes`` is about
+    what the closures take.
+    """
+
+    def __init__(self, schema: GraphQLSchema, document: DocumentNode) -> None:
+        self._schema = schema
+        self._document = document
+        self._conditions = _conditions(document)
+        self.num_bytes = 0
+        self._seen: dict[tuple[Any, ...], Selection | None] = {}
+        self._declined: dict[tuple[Any, ...], int] = {}
+
+    def execute(
+        self,
+        operation: OperationDefinitionNode,
+        variables: Mapping[str, Any],
+        context: Any,
+        rows: KeptRows,
+    ) -> dict[str, orjson.Fragment]:
+        """Return the data of an operation; raises Declined where the executor has to answer.
+
+        ``rows`` are the rendered rows that it may use and add to.
+        """
+        if self._conditions is None:
+            raise Declined
+        values = self._coerced(operation, variables)
+        key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
+        if key not in self._seen:
+            if len(self._seen) < MOST_COMPILED:
+                self._declined[key] = 0
+                self._seen[key] = None
+            raise Declined
+        if self._declined[key] > _MOST_DECLINED:
+            self._declined[key] -= 1
+            raise Declined
+        try:
+            selection = self._seen[key]
+            if selection is None:
+                selection = self._compiled(operation, variables)
+                self._seen[key] = selection
+            data = selection.members(None, Run(context, values, rows))
+        except Exception as error:
+            self._declined[key] += _EACH_DECLINED
+            context.budget.begin_again()
+            raise Declined from error
+        self._declined[key] = max(0, self._declined[key] - 1)
+        return data
+
+    def _coerced(
+        self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
+    ) -> VariableValues:
+        if not operation.variable_definitions:
+            return _NO_VARIABLES
+        values = get_variable_values(
+            self._schema, operation.variable_definitions, dict(variables), max_errors=1
+        )
+        if isinstance(values, list):
+            raise Declined
+        return values
+
+    def _compiled(
+        self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
+    ) -> Selection:
+        executor = RenderingExecutor.build(
+            self._schema,
+            self._document,
+            raw_variable_values=dict(variables),
+            operation_name=operation.name.value if operation.name else None,
+        )
+        if isinstance(executor, list):
+            raise Declined
+        compiler = _Compiler(executor)
+        selection = compiler.operation()
+        self.num_bytes += _BYTES_A_FIELD * compiler.num_fields
+        return selection
+
+
+_NO_VARIABLES = VariableValues({}, {})
+
+_BYTES_A_FIELD = 2_500
+
+_EACH_DECLINED, _MOST_DECLINED = 4, 12
+"""Each time that an operation is declined counts so much; with more it is not tried."""
+
+
+def _conditions(document: DocumentNode) -> list[str] | None:
+    """Return the variables that ``@skip`` and ``@include`` of a document depend on.
+
+    None where it has other directives, or fragments with variables.
+    """
+    names: list[str] = []
+    waiting: list[Any] = [document]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, FragmentDefinitionNode) and node.variable_definitions:
+            return None
+        if isinstance(node, DirectiveNode):
+            if node.name.value not in ("skip", "include"):
+                return None
+            names += _variables_in(node)
+        for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
+            value = getattr(node, key)
+            if isinstance(value, tuple):
+                waiting += value
+            elif value is not None:
+                waiting.append(value)
+    return sorted({*names})
+
+
+def _variables_in(node: FieldNode | DirectiveNode) -> list[str]:
+    """Return the variables in the arguments of a field or directive."""
+    names = []
+    waiting: list[Any] = [argument.value for argument in node.arguments or ()]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, VariableNode):
+            names.append(value.name.value)
+        elif isinstance(value, ListValueNode):
+            waiting += value.values
+        elif isinstance(value, ObjectValueNode):
+            waiting += [field.value for field in value.fields]
+    return names
+
+
+class _Compiler:
+    """Makes closures of an operation; raises whatever an executor would, and Declined."""
+
+    def __init__(self, executor: Executor[Any]) -> None:
+        self._executor = executor
+        self._schema = executor.schema
+        self.num_fields = 0
+
+    def operation(self) -> Selection:
+        """Return the selection of the operation."""
+        executor = self._executor
+        root = self._schema.query_type
+        if executor.operation.operation is not OperationType.QUERY or root is None:
+            raise Declined
+        grouped = collect_fields(
+            self._schema, executor.fragments, executor.variable_values, root, executor.operation
+        )
+        return self._selection(root, grouped.grouped_field_set)
+
+    def _below(self, object_type: Any, details: list[FieldDetails]) -> Selection:
+        grouped = self._executor.collect_subfields(object_type, details)
+        return self._selection(object_type, grouped.grouped_field_set)
+
+    def _selection(self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]) -> Selection:
+        self.num_fields += len(grouped)
+        if self.num_fields > MOST_FIELDS:
+            raise Declined
+        return Selection(
+            [self._field(object_type, key, details) for key, details in grouped.items()]
+        )
+
+    def _field(self, object_type: Any, key: str, details: list[FieldDetails]) -> CompiledField:
+        name = details[0].node.name.value
+        if name == "__typename":
+            return _type_name(key, object_type.name)
+        field = object_type.fields.get(name)
+        if field is None:  # __schema and __type
+            raise Declined
+        declared: StrawberryField = field.extensions["strawberry-definition"]
+        item_type = get_named_type(field.type)
+        arguments = self._arguments(field, declared, details[0])
+        below: Selection | _OfAnyType | None = None
+        if is_object_type(item_type):
+            below = self._below(item_type, details)
+        elif is_abstract_type(item_type):
+            kinds = self._schema.get_possible_types(item_type)
+            below = _OfAnyType({kind.name: self._below(kind, details) for kind in kinds})
+        one = _one(
+            STRUCTURE + len(key), _resolver(declared, arguments), _completed(field.type, below)
+        )
+        many = _many(declared, item_type, arguments, below)
+        return CompiledField(key, name, one, many, _fixed(declared, details[0].node, below))
+
+    def _arguments(self, field: Any, declared: StrawberryField, details: FieldDetails) -> Arguments:
+        if not field.args:
+            return _no_arguments
+        converter = self._schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
+
+        def read(variables: VariableValues) -> dict[str, Any]:
+            values = get_argument_values(field, details.node, variables)
+            arguments = convert_arguments(
+                values,
+                declared.arguments,
+                scalar_registry=converter.scalar_registry,
+                config=converter.config,
+            )
+            for extension in declared.extensions:
+                arguments = extension.map_arguments(arguments)
+            return arguments
+
+        if _variables_in(details.node):
+            return lambda run: read(run.variables)
+        constant = read(_NO_VARIABLES)
+        return lambda _run: dict(constant)
+
+
+def _no_arguments(_run: Run) -> dict[str, Any]:
+    return {}
+
+
+def _type_name(key: str, name: str) -> CompiledField:
+    text, num_bytes = f'"{name}"', STRUCTURE + len(key) + len(name)
+
+    def one(_source: Any, run: Run, out: Out) -> None:
+        run.budget.spend(num_bytes)
+        out.append(text)
+
+    return CompiledField(key, "__typename", one, lambda _objects, _run: text, fixed=name)
+
+
+def _fixed(declared: StrawberryField, node: FieldNode, below: Any) -> Hashable:
+    """Return what names a field whose values follow from the rows of a frame; None for others.
+
+    Those that a query in Spack's language selects depend on the packages of other revisions.
+    """
+    arguments = tuple(map(print_ast, node.arguments or ()))
+    names = {argument.name.value for argument in node.arguments or ()}
+    is_fixed = declared.metadata.get(FIXED) or declared.is_basic_field
+    if not is_fixed or "matching" in names or _variables_in(node):
+        return None
+    if below is None:
+        return node.name.value, arguments
+    return (node.name.value, arguments, below.fixed) if below.fixed else None
+
+
+def _resolver(declared: StrawberryField, arguments: Arguments) -> Callable[[Any, Run], Any]:
+    """Return what calls a field's resolver as Strawberry does."""
+    if declared.is_basic_field:
+        name = declared.python_name
+        return lambda source, _run: getattr(source, name)
+    resolver = declared.base_resolver
+    if (
+        resolver is None
+        or resolver.is_async
+        or any(extension.has_resolver for extension in declared.extensions)
+        or declared.permission_classes
+    ):
+        raise Declined
+    function: Any = resolver.wrapped_func
+    named = resolver.parent_parameter or resolver.root_parameter
+    info = resolver.info_parameter
+    if arguments is _no_arguments and info is None:
+        if named is None:
+            return lambda source, _run: function(source)
+        source_name = named.name
+        return lambda source, _run: function(**{source_name: source})
+
+    def resolve(source: Any, run: Run) -> Any:
+        values = arguments(run)
+        if info is not None:
+            values[info.name] = run
+        if named is not None:
+            return function(**values, **{named.name: source})
+        return function(source, **values)
+
+    if resolver.self_parameter is None and named is None:
+        raise Declined
+    return resolve
+
+
+def _one(num_bytes: int, resolve: Callable[[Any, Run], Any], complete: Complete) -> Write:
+    def one(source: Any, run: Run, out: Out) -> None:
+        more = complete(resolve(source, run), run, out)
+        run.budget.spend(num_bytes + more)
+
+    return one
+
+
+def _completed(kind: Any, below: Any) -> Complete:
+    """Return what makes JSON of a value of a type, with what is selected below it."""
+    if isinstance(kind, GraphQLNonNull):
+        return _non_null(_completed_value(kind.of_type, below))
+    inner = _completed_value(kind, below)
+
+    def nullable(value: Any, run: Run, out: Out) -> int:
+        if value is None or value is Undefined:
+            out.append("null")
+            return 0
+        return inner(value, run, out)
+
+    return nullable
+
+
+def _non_null(inner: Complete) -> Complete:
+    def complete(value: Any, run: Run, out: Out) -> int:
+        if value is None or value is Undefined:
+            raise Declined
+        return inner(value, run, out)
+
+    return complete
+
+
+def _completed_value(kind: Any, below: Any) -> Complete:
+    """Return what makes JSON of a value that is there."""
+    if isinstance(kind, GraphQLList):
+        item = _completed(kind.of_type, below)
+        counts_texts = below is None and not isinstance(_nullable(kind.of_type), GraphQLList)
+        return _list(item, below, counts_texts=counts_texts)
+    if below is not None:
+
+        def composite(value: Any, run: Run, out: Out) -> int:
+            if isinstance(value, Exception):
+                raise value
+            below.one(value, run, out)
+            return 0
+
+        return composite
+    coerce = kind.coerce_output_value
+
+    def leaf(value: Any, _run: Run, out: Out) -> int:
+        if isinstance(value, Exception):
+            raise value
+        coerced = coerce(value)
+        if coerced is None or coerced is Undefined:
+            raise Declined
+        out.append(json_text(coerced))
+        return len(coerced) if type(coerced) is str else 0
+
+    return leaf
+
+
+def _nullable(kind: Any) -> Any:
+    return kind.of_type if isinstance(kind, GraphQLNonNull) else kind
+
+
+def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
+    def complete(values: Any, run: Run, out: Out) -> int:
+        if isinstance(values, LazyList) and below is not None:
+            num_bytes = run.budget.num_bytes
+            try:
+                out.append(below.many(values, run).array(0, len(values)))
+            except NotForMany:
+                run.budget.num_bytes = num_bytes
+            else:
+                return 0
+        if isinstance(values, str | bytes | Exception):
+            raise Declined
+        more, begin = 0, "["
+        for value in values:
+            out.append(begin)
+            begin = ","
+            length = item(value, run, out)
+            more += STRUCTURE + (length if counts_texts else 0)
+        out.append("[]" if begin == "[" else "]")
+        return more
+
+    return complete
+
+
+def _many(
+    declared: StrawberryField, item_type: Any, arguments: Arguments, below: Any
+) -> Callable[[Any, Run], Any] | None:
+    """Return how a field answers for many objects; None where it does not."""
+    try:
+        function = function_for_many(declared, is_leaf=below is None)
+    except NotForMany:
+        return None
+
+    def many(objects: Any, run: Run) -> Any:
+        run.budget.check()
+        if not len(objects):
+            return []
+        answer = function(objects, **arguments(run))
+        return rendered_values(answer, item_type, lambda items: below.many(items, run))
+
+    return many
+
+
+class _OfAnyType:
+    """What is selected of the objects of an abstract type, by the type of each."""
+
+    fixed = None
+
+    def __init__(self, selections: Mapping[str, Selection]) -> None:
+        self._selections = selections
+
+    def one(self, source: Any, run: Run, out: Out) -> None:
+        """Write the JSON of an object; raises Declined for one of no type of the schema."""
+        definition = getattr(source, "__strawberry_definition__", None)
+        selection = self._selections.get(definition.name) if definition else None
+        if selection is None:
+            raise Declined
+        selection.one(source, run, out)
+
+    def many(self, _objects: Any, _run: Run) -> JsonObjects:
+        """Raise NotForMany: each object is of a type of its own."""
+        raise NotForMany

@@ -1,0 +1,104 @@
+"""Feeds as files: the documents that a server sends, for a web server to serve as they are."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from server.feeds import SUFFIX, FeedAddresses
+from server.output_files import write
+from snapshots.catalog.past import require_complete
+from snapshots.errors import IncompleteHistory
+from snapshots.notes.atom import counts_of, package_feed, series_feed, to_xml
+from snapshots.notes.stories import told_in
+from snapshots.notes.templates import story
+from snapshots.spack.names import is_name
+from snapshots.timelines.packages import PackageTimeline, package_timeline
+
+if TYPE_CHECKING:
+    from server.terminal.catalogs import OpenedCatalog
+    from snapshots.sources.reports import Progress
+
+_READ_AT_ONCE = 32
+
+AddressesOf = Callable[[str | None], FeedAddresses]
+"""Returns the addresses in the feed of a series (None), or of a package."""
+
+
+def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses) -> bytes:
+    """Return the feed of a series that is there."""
+    history, library = past.history, past.library
+    try:
+        points = library.growth(history, series)
+    except IncompleteHistory:  # of a damaged content: the totals of revisions are told
+        points = []
+    newest = told_in(history, series)
+    stories = library.kept_stories(newest)
+    stories |= {
+        neighbours.pair: story(neighbours, library.explain(*neighbours.pair))
+        for neighbours in newest
+        if neighbours.pair not in stories
+    }
+    feed = series_feed(history, series, addresses, counts=counts_of(points), stories=stories)
+    return to_xml(feed)
+
+
+def package_document(
+    past: "OpenedCatalog", series: str, name: str, addresses: FeedAddresses
+) -> bytes:
+    """Return the feed of a package; raises InvalidArgument where the series never had it."""
+    return to_xml(package_feed(past.package_timeline(name, series), addresses))
+
+
+def write_all(
+    past: "OpenedCatalog",
+    series_names: Iterable[str],
+    folder: Path,
+    addresses: AddressesOf,
+    progress: "Progress",
+) -> int:
+    """Write the feeds of some series, and of their packages; return how many files changed.
+
+    The packages are those of the newest revision, and those that have a file already: so who reads
+    the feed of a package hears that it is gone.
+    """
+    num_written = 0
+    for series in series_names:
+        document = series_document(past, series, addresses(None))
+        num_written += write(folder / f"{series}{SUFFIX}", document)
+        names = _packages(past, series, folder / series)
+        for done, timeline in enumerate(_timelines(past, series, names), 1):
+            progress(f"feeds of {series}", done, len(names))
+            if timeline is not None:
+                feed = package_feed(timeline, addresses(timeline.name))
+                num_written += write(folder / series / f"{timeline.name}{SUFFIX}", to_xml(feed))
+    return num_written
+
+
+def _timelines(
+    past: "OpenedCatalog", series: str, names: Sequence[str]
+) -> Iterator[PackageTimeline | None]:
+    """Yield the timeline of each package, None where the series never had it.
+
+    Changes are kept by package: those of packages that follow one another are read at once.
+    Raises IncompleteHistory where some of them are not kept.
+    """
+    require_complete(past.catalog, past.history, series)
+    for start in range(0, len(names), _READ_AT_ONCE):
+        some = names[start : start + _READ_AT_ONCE]
+        rows = past.catalog.changes.changes_of(some)
+        for name in some:
+            yield package_timeline(rows, name, series, past.history)
+
+
+def _packages(past: "OpenedCatalog", series: str, folder: Path) -> list[str]:
+    newest = past.history.of_series(series)[0]
+    return sorted({*past.library.frames.get(newest.digest).packages, *_written(folder)})
+
+
+def _written(folder: Path) -> Iterator[str]:
+    """Yield the names of packages that have a file in a folder."""
+    if folder.is_dir():
+        for file in folder.glob(f"*{SUFFIX}"):
+            name = file.name.removesuffix(SUFFIX)
+            if is_name(name):
+                yield name

@@ -1,0 +1,448 @@
+"""Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from email.utils import format_datetime
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode
+
+import msgspec
+import orjson
+from msgspec.structs import replace
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from schema.errors import CODES, bounded
+from server.asgi.allowances import Allowances
+from server.asgi.errors import RETRY_SECONDS, BadRequest
+from server.asgi.exchanges import CODE, GONE, unless_gone
+from server.asgi.lanes import Lane, Lanes
+from server.asgi.responses import (
+    REVALIDATE,
+    CacheKey,
+    Headers,
+    Response,
+    ResponseCache,
+    send_head,
+    send_response,
+)
+from server.asgi.single_flight import SingleFlight
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import (
+    About,
+    HistoryAnswers,
+    HistoryQuestion,
+    HistoryTopic,
+)
+from snapshots.catalog.library import Library, SharedCache
+from snapshots.changes.kept_changes import PairCounts
+from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
+from snapshots.history import History, Neighbours, Pair
+from snapshots.models import utc
+from snapshots.notes.atom import MEDIA_TYPE, Feed, counts_of, package_feed, series_feed, to_xml
+from snapshots.notes.stories import told_in
+from snapshots.notes.templates import story
+from snapshots.spack.names import is_name
+from snapshots.texts import nearest_hint, nearest_names, quoted, visible
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
+
+FEEDS = "feeds"
+"""Where feeds are: below the root of a server, or below the address of a folder of files."""
+
+SUFFIX = ".atom"
+
+
+class FeedAddresses:
+    """Addresses below those of a ``site`` of feeds and of a ``server`` with pages.
+
+    Both end with a slash. Without a server no entry leads anywhere. ``has_pages`` says that there
+    are further documents of a feed.
+    """
+
+    def __init__(self, site: str, server: str | None, *, has_pages: bool = True) -> None:
+        self._site = site
+        self._server = server
+        self._has_pages = has_pages
+
+    @classmethod
+    def of_server(cls, package: str | None) -> "FeedAddresses":
+        """Return those in a feed that a server sends: relative to the feed's own address.
+
+        So they hold behind every proxy, and no client has a say in them.
+        """
+        root = "../" if package is None else "../../"
+        return cls(f"{root}{FEEDS}/", root)
+
+    @classmethod
+    def of_files(
+        cls, base_url: str | None, server_url: str | None, package: str | None
+    ) -> "FeedAddresses":
+        """Return those in a file; without a base they are relative to its own address."""
+        relative = "" if package is None else "../"
+        return cls(relative if base_url is None else base_url, server_url, has_pages=False)
+
+    def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
+        """Return where a feed is; None for a further document where there are none."""
+        if after is not None and not self._has_pages:
+            return None
+        query = "" if after is None else "?" + urlencode({"after": after})
+        return f"{self._site}{path_of(series, package)}{query}"
+
+    def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
+        """Return where people read what changed between two contents, for ever the same."""
+        if self._server is None:
+            return None
+        base, head = neighbours
+        if base is None:
+            of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
+            return f"{self._server}r/{head.digest}{of_package}"
+        pair = f"{self._server}compare/{base.digest}...{head.digest}"
+        if package is None:
+            return f"{pair}/notes"
+        return f"{pair}/specs?{urlencode({'packages': package})}"
+
+
+def path_of(series: str, package: str | None) -> str:
+    """Return the path of a feed below that of all feeds."""
+    names = [series] if package is None else [series, package]
+    return "/".join(quote(name, safe="") for name in names) + SUFFIX
+
+
+def parse_path(path: str) -> tuple[str, str | None] | None:
+    """Return the series and the package that a path names, without its percent signs.
+
+    None for a path that can be none of a feed. No series has a slash in its name.
+    """
+    if not path.endswith(SUFFIX):
+        return None
+    series, slash, package = path.removesuffix(SUFFIX).partition("/")
+    if not series or (slash and not package):
+        return None
+    return series, package or None
+
+
+class FeedHistory:
+    """The history that feeds read: that which the answers of the API come from.
+
+    What is missing is made first, for a bounded time; that takes long where not ``is_whole``.
+    """
+
+    def __init__(self, answers: HistoryAnswers) -> None:
+        self._answers = answers
+
+    def is_whole(self, history: History, series: str) -> bool:
+        """Tell whether all changes of a series are kept."""
+        return self._answers.is_whole(
+            HistoryQuestion(history, HistoryTopic(About.GROWTH, series=series))
+        )
+
+    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+        """Return a point for each revision of a series; raises IncompleteHistory."""
+        points: list[GrowthPoint] = self._ask(history, HistoryTopic(About.GROWTH, series=series))
+        return points
+
+    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
+        """Return what touched a package, None where the series never had it.
+
+        Raises IncompleteHistory.
+        """
+        topic = HistoryTopic(About.PACKAGE, name, series=series)
+        timeline: PackageTimeline | None = self._ask(history, topic)
+        return timeline
+
+    def _ask(self, history: History, topic: HistoryTopic) -> Any:
+        return self._answers.get(HistoryQuestion(history, topic)).value
+
+
+STORY_BYTES = 8 << 20
+"""How many bytes of stories are kept: those of some 300 pairs of revisions."""
+
+_log = logging.getLogger("cachelog.server")
+
+
+class NoSuchFeed(Exception):
+    """There is no feed under an address; the text says why, and names what is near."""
+
+
+class FeedDocument(msgspec.Struct, frozen=True):
+    """A feed as XML, and when it last came to say something else.
+
+    It ``is_whole`` unless something that it would tell could not be read.
+    """
+
+    body: bytes
+    updated: datetime
+    is_whole: bool = True
+
+
+class FeedMaker:
+    """Makes feeds of the revisions of a catalog.
+
+    The numbers come from what the history keeps, without loading a revision, and so do the stories
+    of the newest revisions. Those that it lacks are made of their contents, one at a time so that
+    other explanations come in between, and stay in memory.
+    """
+
+    def __init__(self, library: Library, past: FeedHistory, lanes: Lanes) -> None:
+        self._library = library
+        self._past = past
+        self._lanes = lanes
+        self.stories: SharedCache[Neighbours, str] = SharedCache(
+            self._story, sys.getsizeof, STORY_BYTES
+        )
+
+    async def series(self, history: History, series: str, after: str | None) -> FeedDocument:
+        """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
+
+        Where contents or changes cannot be read, it tells as much as it can without them.
+        """
+        await self._require_series(history, series)
+        counts, has_counts = await self._counts(history, series)
+        newest = [] if after else told_in(history, series)
+        stories = await self._told(newest)
+        document = await self._made(
+            lambda: series_feed(
+                history,
+                series,
+                FeedAddresses.of_server(None),
+                counts=counts,
+                stories=stories,
+                after=after,
+            )
+        )
+        has_stories = all(neighbours.pair in stories for neighbours in newest)
+        return replace(document, is_whole=has_counts and has_stories)
+
+    async def package(
+        self, history: History, series: str, name: str, after: str | None
+    ) -> FeedDocument:
+        """Return the feed of a package in a series.
+
+        Raises as ``series``, IncompleteHistory where not all of its changes are known yet, and
+        CatalogError where they cannot be read.
+        """
+        await self._require_series(history, series)
+        if not is_name(name):  # such texts are never looked up, and so never kept
+            raise NoSuchFeed(f"{quoted(name)} can be no package")
+        timeline_of = partial(self._past.package_timeline, history, series, name)
+        timeline = await self._lane(history, series).run(timeline_of)
+        if timeline is None:
+            reason = f"no revision of {series} has a package {quoted(name)}"
+            raise await self._missing(reason, name, self._library.package_names)
+        addresses = FeedAddresses.of_server(name)
+        return await self._made(lambda: package_feed(timeline, addresses, after))
+
+    async def _made(self, make: Callable[[], Feed]) -> FeedDocument:
+        def document() -> FeedDocument:
+            feed = make()
+            return FeedDocument(to_xml(feed), feed.updated)
+
+        try:
+            return await self._lanes.light.run(document)
+        except RevisionNotFound as error:
+            raise NoSuchFeed(str(error)) from None
+
+    async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
+        """Return the counts of a series, and whether those that are kept could be read.
+
+        Where they are not known, the totals of revisions are told: the revisions are there.
+        """
+        try:
+            lane = self._lane(history, series)
+            points = await lane.run(partial(self._past.growth, history, series))
+        except IncompleteHistory:
+            return {}, True
+        except CatalogError as error:
+            _log.error("%s", visible(str(error)))
+            return {}, False
+        return counts_of(points), True
+
+    async def _told(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
+        """Return the stories of neighbours, made where neither the catalog nor memory has them.
+
+        That of a content that cannot be read is left out.
+        """
+        if not neighbours:
+            return {}
+        stories = await self._lanes.loading.run(partial(self._library.kept_stories, neighbours))
+        for pair in neighbours:
+            if pair.pair in stories:
+                continue
+            kept = self.stories.kept(pair)
+            try:
+                if kept is None:
+                    kept = await self._lanes.explaining.run(partial(self.stories.get, pair))
+                stories[pair.pair] = kept
+            except CatalogError as error:
+                _log.error("%s", visible(str(error)))
+        return stories
+
+    def _story(self, neighbours: Neighbours) -> str:
+        return story(neighbours, self._library.explain(*neighbours.pair))
+
+    def _lane(self, history: History, series: str) -> Lane:
+        is_whole = self._past.is_whole(history, series)
+        return self._lanes.loading if is_whole else self._lanes.explaining
+
+    async def _require_series(self, history: History, series: str) -> None:
+        if not history.of_series(series):
+            reason = f"there is no series {quoted(series)}"
+            raise await self._missing(reason, series, lambda: history.series_names)
+
+    async def _missing(
+        self, reason: str, name: str, names: Callable[[], Iterable[str]]
+    ) -> NoSuchFeed:
+        """Return the error of a name that is not there, with those that resemble it."""
+        near = await self._lanes.loading.run(lambda: nearest_names(name, names()))
+        return NoSuchFeed(reason + nearest_hint(near))
+
+
+FEEDS_PREFIX = f"/{FEEDS}/"
+
+_MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
+_ALLOW = "GET, HEAD"
+_LONGEST_QUERY, _LONGEST_TEXT = 200, 600
+_UNITS = 100_000
+"""What the making of a feed counts as, beside the cost of queries: about 30 ms."""
+
+
+class FeedResponse(Response):
+    """A document of a feed, and when it was ``modified``, as headers have it."""
+
+    def __init__(self, document: FeedDocument) -> None:
+        self.modified = format_datetime(utc(document.updated), usegmt=True)
+        more: Headers = [(b"last-modified", self.modified.encode())]
+        super().__init__(200, document.body, _MEDIA_TYPE, REVALIDATE, more=more)
+        self.key: CacheKey | None = None
+        """What it is kept under, if it is."""
+
+    def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Tell whether a client that sends no ETag has it, by the headers of its request.
+
+        Equal moments count alone: where a revision is removed, the newest is older than before.
+        """
+        since = headers.get(b"if-modified-since", b"").decode("latin-1")
+        return b"if-none-match" not in headers and since == self.modified
+
+
+class FeedsEndpoint:
+    """Answers GET and HEAD with feeds, made once for each state of the catalog.
+
+    They are kept among the other ``responses``. Requests for one feed that is not kept wait for the
+    same making, which goes on where they hang up. Who has waited for so many ``seconds`` is told to
+    come back.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        maker: FeedMaker,
+        responses: ResponseCache,
+        lanes: Lanes,
+        allowances: Allowances,
+        *,
+        seconds: float = 10.0,
+    ) -> None:
+        self._catalog = catalog
+        self._maker = maker
+        self._responses = responses
+        self._lanes = lanes
+        self._allowances = allowances
+        self._makings: SingleFlight[FeedResponse] = SingleFlight(
+            "feed", seconds=seconds, outlasts=True
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] not in ("GET", "HEAD"):
+            await _told(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
+            return
+        try:
+            if self._allowances.is_limited:
+                self._allowances.count_request(scope)
+            response = await unless_gone(receive, self._find(scope))
+        except (BadRequest, NoSuchFeed, CachelogError) as error:
+            await _refusal(scope, error)(scope, receive, send)
+            return
+        if response is None:
+            await send_head(send, GONE, [])  # for the log: nobody receives it
+            return
+        await self._send(response, scope, send)
+
+    async def _send(self, response: FeedResponse, scope: Scope, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if response.is_held(headers):
+            await send_head(send, 304, response.encoded("identity").not_modified)
+            return
+        compressing = self._lanes.compressing
+        is_larger = await send_response(response, scope, headers, send, compressing=compressing)
+        if is_larger and response.key is not None:
+            self._responses.put(response.key, response)
+
+    async def _find(self, scope: Scope) -> FeedResponse:
+        """Return what is kept under the address of a request, or made now."""
+        path = parse_path(scope["path"].removeprefix(FEEDS_PREFIX))
+        if path is None:
+            raise NoSuchFeed("feeds are at /feeds/SERIES.atom and /feeds/SERIES/PACKAGE.atom")
+        after = _after(scope["query_string"])
+        state = self._catalog.state
+        key = CacheKey(orjson.dumps(path).decode(), (after or "").encode(), None, MEDIA_TYPE, state)
+        kept = self._responses.get(key)
+        if isinstance(kept, FeedResponse):
+            self._responses.num_hits += 1
+            return kept
+        if key not in self._makings and self._allowances.is_limited:
+            self._allowances.charge(scope, _UNITS)
+        return await self._makings.value(key, lambda: self._make(key, *path, after))
+
+    async def _make(
+        self, key: CacheKey, series: str, package: str | None, after: str | None
+    ) -> FeedResponse:
+        history = self._catalog.history
+        if package is None:
+            document = await self._maker.series(history, series, after)
+        else:
+            document = await self._maker.package(history, series, package, after)
+        response = FeedResponse(document)
+        if document.is_whole:
+            response.key = key
+            self._responses.put(key, response)
+        return response
+
+
+def _after(query_string: bytes) -> str | None:
+    """Return the revision that a document begins after; anything else in a query is ignored."""
+    if not query_string:
+        return None
+    values = parse_qs(query_string[:_LONGEST_QUERY].decode("latin-1")).get("after")
+    return None if values is None else values[0]
+
+
+def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> ASGIApp:
+    """Return the answer that says in a line why there is no feed."""
+    if isinstance(error, NoSuchFeed):
+        return _told(str(error), 404)
+    if isinstance(error, BadRequest):
+        scope[CODE] = error.code
+        more = {name.decode(): value.decode() for name, value in error.headers}
+        return _told(error.message, error.status, more)
+    scope[CODE], text = _unavailable(error)
+    return _told(text, 503, {"retry-after": str(RETRY_SECONDS)})
+
+
+def _unavailable(error: CachelogError) -> tuple[str, str]:
+    """Return the code and the text of a feed that cannot be made just now."""
+    code = CODES.get(type(error), CODES[CatalogError])
+    if isinstance(error, IncompleteHistory):
+        return code, str(error)
+    _log.error("%s", visible(str(error)))
+    return code, "the catalog cannot be read at the moment"  # not where it is
+
+
+def _told(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:
+    more = {"cache-control": "no-store", **(headers or {})}
+    return PlainTextResponse(f"{bounded(text, _LONGEST_TEXT)}\n", status, more)

@@ -1,0 +1,194 @@
+"""How answers are written: by uvicorn's cycle of a request, or at once without a task.
+
+uvicorn checks the name and the value of each header each time, and writes head and body apart.
+For a small answer that is a third of all the time that it takes.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    RequestResponseCycle,
+)
+
+from server.http.limits import Headers
+
+MAX_AT_ONCE = 32
+"""How many requests that came together are answered so, before the event loop goes on."""
+
+
+class Held(Protocol):
+    """What an answer holds that others need: room for the bytes that wait for its client."""
+
+    def leave(self) -> None:
+        """Hold it no longer."""
+
+
+class ReadyAnswer(msgspec.Struct, frozen=True):
+    """An answer as it is written, but for its status line and what the connection says itself.
+
+    ``lines`` are those of its headers, each with its end; they say how long the body is. What is
+    ``held`` is let go of when the client has read nearly all of it.
+    """
+
+    status: int
+    lines: bytes
+    body: bytes
+    held: Held | None = None
+
+
+Work: TypeAlias = Callable[[], ReadyAnswer | None]
+"""Makes an answer in its turn; returns None where ASGI has to make it."""
+
+
+class AnswersAtOnce(Protocol):
+    """An application, or a part of one, that has some of its answers ready."""
+
+    def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
+        """Return the answer to a whole request, or the work that makes it; None to use ASGI.
+
+        What is returned counts as sent.
+        """
+
+
+class AnswerBytes:
+    """Puts answers together. The lines that all of them have are made once a second."""
+
+    def __init__(self) -> None:
+        self._headers: Headers = ()
+        self._lines = b""
+
+    def of(
+        self, answer: ReadyAnswer, default_headers: Headers, *, keeps_alive: bool
+    ) -> tuple[bytes, ...]:
+        """Return the bytes of an answer, to be written one after the other.
+
+        The head of a large body stands apart, so that the body is not copied.
+        """
+        if default_headers is not self._headers:
+            self._headers = default_headers
+            self._lines = b"".join(b"%b: %b\r\n" % header for header in default_headers)
+        end = b"\r\n" if keeps_alive else b"connection: close\r\n\r\n"
+        head = STATUS_LINE[answer.status], self._lines, answer.lines, end
+        if len(answer.body) > _LARGE_BODY:
+            return b"".join(head), answer.body
+        return (b"".join((*head, answer.body)),)
+
+
+_MAX_LINES = 2_000
+_LARGE_BODY = 16_384
+"""Bodies with more bytes are not copied to stand behind their head."""
+
+_lines: dict[tuple[bytes, bytes], bytes] = {}
+"""The lines of headers that were sent before, and so are known to be good."""
+
+_FRAMING = frozenset({b"content-length", b"connection", b"transfer-encoding"})
+"""Headers that say how the answer is framed."""
+
+_PASSING = _FRAMING | {b"x-request-id"}
+"""Headers that are looked at each time."""
+
+
+class AnswerCycle(RequestResponseCycle):
+    """A request and its answer, whose head is written with the first part of its body."""
+
+    _head: bytes | None = None
+    _ends_with_connection = False
+
+    async def send(self, message: Any) -> None:
+        """Take a message of the application; see ASGI's specification."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if not self.response_started and message["type"] == "http.response.start":
+            self._head = self._rendered(message["status"], message.get("headers", ()))
+            self.response_started = True
+            self.waiting_for_100_continue = False
+            return
+        if self._head is not None and message["type"] == "http.response.body":
+            head, self._head = self._head, None
+            body = message.get("body", b"")
+            if (
+                self.chunked_encoding is False
+                and not message.get("more_body")
+                and len(body) == self.expected_content_length
+                and len(body) <= _LARGE_BODY
+                and self.scope["method"] != "HEAD"
+            ):
+                self.transport.write(head + body)
+                self._complete()
+                return
+            self.transport.write(head)
+        if self._ends_with_connection and not message.get("more_body"):
+            self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
+
+    def _complete(self) -> None:
+        self.expected_content_length = 0
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    def _rendered(self, status: int, headers: Any) -> bytes:
+        """Return the bytes of a head; raises RuntimeError for a header that cannot be sent."""
+        parts = [STATUS_LINE[status]]
+        is_closing = False
+        for headers_of_both in (self.default_headers, headers):
+            for header in headers_of_both:
+                line = _lines.get(header)
+                if line is None:
+                    name, value = header
+                    line = _checked_line(name, value)
+                    if name.lower() in _FRAMING:
+                        is_closing = self._take_framing(name.lower(), value) or is_closing
+                parts.append(line)
+        if not self.keep_alive and not is_closing:
+            parts.append(b"connection: close\r\n")
+        has_body = self.scope["method"] != "HEAD" and status not in (204, 304)
+        if self.chunked_encoding is None and has_body and self.scope["http_version"] == "1.0":
+            # Clients of HTTP/1.0 do not know chunks (RFC 9112, 6.1).
+            self._ends_with_connection = True
+            self.chunked_encoding, self.expected_content_length = False, sys.maxsize
+        elif self.chunked_encoding is None and has_body:
+            self.chunked_encoding = True
+            parts.append(b"transfer-encoding: chunked\r\n")
+        parts.append(b"\r\n")
+        return b"".join(parts)
+
+    def _take_framing(self, name: bytes, value: bytes) -> bool:
+        """Take in what a header says of how the answer ends; return whether it says: close."""
+        if name == b"content-length" and self.chunked_encoding is None:
+            self.expected_content_length = int(value)
+            self.chunked_encoding = False
+        elif name == b"transfer-encoding" and value.lower() == b"chunked":
+            self.expected_content_length = 0
+            self.chunked_encoding = True
+        elif name == b"connection" and b"close" in map(bytes.strip, value.lower().split(b",")):
+            self.keep_alive = False
+            return True
+        return False
+
+
+def _checked_line(name: bytes, value: bytes) -> bytes:
+    """Return the line of a header; raises RuntimeError for one that cannot be sent."""
+    if HEADER_VALUE_RE.search(value):
+        raise RuntimeError("Invalid HTTP header value.")
+    if name in _PASSING:
+        return b"%b: %b\r\n" % (name, value)
+    if HEADER_RE.search(name):
+        raise RuntimeError("Invalid HTTP header name.")
+    line = b"%b: %b\r\n" % (name.lower(), value)
+    if len(value) <= 1_000 and name.lower() not in _PASSING:
+        if len(_lines) >= _MAX_LINES:
+            _lines.clear()
+        _lines[name, value] = line
+    return line

@@ -1,0 +1,146 @@
+"""The log: how its lines look, and the lines of requests."""
+
+import asyncio
+import logging
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TextIO
+from urllib.parse import quote
+
+import orjson
+
+from server.asgi.exchanges import REQUEST_ID, Exchange
+
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+FORMATS = ("text", "json")
+
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters and invisible ones; of line feeds and tabs the formatters take care."""
+
+
+def shown(text: str) -> str:
+    """Return a text with what terminals obey escaped."""
+    return _UNSAFE.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, logger and message. Further lines are indented: none can pass for an event."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(name)s %(message)s", TIME_FORMAT)
+        self.converter = time.gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, or lines, of an event."""
+        return shown(super().format(record)).replace("\n", "\n    ")
+
+
+class JsonFormatter(logging.Formatter):
+    """An object a line: time, level, logger, message, and the request that it belongs to."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of an event."""
+        event: dict[str, object] = {
+            "time": timestamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            event["exception"] = self.formatException(record.exc_info)
+        if (request_id := REQUEST_ID.get()) is not None:
+            event["request_id"] = request_id
+        return json_line(event)
+
+
+def timestamp(moment: float) -> str:
+    """Return a moment as lines show it, in UTC."""
+    return datetime.fromtimestamp(moment, UTC).strftime(TIME_FORMAT)
+
+
+def json_line(event: dict[str, object]) -> str:
+    """Return an event as one line of ASCII."""
+    try:
+        text = orjson.dumps(event).decode()
+    except TypeError:  # a lone surrogate, which is no text in UTF-8
+        safe = {
+            name: value.encode("utf-8", "backslashreplace").decode()
+            if isinstance(value, str)
+            else value
+            for name, value in event.items()
+        }
+        text = orjson.dumps(safe).decode()
+    return "".join(mark if mark.isascii() and mark != "\x7f" else _escaped(mark) for mark in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def configure(form: str) -> None:
+    """Write all events that are logged to the standard error output, in a form of FORMATS."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+FLUSH_SECONDS = 0.5
+
+_NOT_SHOWN = re.compile(r"[^!-~]")
+
+
+class AccessLog:
+    """Writes time, client, request, status, bytes, duration and id of each exchange.
+
+    Lines are text, or JSON where ``as_json``.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, as_json: bool = False) -> None:
+        self._stream = stream or sys.stderr
+        self._line = _json if as_json else _text
+        self._exchanges: list[Exchange] = []
+
+    def note(self, exchange: Exchange) -> None:
+        """Note an exchange, to be written soon."""
+        if not self._exchanges:
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+        self._exchanges.append(exchange)
+
+    def flush(self) -> None:
+        """Write the noted lines."""
+        moment = timestamp(time.time())
+        exchanges, self._exchanges = self._exchanges, []
+        self._stream.write("".join(self._line(moment, exchange) for exchange in exchanges))
+        self._stream.flush()
+
+
+def _text(moment: str, exchange: Exchange) -> str:
+    client = _NOT_SHOWN.sub("?", exchange.client) if exchange.client else "-"
+    return (
+        f"{moment} {client} {exchange.method} {quote(exchange.path)} "
+        f"{exchange.status} {exchange.num_bytes}B {exchange.seconds * 1000:.2f}ms {exchange.id}\n"
+    )
+
+
+def _json(moment: str, exchange: Exchange) -> str:
+    event: dict[str, object] = {
+        "time": moment,
+        "level": "info",
+        "logger": "cachelog.access",
+        "request_id": exchange.id,
+        "client": exchange.client,
+        "method": exchange.method,
+        "path": exchange.path,
+        "status": exchange.status,
+        "bytes": exchange.num_bytes,
+        "milliseconds": round(exchange.seconds * 1000, 3),
+    }
+    if exchange.operation:
+        event["operation"] = exchange.operation
+    if exchange.code:
+        event["code"] = exchange.code
+    return json_line(event) + "\n"

@@ -1,1 +1,0 @@
-"""The log: how its lines look, and the lines of requests."""

@@ -1,0 +1,423 @@
+"""What a server counts and measures, for Prometheus: instruments, tallies, /metrics."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import resource
+import time
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from enum import Enum
+from heapq import nlargest
+from itertools import accumulate
+from pathlib import Path
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from server import metrics
+from server.asgi.exchanges import Exchange
+from server.feeds import FeedMaker
+from server.graphql.answers import Answers
+from server.graphql.execution import Execution
+from server.watch import CatalogWatch
+from snapshots.catalog.library import Library
+from snapshots.history import History
+from snapshots.program import cachelog_version
+
+
+class Kind(Enum):
+    """How the numbers of several processes make one, and what Prometheus calls them."""
+
+    COUNTER = "sum of all there have been"
+    HISTOGRAM = "sum of all there have been, by size"
+    SUM = "sum of those that run"
+    LARGEST = "largest of those that run"
+
+
+class Instrument(msgspec.Struct, frozen=True):
+    """Something that is measured. ``labels`` tell its numbers apart."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+REQUESTS = Instrument(
+    "cachelog_requests", Kind.COUNTER, "Requests that were answered, by HTTP status.", ("status",)
+)
+REFUSED = Instrument(
+    "cachelog_refused",
+    Kind.COUNTER,
+    "Requests that were answered with an error, by the code of the first.",
+    ("code",),
+)
+SECONDS = Instrument(
+    "cachelog_request_seconds",
+    Kind.HISTOGRAM,
+    "Time from a request's headers to the end of its answer, by operation; 'other' are those "
+    "without a name, with errors, or that are no GraphQL. Subscriptions are left out.",
+    ("operation",),
+)
+ANSWER_BYTES = Instrument("cachelog_answer_bytes", Kind.COUNTER, "Bytes of answers' bodies.")
+CACHE_HITS = Instrument(
+    "cachelog_response_cache_hits", Kind.COUNTER, "Answers that were kept in memory."
+)
+CACHE_BYTES = Instrument(
+    "cachelog_cache_bytes", Kind.SUM, "Bytes that are kept in memory, by cache.", ("cache",)
+)
+FRAMES = Instrument("cachelog_frames", Kind.SUM, "Revisions that are kept in memory.")
+REVISIONS = Instrument("cachelog_revisions", Kind.LARGEST, "Revisions in the catalog.")
+REFRESH_AGE = Instrument(
+    "cachelog_refresh_age_seconds",
+    Kind.LARGEST,
+    "Time since a process has last read which revisions there are.",
+)
+LAST_IMPORT = Instrument(
+    "cachelog_last_import_timestamp_seconds",
+    Kind.LARGEST,
+    "When the revision was published that was published last, in seconds since 1970.",
+)
+NEWEST_REVISION = Instrument(
+    "cachelog_newest_revision_timestamp_seconds",
+    Kind.LARGEST,
+    "When the newest revision of a series was taken, in seconds since 1970; of the series that "
+    "have the newest.",
+    ("series",),
+)
+SUBSCRIPTIONS = Instrument("cachelog_subscriptions", Kind.SUM, "Subscriptions that are open.")
+PROCESSES = Instrument("cachelog_processes", Kind.SUM, "Processes that serve.")
+MEMORY = Instrument(
+    "cachelog_resident_memory_bytes", Kind.SUM, "Memory of all processes that serve."
+)
+DESCRIPTORS = Instrument(
+    "cachelog_open_descriptors", Kind.LARGEST, "Files and connections that one process has open."
+)
+MAX_DESCRIPTORS = Instrument(
+    "cachelog_max_descriptors", Kind.LARGEST, "How many of them a process may have open."
+)
+BUILD = Instrument(
+    "cachelog_build_info", Kind.LARGEST, "Always 1; the label is the version.", ("version",)
+)
+
+INSTRUMENTS = tuple(value for value in [*globals().values()] if isinstance(value, Instrument))
+"""All of them, in the order of their declarations."""
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the classes of times, in seconds; one class more has what is above."""
+
+MAX_LABELS = 50
+"""How many values a label has that clients or errors name; the rest is ``other``."""
+
+OTHER = "other"
+
+
+def sample_names(instrument: Instrument) -> list[str]:
+    """Return the names that Prometheus stores the numbers of an instrument under."""
+    if instrument.kind is Kind.COUNTER:
+        return [f"{instrument.name}_total"]
+    if instrument.kind is Kind.HISTOGRAM:
+        return [f"{instrument.name}_{part}" for part in ("bucket", "count", "sum")]
+    return [instrument.name]
+
+
+class Times(msgspec.Struct):
+    """How many times there were in each class, and their sum in seconds."""
+
+    counts: list[int]
+    total: float = 0.0
+
+
+class Tally(msgspec.Struct):
+    """Numbers by instrument and label; those without labels have an empty one."""
+
+    counters: dict[str, dict[str, float]] = {}
+    times: dict[str, dict[str, Times]] = {}
+    gauges: dict[str, dict[str, float]] = {}
+    """Those of the moment: what an ended process leaves of them does not count."""
+
+    def add(self, other: "Tally", *, is_running: bool) -> None:
+        """Add the numbers of a process to these."""
+        for name, values in other.counters.items():
+            mine = self.counters.setdefault(name, {})
+            for label, value in values.items():
+                mine[label] = mine.get(label, 0) + value
+        for name, by_label in other.times.items():
+            totals = self.times.setdefault(name, {})
+            for label, times in by_label.items():
+                into = totals.setdefault(label, Times([0] * (len(BUCKETS) + 1)))
+                into.counts = [a + b for a, b in zip(into.counts, times.counts, strict=True)]
+                into.total += times.total
+        if is_running:
+            self._add_gauges(other)
+
+    def _add_gauges(self, other: "Tally") -> None:
+        for name, values in other.gauges.items():
+            mine = self.gauges.setdefault(name, {})
+            for label, value in values.items():
+                have = mine.get(label, 0)
+                mine[label] = max(have, value) if name in _LARGEST else have + value
+
+
+class Recorder:
+    """Counts exchanges. ``gauges`` returns the numbers of the moment, each with its label."""
+
+    def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
+        self._gauges = gauges
+        self._tally = Tally({}, {SECONDS.name: {}}, {})
+        self._requests = self._counter(REQUESTS)
+        self._refused = self._counter(REFUSED)
+        self._bytes = self._counter(ANSWER_BYTES)
+        self._bytes[""] = 0
+        self._seconds = self._tally.times[SECONDS.name]
+
+    def note(self, exchange: Exchange) -> None:
+        """Count an exchange; one that lasts as long as its client likes takes no time."""
+        requests, status = self._requests, str(exchange.status)
+        requests[status] = requests.get(status, 0) + 1
+        self._bytes[""] += exchange.num_bytes
+        if exchange.code is not None:
+            code = _bounded(exchange.code, self._refused)
+            self._refused[code] = self._refused.get(code, 0) + 1
+        if exchange.is_open_ended:
+            return
+        operation = exchange.operation or OTHER
+        times = self._seconds.get(operation)
+        if times is None:
+            operation = _bounded(operation, self._seconds)
+            times = self._seconds.setdefault(operation, Times([0] * (len(BUCKETS) + 1)))
+        times.counts[bisect_left(BUCKETS, exchange.seconds)] += 1
+        times.total += exchange.seconds
+
+    def flush(self) -> None:
+        """Do nothing: what was counted is asked for."""
+
+    def tally(self) -> Tally:
+        """Return the numbers of this process as they are now."""
+        counters = {name: dict(values) for name, values in self._tally.counters.items()}
+        gauges: dict[str, dict[str, float]] = {}
+        for instrument, label, value in self._gauges():
+            kept = counters if instrument.kind is Kind.COUNTER else gauges
+            kept.setdefault(instrument.name, {})[label] = value
+        return Tally(counters, self._tally.times, gauges)
+
+    def _counter(self, instrument: Instrument) -> dict[str, float]:
+        return self._tally.counters.setdefault(instrument.name, {})
+
+
+def _bounded(label: str, labels: dict[str, float] | dict[str, Times]) -> str:
+    """Return the label; where there are enough others and it is new, ``other``."""
+    is_room = label in labels or len(labels) < MAX_LABELS
+    return label if is_room and len(label) <= _MAX_LABEL_LENGTH else OTHER
+
+
+_MAX_LABEL_LENGTH = 100
+_LARGEST = frozenset(one.name for one in INSTRUMENTS if one.kind is Kind.LARGEST)
+
+
+_log = logging.getLogger("cachelog.server")
+
+WRITE_SECONDS = 1.0
+_RUNNING_SECONDS = 10.0
+"""A process that has not written for so long does not run."""
+
+_SUFFIX = ".json"
+
+
+class Written(msgspec.Struct):
+    """What a process has in its file."""
+
+    moment: float
+    tally: Tally
+
+
+class SharedTallies:
+    """The tallies of the processes that share a folder; without one, of this process alone.
+
+    Files of processes that have ended stay, so that counters never go back. A folder that cannot be
+    written to, as when the disk is full, keeps no process from serving: the log says so once, and
+    the numbers are shared again when it can be.
+    """
+
+    def __init__(self, recorder: Recorder, folder: Path | None) -> None:
+        self._recorder = recorder
+        self._folder = folder
+        # A new process may have the id of one that has ended.
+        self._name = f"{os.getpid()}-{time.time_ns():x}{_SUFFIX}"
+        self._is_out = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Write now and then until the context ends, and once more after."""
+        if self._folder is None:
+            yield
+            return
+        self._write(self._folder, time.time())
+        task = asyncio.create_task(self._write_again(self._folder))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            self._write(self._folder, 0.0)
+
+    def total(self) -> Tally:
+        """Return the sum over all processes; those of others are about a second old."""
+        total = Tally({}, {}, {})
+        total.add(self._recorder.tally(), is_running=True)
+        if self._folder is None:
+            return total
+        now = time.time()
+        for file in self._folder.glob(f"*{_SUFFIX}"):
+            if file.name != self._name:
+                written = msgspec.json.decode(file.read_bytes(), type=Written)
+                total.add(written.tally, is_running=now - written.moment < _RUNNING_SECONDS)
+        return total
+
+    def _write(self, folder: Path, moment: float) -> None:
+        new = folder / f"{self._name}.new"
+        try:
+            new.write_bytes(msgspec.json.encode(Written(moment, self._recorder.tally())))
+            new.replace(folder / self._name)
+        except OSError as error:
+            if not self._is_out:
+                _log.warning("the numbers of this process cannot be shared: %s", error)
+            self._is_out = True
+        else:
+            self._is_out = False
+
+    async def _write_again(self, folder: Path) -> None:
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            self._write(folder, time.time())
+
+
+_BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
+
+
+class MetricsPage:
+    """Shows what the tallies have."""
+
+    def __init__(self, tallies: SharedTallies) -> None:
+        self._tallies = tallies
+
+    async def show(self, request: Request) -> Response:
+        """Answer with the numbers, in the newest format that the client accepts."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        total = await run_in_threadpool(self._tallies.total)
+        registry = CollectorRegistry()
+        registry.register(_Total(total))
+        headers = {"content-type": content_type, "cache-control": "no-store"}
+        return Response(encode(registry), headers=headers)
+
+
+class _Total(Collector):
+    """A tally as Prometheus's client collects it."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def collect(self) -> Iterable[Metric]:
+        return [_family(instrument, self._tally) for instrument in INSTRUMENTS]
+
+
+def _family(instrument: Instrument, tally: Tally) -> Metric:
+    name, text, labels = instrument.name, instrument.help, instrument.labels
+    if instrument.kind is Kind.HISTOGRAM:
+        histogram = HistogramMetricFamily(name, text, labels=labels)
+        for label, times in sorted(tally.times.get(name, {}).items()):
+            histogram.add_metric([label], _buckets(times), times.total)
+        return histogram
+    is_counter = instrument.kind is Kind.COUNTER
+    family = (CounterMetricFamily if is_counter else GaugeMetricFamily)(name, text, labels=labels)
+    numbers = (tally.counters if is_counter else tally.gauges).get(name, {})
+    for label, value in sorted(numbers.items()):
+        family.add_metric([label] if labels else [], value)
+    return family
+
+
+def _buckets(times: Times) -> list[tuple[str, float]]:
+    """Return the upper bounds, each with how many times are up to it."""
+    return list(zip(_BOUNDS, map(float, accumulate(times.counts)), strict=True))
+
+
+class Gauges:
+    """The numbers of a moment."""
+
+    def __init__(
+        self,
+        watch: CatalogWatch,
+        library: Library,
+        answers: Answers,
+        execution: Execution,
+        feeds: FeedMaker,
+    ) -> None:
+        self._watch = watch
+        self._library = library
+        self._answers = answers
+        self._execution = execution
+        self._feeds = feeds
+
+    def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
+        """Yield each instrument with the value of its label, empty for none, and its number."""
+        yield metrics.CACHE_HITS, "", self._answers.responses.num_hits
+        for cache, num_bytes in self._num_bytes():
+            yield metrics.CACHE_BYTES, cache, num_bytes
+        yield metrics.FRAMES, "", self._library.frames.num_kept
+        yield from _of_history(self._watch.catalog.history)
+        yield metrics.REFRESH_AGE, "", self._watch.age
+        yield metrics.SUBSCRIPTIONS, "", self._watch.publications.num_subscribers
+        yield metrics.PROCESSES, "", 1
+        yield metrics.BUILD, cachelog_version(), 1
+        yield from _of_process()
+
+    def _num_bytes(self) -> Iterator[tuple[str, int]]:
+        """Yield how many bytes each cache keeps."""
+        library = self._library
+        yield "responses", self._answers.responses.num_bytes
+        yield "frames", library.frames.num_bytes
+        yield "dependencies", library.dependencies.num_bytes
+        yield "comparisons", library.comparisons.num_bytes
+        yield "explanations", library.explanations.num_bytes
+        yield "returned", library.returned.num_bytes
+        yield "stories", self._feeds.stories.num_bytes
+        yield "package_changes", library.package_changes.num_bytes
+        yield "histories", self._execution.answers.num_bytes
+
+
+def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
+    """Yield what a catalog holds; the newest of series where it has any, newest first."""
+    yield metrics.REVISIONS, "", len(history.revisions)
+    if not history.revisions:
+        return
+    last = max(revision.published_at for revision in history.revisions)
+    yield metrics.LAST_IMPORT, "", last.timestamp()
+    newest = {name: history.of_series(name)[0].taken_at for name in history.series_names}
+    for name in nlargest(MAX_LABELS, newest, key=newest.__getitem__):
+        yield metrics.NEWEST_REVISION, name, newest[name].timestamp()
+
+
+def _of_process() -> Iterator[tuple[Instrument, str, float]]:
+    """Yield what this process takes of the machine, where the system tells it."""
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+        yield metrics.MEMORY, "", int(pages) * resource.getpagesize()
+        yield metrics.DESCRIPTORS, "", len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield metrics.MAX_DESCRIPTORS, "", float("inf") if most < 0 else most

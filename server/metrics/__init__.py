@@ -1,1 +1,0 @@
-"""What a server counts, for Prometheus: instruments, tallies of processes, and /metrics."""

@@ -1,0 +1,216 @@
+"""``/check``: what of a lock file is in a build cache. What is sent is read, and never kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+from strawberry.utils.str_converters import to_camel_case
+
+from schema.errors import bounded
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE, GONE, unless_gone
+from server.asgi.responses import Response, send_head
+from server.asgi.room import Incoming
+from server.pages.addresses import Address, raw_path
+from server.pages.documents import Answered, document
+from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.forms import Field, read_form
+from server.pages.renderer import NO_STORE, PageResponse
+from server.pages.routes import Page
+from server.pages.views import check_view
+from snapshots.errors import SourceError
+from snapshots.models import ConcreteSpec
+from snapshots.sources import lock_files
+from snapshots.sources.lock_files import LockFile
+from snapshots.texts import legible
+
+FORM = Page("/check", "check_form")
+RESULT = Page("/check", "check", view=check_view)
+
+BODIES = 8
+"""A lock file spells out what a request tells in an eighth of its bytes."""
+
+_KEPT_TEXT = 64 << 10
+_KEPT_BAD_TEXT = 1 << 20
+"""Texts of so many bytes stand in the form again: for the next question, and to be mended."""
+
+_BYTES_READ = 16
+"""How many bytes of a lock file are read for a unit of cost."""
+
+_LONGEST_NAME = 100
+_LONGEST_REF = 1_000
+_SPECS_SHOWN = 3
+
+
+class CheckForm(msgspec.Struct, frozen=True):
+    """What a form asks: the lock file's ``data`` and what it is called, and where to look.
+
+    ``ref`` is empty where all tags are to be searched for the best.
+    """
+
+    data: bytes
+    name: str
+    ref: str
+
+    def text(self, most: int) -> str:
+        """Return the lock file as text for the form; nothing where it has more bytes."""
+        return self.data.decode("utf-8", "replace") if len(self.data) <= most else ""
+
+
+class CheckEndpoint:
+    """Answers GET and HEAD with the form, and POST with what it was sent and what is there of it.
+
+    A body may have ``BODIES`` times the bytes of others, and counts as they do.
+    """
+
+    def __init__(self, context: PageContext, incoming: Incoming) -> None:
+        self._context = context
+        self._incoming = incoming
+        self._form = PageEndpoint(FORM, context)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] != "POST":
+            await self._form(scope, receive, send)
+            return
+        incoming = self._incoming
+        with incoming.place(scope) as place:
+            try:
+                if self._context.allowances.is_limited:
+                    self._context.allowances.count_request(scope)
+                content = await incoming.read(place, receive, BODIES * incoming.max_body)
+                response = None
+                if content is not None:
+                    response = await unless_gone(receive, self._answer(scope, content))
+            except BadRequest as error:
+                response = self._context.error_pages.refused(_address(scope, ""), error)
+            except Exception as error:  # noqa: BLE001  # people are shown a page
+                response = self._context.error_pages.failed(_address(scope, ""), error)
+            if response is None:
+                await send_head(send, GONE, [])  # for the log: nobody receives it
+                return
+            await self._context.send(response, scope, send)
+
+    async def _answer(self, scope: Scope, content: bytes) -> Response:
+        try:
+            return await self._checked(scope, content)
+        except Unreadable as error:
+            scope[CODE] = error.code
+            return await self._again(scope, error)
+
+    async def _checked(self, scope: Scope, content: bytes) -> Response:
+        """Return the page for a form that was sent."""
+        if self._context.allowances.is_limited:
+            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
+        kind = dict(scope["headers"]).get(b"content-type", b"")
+        form, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
+        covering = await self._covering(scope, specs)
+        variables = {"ref": form.ref or _best(covering, form), "specs": specs}
+        answered = await self._context.asker.ask(RESULT.document, variables, scope)
+        if not answered.data.get("revision"):
+            raise Unreadable(_first(answered), form)
+        text = form.text(_KEPT_TEXT)
+        shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
+        shown |= {"writer": locked.writer, "groups": locked.groups}
+        shown |= {"text": text, "name": form.name, "num_asked": _SPECS_SHOWN}
+        return await self._page(
+            RESULT, scope, form.ref, {**answered.data, **shown}, variables, answered.errors
+        )
+
+    async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:
+        """Return which tags have most: asked for itself, since each question may cost so much."""
+        return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
+
+    async def _again(self, scope: Scope, error: "Unreadable") -> Response:
+        """Return the form with what is wrong, and with what it had."""
+        form = error.asked
+        variables = {"ref": None}
+        answered = await self._context.asker.ask(FORM.document, variables, scope)
+        text = form.text(_KEPT_BAD_TEXT)
+        data = {"tags": None, **answered.data}  # an answer that was refused has none
+        data |= {"text": text, "problem": bounded(error.message, 1_000)}
+        return await self._page(FORM, scope, form.ref, data, variables, [], error.status)
+
+    async def _page(
+        self,
+        page: Page,
+        scope: Scope,
+        ref: str,
+        data: Mapping[str, Any],
+        variables: Mapping[str, Any],
+        errors: list[dict[str, Any]],
+        status: int = 200,
+    ) -> Response:
+        address = _address(scope, ref)
+        shown = {**variables}
+        if "specs" in shown:  # all of them are too long for an address
+            shown["specs"] = shown["specs"][:_SPECS_SHOWN]
+        body = await self._context.lanes.light.run(
+            lambda: self._context.renderer.page(
+                page, address, data, params={}, variables=shown, errors=errors
+            )
+        )
+        return PageResponse(status, body, NO_STORE)
+
+
+class Unreadable(BadRequest):
+    """A lock file that cannot be checked; ``asked`` is what the form had."""
+
+    def __init__(self, message: str, form: CheckForm) -> None:
+        super().__init__(message, code="BAD_USER_INPUT")
+        self.asked = form
+
+
+def _address(scope: Scope, ref: str) -> Address:
+    return Address(raw_path(scope), {"ref": [ref]} if ref else {})
+
+
+def _read(content_type: bytes, content: bytes) -> tuple[CheckForm, LockFile, list[dict[str, Any]]]:
+    """Return what a form asks, its lock file, and the specs that are wanted as GraphQL has them.
+
+    Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
+    """
+    form = _asked(read_form(content_type, content))
+    try:
+        locked = lock_files.parse(form.data, form.name)
+    except SourceError as error:
+        raise Unreadable(legible(str(error), 1_000), form) from None
+    return form, locked, [_input(spec) for spec in locked.specs]
+
+
+def _asked(form: Mapping[str, Field]) -> CheckForm:
+    """Return what a form asks. Raises BadRequest where it has no lock file."""
+    nothing = Field(b"")
+    ref = (form.get("in") or form.get("ref") or nothing).text.strip()
+    if len(ref) > _LONGEST_REF:
+        raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
+    file, text = form.get("file", nothing), form.get("text", nothing)
+    if file.content.strip():
+        name = legible(file.filename, _LONGEST_NAME) or "the file"
+        return CheckForm(file.content, name, ref)
+    if not text.content.strip():
+        raise Unreadable("Paste a lock file, or choose one.", CheckForm(b"", "", ref))
+    return CheckForm(text.content, "the text", ref)
+
+
+def _best(covering: Answered, form: CheckForm) -> str:
+    """Return the revision that has most. Raises Unreadable where there is none."""
+    if not (best := covering.data.get("bestCovering")):
+        raise Unreadable(_first(covering), form)
+    digest: str = best[0]["revision"]["digest"]
+    return digest
+
+
+def _first(answered: Answered) -> str:
+    """Return why there is no answer."""
+    return answered.errors[0]["message"] if answered.errors else "The catalog is empty."
+
+
+_INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}
+
+
+def _input(spec: ConcreteSpec) -> dict[str, Any]:
+    """Return a spec as GraphQL takes it; what is not told is left out."""
+    values = ((name, getattr(spec, name)) for name in _INPUT_NAMES)
+    return {_INPUT_NAMES[name]: value for name, value in values if value is not None}

@@ -1,0 +1,381 @@
+"""Exports of tables: all rows of a page's list, as CSV (RFC 4180) or lines of JSON."""
+
+import asyncio
+import csv
+import io
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    parse,
+)
+from starlette.types import Receive, Scope, Send
+
+from server.asgi.errors import RETRY_SECONDS, BadRequest
+from server.asgi.exchanges import CODE, unless_gone
+from server.asgi.lanes import Lane
+from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
+from server.asgi.room import Outgoing, Place
+from server.pages.documents import Answered, Asker, PageDocument, document
+from server.pages.routes import Page
+from snapshots.texts import visible
+
+_PINNED = "pinned_"
+"""How aliases of digests begin that stand for a variable: ``pinned_ref`` for ``$ref``."""
+
+_MOST, _FEWEST = 1_000, 50
+"""How many rows are requested at once, fewer where they cost much."""
+
+_PATIENCE = 60.0
+"""How many seconds a part may wait for room, or for its client to be allowed more."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
+_LONGEST_NAME, _DIGEST = 100, 8
+
+
+_log = logging.getLogger("cachelog.server")
+
+PARAMETER = "as"
+"""The parameter of an address that asks for its table, and for the format."""
+
+Result = TypeVar("Result")
+Row = Mapping[str, Any]
+Columns = Sequence[tuple[str, ...]]
+
+
+# -- tables
+
+
+class ExportPart(msgspec.Struct, frozen=True):
+    """Rows of a table, and the cursor that the next ones stand after; None after the last."""
+
+    rows: list[dict[str, Any]]
+    after: str | None
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The list that a document asks for, in parts where it is a connection.
+
+    ``path`` leads to it in the answer. ``columns`` are the fields of a row, by the names that lead
+    to each.
+    """
+
+    document: PageDocument
+    path: tuple[str, ...]
+    columns: Columns
+
+    def part(self, data: Mapping[str, Any]) -> ExportPart | None:
+        """Return the rows in an answer; None where it lacks the list."""
+        values: Any = data
+        for name in self.path:
+            values = values.get(name) if values else None
+        if values is None or isinstance(values, list):
+            return None if values is None else ExportPart(values, None)
+        page = values["pageInfo"]
+        rows = values.get("nodes")
+        if rows is None:  # an edge has what its node has
+            rows = [{**edge, **edge.pop("node")} for edge in values["edges"]]
+        return ExportPart(rows, page["endCursor"] if page["hasNextPage"] else None)
+
+    def pinned(self, data: Mapping[str, Any]) -> dict[str, str]:
+        """Return the variables that name the very revisions of an answer: digests."""
+        return {
+            name.removeprefix(_PINNED): value if isinstance(value, str) else value["digest"]
+            for name, value in data[self.path[0]].items()
+            if name.startswith(_PINNED)
+        }
+
+
+@cache
+def table_of(query: str, table: str) -> Table:
+    """Return the list that ``table`` names with dots in ``queries/exports/QUERY.graphql``.
+
+    Raises KeyError where the document has no such list.
+    """
+    exported = document(f"exports/{query}")
+    path = tuple(table.split("."))
+    definitions = parse(exported.text, no_location=True).definitions
+    fragments = {
+        node.name.value: node for node in definitions if isinstance(node, FragmentDefinitionNode)
+    }
+    (row,) = (
+        node.selection_set for node in definitions if isinstance(node, OperationDefinitionNode)
+    )
+    for name in path:
+        row = _field(row, name)
+    for name in ("nodes", "edges"):
+        with suppress(KeyError):
+            row = _field(row, name)
+    return Table(exported, path, tuple(dict.fromkeys(_columns(row, fragments))))
+
+
+def _field(parent: SelectionSetNode, name: str) -> SelectionSetNode:
+    for field in parent.selections:
+        if isinstance(field, FieldNode) and _response_name(field) == name and field.selection_set:
+            return field.selection_set
+    raise KeyError(name)
+
+
+def _response_name(field: FieldNode) -> str:
+    return (field.alias or field.name).value
+
+
+def _columns(
+    row: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
+) -> Iterator[tuple[str, ...]]:
+    for selection in row.selections:
+        if isinstance(selection, FragmentSpreadNode):
+            yield from _columns(fragments[selection.name.value].selection_set, fragments)
+        elif isinstance(selection, FieldNode):
+            name = (_response_name(selection),)
+            if selection.selection_set is None:
+                yield name
+            else:
+                prefix = () if selection.name.value == "node" else name
+                yield from ((*prefix, *end) for end in _columns(selection.selection_set, fragments))
+
+
+# -- lines
+
+
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""How begins what a spreadsheet calculates: https://owasp.org/www-community/attacks/CSV_Injection."""
+
+_PARTED = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
+"""Where cells begin for who opens a file with other separators: in half of Europe a semicolon."""
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+class RowFormat(msgspec.Struct, frozen=True):
+    """How rows are written: the media type, what stands before them, and how they are."""
+
+    media_type: bytes
+    head: Callable[[Columns], bytes]
+    body: Callable[[Iterable[Row], Columns], bytes]
+
+
+def csv_head(columns: Columns) -> bytes:
+    """Return the line with the names of the columns, dotted where they stand in an object."""
+    return _csv([[".".join(path) for path in columns]])
+
+
+def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
+    """Return a line for each row.
+
+    Lists are joined by spaces; of a list of objects each column has the values of all. What is not
+    known is empty. A text that a spreadsheet would calculate has an apostrophe before it, as has
+    what it would calculate of one that it takes for several.
+    """
+    return _csv([cell(row, path) for path in columns] for row in rows)
+
+
+def cell(row: Row, path: tuple[str, ...]) -> str:
+    """Return what stands in a cell."""
+    value = row.get(path[0]) if len(path) == 1 else row
+    text = value if type(value) is str else " ".join(_texts(row, path))
+    if ";" in text or not text.isprintable():
+        text = _PARTED.sub(r"\1'", text)
+    if text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
+
+
+def _texts(value: Any, path: tuple[str, ...]) -> Iterable[str]:
+    if value is None:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item, path)
+    elif path and isinstance(value, dict):
+        yield from _texts(value.get(path[0]), path[1:])
+    elif isinstance(value, str):
+        yield value
+    else:
+        yield orjson.dumps(value).decode()
+
+
+def _csv(lines: Iterable[Sequence[str]]) -> bytes:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\r\n").writerows(lines)
+    return written.getvalue().encode()
+
+
+def json_lines(rows: Iterable[Row], _columns: Columns) -> bytes:
+    """Return a line of JSON for each row, exactly as the API answers."""
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+
+FORMATS = {
+    "csv": RowFormat(b"text/csv; charset=utf-8; header=present", csv_head, csv_body),
+    "jsonl": RowFormat(b"application/jsonl; charset=utf-8", lambda _columns: b"", json_lines),
+}
+"""How a table can be had, by what an address says: ``?as=csv``."""
+
+
+# -- parts
+
+
+class NoTable(Exception):
+    """The answer has no such table: the page says why."""
+
+    def __init__(self, answered: Answered) -> None:
+        self.answered = answered
+        super().__init__("no table")
+
+
+class Broken(Exception):
+    """An export that cannot go on; the text says why."""
+
+
+class Export:
+    """A table on its way to a client, whose request has this ``scope``.
+
+    All rows are of the revisions that the first part was of.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        variables: Mapping[str, Any],
+        scope: Scope,
+        asker: Asker,
+        lane: Lane,
+        outgoing: Outgoing,
+    ) -> None:
+        self.table = table
+        self.digests: list[str] = []
+        self._variables = dict(variables)
+        self._scope = scope
+        self._asker = asker
+        self._lane = lane
+        self._outgoing = outgoing
+        self._size = _MOST
+
+    async def first(self) -> ExportPart:
+        """Return the first part; raises NoTable, and BadRequest where there is no room."""
+        while self._size > _FEWEST and not await self._asker.is_affordable(
+            self.table.document.text, self._variables_after(None)
+        ):
+            self._size //= 2
+        answered = await self._answered(None)
+        part = self._part(answered)
+        if part is None:
+            raise NoTable(answered)
+        pinned = self.table.pinned(answered.data)
+        self._variables |= pinned
+        self.digests = [*pinned.values()]
+        return part
+
+    async def send(self, send: Send, written: RowFormat, part: ExportPart) -> None:
+        """Send all rows from the first part on, after the head of the response.
+
+        Raises Broken where one of the parts cannot be had.
+        """
+        text = written.head(self.table.columns)
+        while True:
+            text += await self._patiently(partial(self._written, written, part.rows))
+            part.rows.clear()  # a slow reader holds their text alone
+            with await self._patiently(partial(self._place, len(text))):
+                await send_in_pieces(send, text, more_body=part.after is not None)
+            if part.after is None:
+                return
+            text, part = b"", await self._next(part.after)
+
+    async def _written(self, written: RowFormat, rows: list[dict[str, Any]]) -> bytes:
+        return await self._lane.run(partial(written.body, rows, self.table.columns))
+
+    async def _next(self, after: str) -> ExportPart:
+        answered = await self._patiently(partial(self._answered, after))
+        part = self._part(answered)
+        if part is None:
+            raise Broken(answered.errors[0]["message"] if answered.errors else "the list is gone")
+        return part
+
+    async def _answered(self, after: str | None) -> Answered:
+        text, variables = self.table.document.text, self._variables_after(after)
+        return await self._asker.answered(await self._asker.weighed(text, variables, self._scope))
+
+    def _variables_after(self, after: str | None) -> dict[str, Any]:
+        return self._variables | {"first": self._size, "after": after}
+
+    def _part(self, answered: Answered) -> ExportPart | None:
+        return None if answered.errors else self.table.part(answered.data)
+
+    async def _place(self, size: int) -> Place:
+        return self._outgoing.begin_bytes(size, self._scope)
+
+    async def _patiently(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return what some work returns, as soon as there is room for it."""
+        waited = 0.0
+        while True:
+            try:
+                return await work()
+            except BadRequest as error:
+                wait = float(dict(error.headers).get(b"retry-after", RETRY_SECONDS))
+                if waited + wait > _PATIENCE:
+                    raise Broken(error.message) from None
+                waited += wait
+                await asyncio.sleep(wait)
+
+
+# -- responses
+
+
+def table_asked(page: Page, parameters: Mapping[str, list[str]]) -> Table:
+    """Return the table that an address asks for; raises BadRequest where there is none."""
+    if parameters[PARAMETER][-1] not in FORMATS:
+        raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
+    if not page.table:
+        raise BadRequest("this page has no table to be had whole")
+    return table_of(page.query, page.table)
+
+
+class ExportResponse:
+    """A table that is there, from its first part on; ``suffix`` names the format."""
+
+    def __init__(self, export: Export, part: ExportPart, suffix: str) -> None:
+        self._export = export
+        self._part = part
+        self._suffix = suffix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, as long as its client listens.
+
+        Where it breaks off it is left without an end, so that the client notices.
+        """
+        written, export = FORMATS[self._suffix], self._export
+        name = file_name(export.table, scope["path_params"], export.digests, self._suffix)
+        headers = [
+            (b"content-type", written.media_type),
+            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
+            (b"cache-control", REVALIDATE),
+        ]
+        if scope["method"] == "HEAD":
+            await send_head(send, 200, headers)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        try:
+            await unless_gone(receive, export.send(send, written, self._part))
+        except Broken as error:
+            scope[CODE] = "EXPORT_BROKEN_OFF"
+            _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
+
+
+def file_name(table: Table, params: Mapping[str, str], digests: list[str], suffix: str) -> str:
+    """Return a name that says what a file holds: packages-develop-ab12cd34.csv."""
+    words = [table.path[-1], *params.values(), *(digest[:_DIGEST] for digest in digests)]
+    # A ref that is a digest is named once.
+    names = dict.fromkeys(_UNSAFE.sub("_", word[:_LONGEST_NAME]).strip("._") for word in words)
+    return f"{'-'.join(filter(None, names))[: 2 * _LONGEST_NAME]}.{suffix}"

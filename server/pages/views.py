@@ -1,0 +1,513 @@
+"""What templates show beside an answer: tables, matrices, filters and charts. All pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from shlex import quote
+from typing import Any
+
+import msgspec
+import orjson
+from markupsafe import Markup
+from strawberry.utils.str_converters import to_camel_case
+
+from server.pages.charts import Line, bars, line
+from snapshots import texts
+from snapshots.changes.vocabulary import PACKAGE_KINDS
+from snapshots.sources.locations import mirror_of
+from snapshots.spack.names import ROOT_STACK
+from snapshots.texts import percent
+
+RECIPE = "recipe"
+"""What a package's hash is of."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A fact that differs between two specs, as texts; None where a side has nothing of it."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+def difference(field: Mapping[str, Any]) -> Difference:
+    """Return a difference that the API tells; of lists what only one of them has."""
+    path, before, after = field["path"], field["before"], field["after"]
+    if isinstance(before, list) and isinstance(after, list):
+        return of_lists(texts.in_words(path), before, after)
+    if path == "package_hash":
+        return of_recipes(before, after)
+    return Difference(texts.in_words(path), _text(before), _text(after))
+
+
+def of_lists(name: str, before: Sequence[Any], after: Sequence[Any]) -> Difference:
+    """Return what only one of two lists has, of each."""
+    gone = [str(value) for value in before if value not in after]
+    new = [str(value) for value in after if value not in before]
+    return Difference(name, " ".join(gone) or None, " ".join(new) or None)
+
+
+def of_recipes(before: str | None, after: str | None) -> Difference:
+    """Return two recipes that differ, by as much of their hashes as people need."""
+    return Difference(RECIPE, *(digest and texts.short_hash(digest) for digest in (before, after)))
+
+
+def _text(value: Any) -> str | None:
+    """Return a value of a fact as a text."""
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or None
+    return None if value is None else texts.single_value(value)
+
+
+FEW = 2
+"""As many specs have hardly anything in common by chance only."""
+
+
+def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the variants that all specs have, and for each its other variants and its stacks.
+
+    Specs of several packages have no variants in common. The stack that is all others is left out.
+    """
+    lists = [spec["variants"] for spec in specs]
+    names = {spec.get("name") for spec in specs}
+    common = set(lists[0]).intersection(*lists) if len(lists) >= FEW and len(names) == 1 else set()
+    return {
+        "common_variants": [variant for variant in lists[0] if variant in common] if common else [],
+        "own_variants": [
+            [variant for variant in variants if variant not in common] for variants in lists
+        ],
+        "own_stacks": [
+            [stack for stack in spec["stacks"] if stack != ROOT_STACK] for spec in specs
+        ],
+    }
+
+
+_SMALL, _LARGE = (120, 24), (600, 120)
+"""How wide and high lines are: beside a series in a table, and of the first of them."""
+
+
+def home_view(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of each series by its name, and whether a generator made any of them up."""
+    every = data["allSeries"]
+    return {
+        "lines": {
+            series["name"]: _series_line(series, _LARGE if series is every[0] else _SMALL)
+            for series in every
+        },
+        "is_synthetic": any(series["latest"]["source"]["synthetic"] for series in every),
+    }
+
+
+def _series_line(series: Mapping[str, Any], size: tuple[int, int]) -> Line | None:
+    newest_first = [revision["numSpecs"] for revision in series["revisions"]["nodes"]]
+    return line(newest_first[::-1], width=size[0], height=size[1])
+
+
+WIDTH, HEIGHT = 600, 120
+_MINUTE, _MEBIBYTE = 60, 1 << 20
+
+LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
+"""The lines by the names of their charts, with the fields that they show."""
+
+
+def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the charts, where the growth is known and has any points to be drawn between.
+
+    ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON.
+    """
+    points = (data.get("growing") or {}).get("growth") or []
+    if len(points) < 2:
+        return {"drawn": {}, "points": None, "num_points": len(points)}
+    columns = {name: [_whole(point[field]) for point in points] for name, field in LINES.items()}
+    taken = [int(datetime.fromisoformat(point["takenAt"]).timestamp()) for point in points]
+    # Of the first all is new: beside that bar the others could not be seen.
+    came = [0, *(point["specsAdded"] for point in points[1:])]
+    went = [0, *(point["specsRemoved"] for point in points[1:])]
+    box = {"width": WIDTH, "height": HEIGHT}
+    drawn: dict[str, Any] = {
+        name: line(values, times=taken, **box) for name, values in columns.items()
+    }
+    drawn["changes"] = bars(came, went, times=taken, **box)
+    return {
+        "drawn": drawn,
+        "points": _for_a_script(taken, columns, came, went),
+        "num_points": len(points),
+    }
+
+
+def _for_a_script(
+    taken: Sequence[int],
+    columns: Mapping[str, Sequence[int | None]],
+    came: Sequence[int],
+    went: Sequence[int],
+) -> Markup:
+    """Return points as JSON that can stand in a page, as short as a chart can do with.
+
+    Times are minutes, all but the first since the one before; sizes are MiB.
+    """
+    minutes = [seconds // _MINUTE for seconds in taken]
+    sizes = [
+        None if num_bytes is None else round(num_bytes / _MEBIBYTE) for num_bytes in columns["size"]
+    ]
+    shown = {
+        "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
+        **columns,
+        "size": sizes,
+        "added": came,
+        "removed": went,
+    }
+    # Numbers alone, and yet: what ends a script cannot be in it, whatever else comes in.
+    return Markup(orjson.dumps(shown).decode().replace("<", "\\u003c"))  # noqa: S704
+
+
+def _whole(value: str | int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+MOST_TAGS = 60
+"""How many tags can be chosen from; others are written."""
+
+# The last part has one way to match alone: with more, a long text would take long to be refused.
+_HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z]*[2-7][a-z2-7]*)")
+_SHORTEST = 6
+
+
+class QueryReading(msgspec.Struct, frozen=True):
+    """How much of a query could be read: what stands before the place, there, and behind it.
+
+    ``reason`` says what is wrong with it there, or could stand there.
+    """
+
+    before: str
+    there: str
+    behind: str
+    reason: str
+
+
+def search_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what tells the specs apart, the tags to choose from, and how texts are read."""
+    specs = (data.get("found") or {}).get("specs")
+    return {
+        "hash_in": hash_in,
+        "reading_of": reading_of,
+        "tag_names": [tag["name"] for tag in data["tags"][:MOST_TAGS]],
+        **telling_apart(specs["nodes"] if specs else ()),
+    }
+
+
+def hash_in(text: str) -> str | None:
+    """Return the hash, or how one begins, that a text is; None where it seems to be none.
+
+    A name may be written with the letters of hashes: only a slash, a digit or the length tell.
+    """
+    match = _HASH.fullmatch(text.strip().lower())
+    if match is None:
+        return None
+    digits = next(filter(None, match.groups()))
+    return digits if match[3] is None or len(digits) >= _SHORTEST else None
+
+
+def reading_of(query: str, error: Mapping[str, Any]) -> QueryReading | None:
+    """Return where a query could not be read further; None where the error has no place."""
+    position = error.get("extensions", {}).get("position")
+    if position is None:
+        return None
+    reason = error["message"].split(" at character ")[0]
+    return QueryReading(
+        query[:position], query[position : position + 1], query[position + 1 :], reason
+    )
+
+
+MOST_COLUMNS, MOST_ROWS = 12, 40
+"""How many versions and other values a matrix has: the newest, and those with most specs."""
+
+MOST_DEPENDENTS = 40
+"""How many packages that need one are named."""
+
+_LEVELS = 4
+
+
+class VersionCell(msgspec.Struct, frozen=True):
+    """A version in combination with another value: how many specs, and how dark that is.
+
+    ``level`` goes from 0, where there is none, to 4.
+    """
+
+    version: str
+    num_specs: int
+    level: int
+
+
+class VersionMatrix(msgspec.Struct, frozen=True):
+    """Versions beside each other, newest first, and below them a row for each other value.
+
+    ``num_rows`` and ``num_columns`` count all, ``rows`` and ``versions`` are those that are shown.
+    ``num_specs`` is the sum of all cells.
+    """
+
+    versions: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[VersionCell]]]
+    num_columns: int
+    num_rows: int
+    num_specs: int
+
+
+def package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the matrix, the variants, and the packages that need the package."""
+    package = data["revision"]["package"]
+    above = ((data.get("needed") or {}).get("package") or {}).get("dependents")
+    return {
+        "matrix": matrix(package["coverage"], package["versions"]),
+        "dependents": above and above[:MOST_DEPENDENTS],
+        "dependents_left": max(0, len(above or ()) - MOST_DEPENDENTS),
+        **telling_apart(package["specs"]["nodes"]),
+    }
+
+
+def matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
+    """Return the matrix of cells whose values are another value and a version, of these."""
+    counts: dict[str, dict[str, int]] = {}
+    for cell in cells:
+        value, version = cell["values"]
+        counts.setdefault(value, {})[version] = cell["numSpecs"]
+    columns = versions[:MOST_COLUMNS]
+    weighty = sorted(counts, key=lambda value: -sum(counts[value].values()))[:MOST_ROWS]
+    largest = max((cell["numSpecs"] for cell in cells), default=1)
+    shown = set(weighty)
+    rows = [
+        (value, [_version_cell(version, of_value.get(version, 0), largest) for version in columns])
+        for value, of_value in counts.items()
+        if value in shown
+    ]
+    total = sum(cell["numSpecs"] for cell in cells)
+    return VersionMatrix(columns, rows, len(versions), len(counts), total)
+
+
+def _version_cell(version: str, num_specs: int, largest: int) -> VersionCell:
+    level = -(-_LEVELS * num_specs // largest)
+    return VersionCell(version, num_specs, level)
+
+
+def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the mirror that has a spec's binary, if that is told, and the commands to install it.
+
+    A command is quoted for a POSIX shell.
+    """
+    revision = data["revision"]
+    spec, source = revision["spec"], revision["source"]
+    mirror = mirror_of(source["kind"], source["location"], spec["tarball"])
+    commands = {
+        "install": f"spack install --cache-only {quote('/' + spec['hash'])}",
+        "install_alike": f"spack install --cache-only {quote(spec['short'])}",
+    }
+    if mirror is not None:
+        commands["add_mirror"] = f"spack mirror add {quote(revision['tag'])} {quote(mirror)}"
+    return {"mirror": mirror, "commands": commands}
+
+
+Data = Mapping[str, Any]
+
+_SPEC_KINDS = {"ADDED": "added", "REMOVED": "removed", "CHANGED": "other facts"}
+"""How specs changed, in words."""
+
+_OWN_FACTS = {
+    "version": "version",
+    "namespace": "namespace",
+    "compiler": "compiler",
+    "platform": "platform",
+    "operatingSystem": "operating system",
+    "target": "target",
+}
+"""How the facts of specs are called that have one value."""
+
+
+FilterChoice = tuple[str, str, int]
+"""A value that a table can be narrowed to, how it is called, and how many rows have it."""
+
+
+def causes_view(data: Data) -> Data:
+    """Return the kinds of causes as filters."""
+    kinds = data["compare"]["causeKinds"]
+    return {"causes_by_kind": [_choice(count["kind"], count["numCauses"]) for count in kinds]}
+
+
+def cause_view(data: Data) -> Data:
+    """Return what differs in the package that is the cause."""
+    facts = data["compare"]["cause"]["facts"]
+    return {"facts": [difference(field) for field in facts]}
+
+
+def changed_packages_view(data: Data) -> Data:
+    """Return the kinds of changed packages as filters."""
+    kinds = {kind.name: words for kind, words in PACKAGE_KINDS.items()}
+    return {"package_kinds": _counted("packages", kinds, data)}
+
+
+def changed_specs_view(data: Data) -> Data:
+    """Return kinds and reasons as filters, and what differs in each spec of the page."""
+    compare = data["compare"]
+    return {
+        "spec_kinds": _counted("specs", _SPEC_KINDS, data),
+        "reasons": [_choice(count["reason"], count["count"]) for count in compare["reasons"]],
+        "differences": [list(differences(node)) for node in compare["specs"]["nodes"]],
+    }
+
+
+def differences(change: Data) -> Iterator[Difference]:
+    """Yield what differs between a changed spec's two sides, or a spec and its counterpart.
+
+    What has no counterpart differs from nothing, nor do stacks that a source does not tell.
+    """
+    if change["kind"] == "CHANGED":
+        yield from map(difference, change["fields"])
+        return
+    before = change["before"] or change["counterpart"]
+    after = change["after"] or change["counterpart"]
+    if before is None or after is None:
+        return
+    recipes = before["packageHash"], after["packageHash"]
+    if recipes[0] != recipes[1] and None not in recipes:
+        yield of_recipes(*recipes)
+    for name, label in _OWN_FACTS.items():
+        if before[name] != after[name]:
+            yield Difference(label, before[name], after[name])
+    if before["variants"] != after["variants"]:
+        yield of_lists("variants", before["variants"], after["variants"])
+    stacks = before["stacks"], after["stacks"]
+    if stacks[0] != stacks[1] and all(stacks):
+        yield of_lists("stacks", *stacks)
+
+
+def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[FilterChoice]:
+    """Return kinds with the counts that the summary has ``of`` packages, or of specs."""
+    summary = data["compare"]["summary"]
+    return [
+        (kind, words, summary[to_camel_case(f"{of}_{kind.lower()}")])
+        for kind, words in kinds.items()
+    ]
+
+
+def _choice(value: str, count: int) -> FilterChoice:
+    return value, texts.in_words(value.lower()), count
+
+
+MOST_FIELDS = 2_500
+"""How many fields the matrix may have, empty ones too: its page is to stay small."""
+
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+class CoverageRow(msgspec.Struct, frozen=True):
+    """A row of the matrix: its names, and its cells by the names of their columns."""
+
+    names: tuple[str, ...]
+    cells: Cells
+
+
+class CoverageMatrix(msgspec.Struct, frozen=True):
+    """Cells by rows and columns; ``num_shown`` of all there are stand in it."""
+
+    columns: list[str]
+    rows: list[CoverageRow]
+    num_shown: int
+
+
+def coverage_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return lost and gained cells as a matrix.
+
+    Its columns are the values of the first dimension that was asked for; its rows are the packages,
+    with the values of the others. It ends before it has more than MOST_FIELDS.
+    """
+    rows: list[CoverageRow] = []
+    columns: set[str] = set()
+    num_shown = 0
+    for names, cells in _by_row(data["compare"]["matrix"]["nodes"]).items():
+        if len(columns | cells.keys()) * (len(rows) + 1) > MOST_FIELDS:
+            break
+        columns |= cells.keys()
+        rows.append(CoverageRow(names, cells))
+        num_shown += len(cells)
+    return {"cells": CoverageMatrix(sorted(columns), rows, num_shown)}
+
+
+def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return cells by the names of their rows and the name of their column, in their order."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for node in nodes:
+        column, *others = node["values"] or [""]
+        rows.setdefault((node["package"], *others), {})[column] = node
+    return rows
+
+
+MOST_CHARACTERS = 70_000
+"""How long the notes may be on their page; whole they are had as Markdown."""
+
+_HEADING = re.compile(r"(</?h)([1-3])(?=>)")
+_LIST = re.compile(r"<ul>\n(.*?)</ul>", re.DOTALL)
+
+
+def notes_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the notes as HTML, and whether long lists were shortened.
+
+    Of the notes, which are a page of their own, it is what stands in ``main``.
+    """
+    whole: str = data["compare"]["releaseNotes"]
+    body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
+    shown = _HEADING.sub(_deeper, fitting(body, MOST_CHARACTERS))
+    # The template of the notes escapes every name that it writes: no markup is of the catalog's.
+    return {"notes": Markup(shown), "are_shortened": len(shown) < len(body)}  # noqa: S704
+
+
+def fitting(body: str, most: int) -> str:
+    """Return notes with as many lines of each list as fit."""
+    if len(body) <= most:
+        return body
+    shown = body
+    for lines in (200, 100, 50, 25, 10, 3):
+        shown = _LIST.sub(partial(_shortened, lines), body)
+        if len(shown) <= most:
+            break
+    return shown
+
+
+def _deeper(heading: re.Match[str]) -> str:
+    """Return a heading one level deeper: the first is the page's own."""
+    return f"{heading[1]}{int(heading[2]) + 1}"
+
+
+def _shortened(most: int, items: re.Match[str]) -> str:
+    lines = items[1].splitlines(keepends=True)
+    if len(lines) > most:
+        lines[most:] = [f"<li><em>and {len(lines) - most:,} more</em></li>\n"]
+    return f"<ul>\n{''.join(lines)}</ul>"
+
+
+def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the totals, and for each missing spec its groups and what differs in the nearest."""
+    lookup = data["revision"]["lookup"]
+    groups = data.get("groups", ())
+    return {
+        "writer": data.get("writer"),
+        "groups_of": {
+            spec["hash"]: [group.name for group in groups if spec["hash"] in group.roots]
+            for spec in lookup["missing"]
+        },
+        "totals": list(_totals(lookup)),
+        "num_missing": lookup["numWanted"] - lookup["numFound"],
+        "differences": {
+            spec["hash"]: list(map(difference, spec["differences"])) for spec in lookup["missing"]
+        },
+    }
+
+
+def _totals(lookup: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    num_specs, roots = lookup["numWanted"], lookup["numRootsWanted"]
+    there, roots_there = lookup["numFound"], lookup["numRootsFound"]
+    for name, part, whole in (
+        ("Roots", roots_there, roots),
+        ("Dependencies", there - roots_there, num_specs - roots),
+        ("All", there, num_specs),
+    ):
+        yield {"name": name, "part": part, "whole": whole, "share": percent(part, whole)}

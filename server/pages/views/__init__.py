@@ -1,1 +1,0 @@
-"""What templates show beside an answer: tables, trees and bars made of its lists. All pure."""

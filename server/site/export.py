@@ -1,0 +1,245 @@
+"""Exports of sites: each answer, page and feed is requested from a server in this process."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+import orjson
+from msgspec.structs import replace
+
+from server.app import GRAPHQL_PATH, create_app
+from server.feeds import FEEDS, SUFFIX
+from server.feeds import path_of as feed_path
+from server.pages.addresses import path_of
+from server.pages.renderer import assets
+from server.pages.routes import TABS
+from server.settings import Settings
+from server.site.folder import SiteFile, SiteFolder
+from server.site.links import SiteLinks, SitePage, page_file
+from server.site.questions import Chosen, SiteDocument, SiteQuestion
+from snapshots.notes.atom import MEDIA_TYPE
+from snapshots.sources.reports import Progress
+
+_OF_ONE_EXCHANGE = frozenset(
+    {"content-length", "date", "etag", "last-modified", "server", "vary", "x-request-id"}
+)
+"""Headers that hosts have values of their own for."""
+
+_PATIENCE = 600.0
+"""How many seconds a request may wait for a thread: nobody else asks."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a server answers with."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether it stays true for ever."""
+        return "immutable" in self.headers.get("cache-control", "")
+
+
+class LocalServer:
+    """A server in this process, which nobody else reaches."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def get(self, address: str) -> Reply:
+        """Return what is at an address."""
+        return _reply(await self._client.get(address))
+
+    async def answer(self, text: str, variables: Mapping[str, Any]) -> Reply:
+        """Return the answer to a document."""
+        request = {"query": text, "variables": dict(variables)}
+        return _reply(await self._client.post(GRAPHQL_PATH, json=request))
+
+
+@asynccontextmanager
+async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[LocalServer]:
+    """Run a server with the limits of others, whose pages link as those of a site do."""
+    app = create_app(
+        replace(
+            settings,
+            public_url="",
+            documents="",  # the site's own are asked
+            pages=True,
+            graphiql=False,
+            metrics=False,
+            tracing=False,
+            access_log=False,
+            cors_origins=(),
+            requests_per_minute=0,
+            cost_per_minute=0,
+            queue_seconds=_PATIENCE,
+            refresh=_PATIENCE,
+        ),
+        links.address,
+    )
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app),
+            base_url="http://cachelog",
+            headers={"accept": "*/*", "accept-encoding": "identity"},
+            timeout=None,  # noqa: S113 - the server's own limits hold
+        ) as client,
+    ):
+        yield LocalServer(client)
+
+
+def _reply(response: httpx.Response) -> Reply:
+    headers = {
+        name: value for name, value in response.headers.items() if name not in _OF_ONE_EXCHANGE
+    }
+    return Reply(response.status_code, response.content, headers)
+
+
+_REVALIDATE = "no-cache"
+
+
+class Site(msgspec.Struct, kw_only=True):
+    """What a site has: answers to ``documents``, and pages and feeds unless they are left out.
+
+    ``feed_of`` makes the feed of a series. With ``is_pruned`` files of earlier runs are going to be
+    removed. ``faults`` gets what could not be had, a line each.
+    """
+
+    chosen: Chosen
+    documents: Sequence[SiteDocument]
+    feed_of: Callable[[str], bytes]
+    links: SiteLinks
+    has_pages: bool = True
+    is_pruned: bool = False
+    faults: list[str] = []
+
+
+async def export(site: Site, server: LocalServer, folder: SiteFolder, progress: Progress) -> None:
+    """Write all files of a site that are not there yet, or that may have changed.
+
+    An answer with errors is not written; what was there before stays.
+    """
+    questions = [
+        question for document in site.documents for question in document.questions(site.chosen)
+    ]
+    for done, question in enumerate(questions, 1):
+        part: SiteQuestion | None = question
+        while part is not None:
+            cursor = await _answer(site, part, server, folder)
+            part = part.after(cursor) if cursor else None
+        progress("answers", done, len(questions))
+    feeds = list(site.chosen.revisions)
+    for done, series in enumerate(feeds, 1):
+        file = feed_file(series)
+        headers = {"content-type": f"{MEDIA_TYPE}; charset=utf-8", "cache-control": _REVALIDATE}
+        folder.put(file, site.feed_of(series), headers, SiteFile(address=_feed_address(series)))
+        progress("feeds", done, len(feeds))
+    if site.has_pages:
+        await _Pages(site, server, folder).write(progress)
+
+
+def feed_file(series: str) -> str:
+    """Return where the feed of a series is in a site."""
+    return f"{FEEDS}/{series}{SUFFIX}"
+
+
+def _feed_address(series: str) -> str:
+    return f"/{FEEDS}/{feed_path(series, None)}"
+
+
+async def _answer(
+    site: Site, question: SiteQuestion, server: LocalServer, folder: SiteFolder
+) -> str:
+    """Write an answer; return the cursor that the rest of its list stands after, or nothing."""
+    file, document = question.file, question.document
+    kept = folder.kept(file)
+    if kept is not None:
+        folder.keep(file, kept)
+        return kept.next
+    reply = await server.answer(document.text, question.variables)
+    answer = orjson.loads(reply.body)
+    if answer.get("errors"):
+        fault = answer["errors"][0]["message"]
+        site.faults.append(f"{document.name or document.id} {dict(question.variables)}: {fault}")
+        return ""
+    cursor = question.next_cursor(answer)
+    entry = SiteFile(
+        document=document.id,
+        variables=question.variables,
+        permanent=reply.is_permanent,
+        next=cursor,
+    )
+    folder.put(file, reply.body, reply.headers, entry)
+    return cursor
+
+
+class _Pages:
+    """The pages of a site, with what they load."""
+
+    def __init__(self, site: Site, server: LocalServer, folder: SiteFolder) -> None:
+        self._site, self._server, self._folder, self._links = site, server, folder, site.links
+        for file, entry in folder.earlier().items():
+            if entry.address and not site.is_pruned:
+                self._links.add(entry.address, file)
+
+    async def write(self, progress: Progress) -> None:
+        """Write all of them."""
+        for name in assets().values():
+            reply = await self._server.get(f"/{name}")
+            file = urlsplit(name).path
+            self._folder.put(file, reply.body, reply.headers, SiteFile(address=f"/{file}"))
+        addresses = self._addresses()
+        for address in addresses:
+            self._links.add(address, page_file(address))
+        for series in self._site.chosen.revisions:
+            self._links.add(_feed_address(series), feed_file(series))
+        for done, address in enumerate(addresses, 1):
+            await self._list(address)
+            progress("pages", done, len(addresses))
+
+    def _addresses(self) -> list[str]:
+        """Return where a server has the pages, those of each list by its first."""
+        chosen = self._site.chosen
+        pairs = [path_of("compare", f"{pair.base}...{pair.head}") for pair in chosen.comparisons]
+        return [
+            "/",
+            *(path_of("series", subject.series) for subject in chosen.series),
+            *(path_of("r", subject.head) for subject in chosen.contents),
+            *(pair + tab for pair in pairs for tab in TABS),
+        ]
+
+    async def _list(self, address: str) -> None:
+        """Write a page, and those that follow it in its list."""
+        page: SitePage | None = SitePage(address)
+        while page is not None:
+            following = await self._page(page)
+            query = following.partition("?")[2]
+            page = SitePage(address, page.number + 1, query) if following else None
+
+    async def _page(self, page: SitePage) -> str:
+        """Write a page; return the address of the next of its list, empty where it is the last."""
+        address = f"{page.address}?{page.query}" if page.query else page.address
+        kept = self._folder.kept(page.file)
+        if kept is not None and self._links.still_lead(kept.links):
+            self._folder.keep(page.file, kept)
+            return kept.next
+        self._links.begin(page)
+        reply = await self._server.get(address)
+        if reply.status != 200:
+            self._site.faults.append(f"{address}: status {reply.status}")
+            return ""
+        entry = SiteFile(address=address, permanent=reply.is_permanent)
+        headers = reply.headers
+        if headers["content-type"].startswith("text/html"):
+            links = self._links.targets if reply.is_permanent else {}
+            entry = msgspec.structs.replace(entry, links=links, next=self._links.next)
+            # Where links lead changes as the site grows.
+            headers = {**headers, "cache-control": _REVALIDATE}
+        self._folder.put(page.file, reply.body, headers, entry)
+        return entry.next

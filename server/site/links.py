@@ -1,0 +1,136 @@
+"""Addresses of a site: the files that pages are in, and the links between them."""
+
+import posixpath
+from collections.abc import Mapping
+from urllib.parse import parse_qs, quote, unquote
+
+import msgspec
+
+from server.pages.addresses import Address, Query
+from snapshots.errors import CachelogError
+from snapshots.history import History
+
+MAX_PAGES = 40
+"""How many pages of a list a site has: 2,000 rows."""
+
+
+class SitePage(msgspec.Struct, frozen=True):
+    """A page of a site: the address of its list's first page, and which page of it this is.
+
+    A server has it at the address with a ``query``, empty for the first.
+    """
+
+    address: str
+    number: int = 1
+    query: str = ""
+
+    @property
+    def file(self) -> str:
+        """Where it is in the site."""
+        return page_file(self.address, self.number)
+
+
+class SiteLinks:
+    """The files of a site by the addresses that a server has them at, and the links to them.
+
+    Names of revisions in an address are read as a server reads them: ``history`` resolves them.
+    What is not in the site is at ``server_url``, if there is one. ``base_url`` is where the site is
+    going to be, if that is known. Both end with a slash, or are empty.
+
+    One ``page`` at a time is rendered. ``targets`` are the addresses that its links lead to on a
+    server, and whether the site has them; ``next`` is that of the next page of its list, if any.
+    """
+
+    def __init__(self, history: History, *, base_url: str = "", server_url: str = "") -> None:
+        self.base_url, self.server_url = base_url, server_url
+        self._history = history
+        self._files: dict[str, str] = {}
+        self.begin(SitePage("/"))
+
+    def begin(self, page: SitePage) -> None:
+        """Collect the links of another page."""
+        self.page, self.next = page, ""
+        self.targets: dict[str, bool] = {}
+
+    def add(self, address: str, file: str) -> None:
+        """Say where an address is in the site."""
+        self._files[address] = file
+
+    def still_lead(self, targets: Mapping[str, bool]) -> bool:
+        """Tell whether the site has as many of the targets of a page as when it was written."""
+        return all((target in self._files) is had for target, had in targets.items())
+
+    def address(self, path: str, query: Query) -> Address:
+        """Return the address of the page, as its templates take it."""
+        return SiteAddress(path, query, self)
+
+    def link(self, path: str, query: str) -> str:
+        """Return the link to a path and a query of a server; empty where nothing has them."""
+        path = self._with_digests(path)
+        if path == self.page.address and query and (neighbour := self._neighbour(path, query)):
+            return neighbour
+        target = path + query
+        file = self._files.get(target)
+        self.targets[target] = file is not None
+        if file is not None:
+            return relative(self.page.file, file)
+        return self.server_url and self.server_url + target.removeprefix("/")
+
+    def _neighbour(self, path: str, query: str) -> str:
+        """Return the link to the page of the list before or after this one; empty for others."""
+        page = self.page
+        number, names = page.number, parse_qs(query.removeprefix("?")).keys()
+        if query.removeprefix("?") == page.query:
+            return relative(page.file, page.file)
+        if names == {"after"} and number < MAX_PAGES:
+            self.next = path + query
+            return relative(page.file, page_file(path, number + 1))
+        if names == {"before"} and number > 1:
+            return relative(page.file, page_file(path, number - 1))
+        return ""
+
+    def _with_digests(self, path: str) -> str:
+        head, *rest = path.removeprefix("/").split("/")
+        if head not in ("r", "compare") or not rest or not rest[0]:
+            return path
+        names = unquote(rest[0]).split("...") if head == "compare" else [unquote(rest[0])]
+        try:
+            digests = [self._history.resolve(name).digest for name in names]
+        except CachelogError:
+            return path
+        return "/".join(["", head, "...".join(digests), *rest[1:]])
+
+
+class SiteAddress(Address):
+    """The address of a page of a site: its links lead to files, to a server, or nowhere."""
+
+    is_live = False
+
+    def __init__(self, path: str, query: Query, links: SiteLinks) -> None:
+        super().__init__(path, query)
+        folder = posixpath.dirname(links.page.file) or "."
+        self.root = f"{posixpath.relpath('.', folder)}/"
+        self.has_server = bool(links.server_url)
+        self._links = links
+
+    def absolute(self, _link: str, _public_url: str) -> str:
+        """Return where the page is for good; empty where nobody knows."""
+        base_url = self._links.base_url
+        return base_url and base_url + quote(self._links.page.file.removesuffix("index.html"))
+
+    def _link(self, path: str, query: str, *, is_here: bool = False) -> str:  # noqa: ARG002
+        return self._links.link(path, query)
+
+
+def relative(file: str, other: str) -> str:
+    """Return the link from one file of a site to another."""
+    return quote(posixpath.relpath(other, posixpath.dirname(file) or "."), safe="/@~")
+
+
+def page_file(address: str, number: int = 1) -> str:
+    """Return where a page of a list is, by the address of its first page on a server."""
+    folder = unquote(address).strip("/")
+    if folder.endswith(".md"):
+        return folder
+    name = "index.html" if number == 1 else f"page-{number}.html"
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,268 @@
+"""The commits of the recipes that explain causes: lines for people, facts for programs."""
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from server.settings import settings_from
+from server.terminal.catalogs import OpenedCatalog
+from server.terminal.printing import styles
+from server.terminal.printing.layout import wrapped
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.vocabulary import cause_title
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import FoundBy, Links, Recipes, links_of
+from snapshots.recipes.effects import Attribution, CauseCommit, CommitLevel
+from snapshots.refs import title
+from snapshots.texts import counted, short_digest, short_hash
+
+if TYPE_CHECKING:
+    from snapshots.catalog.recipes_import import KeptRecipes  # its module reads repositories
+
+_PAIRED = (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)
+_NO_COMMIT = "no commit of the recipes explains it"
+_MACHINE = "outside the cache: the machine changed"
+_LEVELS = {
+    CommitLevel.OWN_RECIPE: "",
+    CommitLevel.DEPENDENT: "perhaps by what depends on it: ",
+    CommitLevel.STACK: "perhaps by a stack: ",
+    CommitLevel.SPACK: "perhaps by another Spack: ",
+}
+_WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
+
+
+class ComparedCommits:
+    """The commits of the causes of a comparison; ``attribution`` is None where none are known."""
+
+    def __init__(
+        self, opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, why: Explanation
+    ) -> None:
+        self._recipes = opened.catalog.recipes
+        self._sides = base, head
+        self.why = why
+
+    @cached_property
+    def attribution(self) -> Attribution | None:
+        """Which commits explain which causes."""
+        between = self._recipes.between(*self._sides)
+        return None if between is None else Attribution(self.why, between)
+
+    @property
+    def why_unknown(self) -> str | None:
+        """Why no commits are known."""
+        return self._recipes.why_unknown(*self._sides)
+
+    @cached_property
+    def links(self) -> Links:
+        """Where the commits are looked at."""
+        recipes = self._recipes.of(self._sides[1])
+        setting = settings_from(os.environ).recipes_url
+        return Links() if recipes is None else links_of(setting, recipes.repository)
+
+    def title_line(self) -> str | None:
+        """Return between which commits the two revisions lie; None where that is not known."""
+        sides = [self._recipes.of(side) for side in self._sides]
+        if self.attribution is None or None in sides:
+            return None
+        texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
+        return f"recipes: {' -> '.join(texts)}"
+
+    def lines(
+        self, number: int, width: int | None, indent: str, *, all_: bool = False
+    ) -> Iterator[str]:
+        """Yield the commits that explain a cause: the first one, or all; or that none does."""
+        if self.attribution is None:
+            return
+        commits = self.attribution.of_cause(number)
+        is_external = self.attribution.is_external(number)
+        if is_external:
+            yield f"{indent}{styles.quiet(_MACHINE)}"
+        if not commits and not is_external:
+            yield f"{indent}{styles.quiet(_NO_COMMIT)}"
+        for commit in commits if all_ else commits[:1]:
+            more = "" if all_ or len(commits) == 1 else f" and {len(commits) - 1:,} more"
+            text = f"{_commit_text(commit)}{more}"
+            for line in wrapped(f"{indent}{text}", width, indent + "  "):
+                yield styles.quiet(line)
+            if all_ and (url := self._url(commit)):
+                yield styles.quiet(f"{indent}  {url}")
+
+    def facts(self, number: int) -> list[dict[str, Any]] | None:
+        """Return the commits that explain a cause; None where none are known."""
+        if self.attribution is None:
+            return None
+        return [self.commit_facts(commit) for commit in self.attribution.of_cause(number)]
+
+    def facts_of(self, key: str) -> list[dict[str, Any]] | None:
+        """Return the same of the cause with a key."""
+        number = self.why.causes.find(key)
+        return None if number is None else self.facts(number)
+
+    def commit_facts(self, explaining: CauseCommit) -> dict[str, Any]:
+        """Return a commit as a program reads it."""
+        commit = explaining.commit
+        return {
+            "oid": commit.oid,
+            "subject": commit.subject,
+            "committed_at": commit.committed_at,
+            "level": explaining.level.value,
+            "taken_back": explaining.taken_back,
+            "url": self.links.commit(commit.oid),
+            "pull_request": commit.pull_request,
+        }
+
+    def _url(self, explaining: CauseCommit) -> str | None:
+        number = explaining.commit.pull_request
+        if number is not None and (url := self.links.pull_request(number)):
+            return url
+        return self.links.commit(explaining.commit.oid)
+
+
+def _commit_text(explaining: CauseCommit) -> str:
+    commit = explaining.commit
+    spack = commit.spack if explaining.level is CommitLevel.SPACK else None
+    change = ""
+    if spack is not None and spack.before and spack.after:
+        change = f" (Spack {short_digest(spack.before)} -> {short_digest(spack.after)})"
+    taken_back = "taken back: " if explaining.taken_back else ""
+    sweeping = f" (touches {len(commit.packages):,} packages)" if commit.is_sweeping else ""
+    return (
+        f"{_LEVELS[explaining.level]}{taken_back}{short_digest(commit.oid)} {commit.subject}"
+        f"{change}{sweeping}"
+    )
+
+
+def _recipes_text(recipes: Recipes) -> str:
+    return f"{short_digest(recipes.commit)} ({_WAYS[recipes.found_by]})"
+
+
+# -- the recipes of revisions
+
+
+def recipes_lines(revision: RevisionInfo, recipes: Recipes | None) -> list[str]:
+    """Return which commit of the recipes a revision was made of."""
+    if recipes is None:
+        return [f"{title(revision)}: its recipes are not known"]
+    return [f"{title(revision)}: {_recipes_text(recipes)} of {recipes.repository}"]
+
+
+def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | None:
+    """Return the same as a program reads it."""
+    if recipes is None:
+        return None
+    return {
+        "repository": recipes.repository,
+        "commit": recipes.commit,
+        "found_by": recipes.found_by.value,
+        "url": links.commit(recipes.commit),
+    }
+
+
+def kept_text(kept: "KeptRecipes") -> str:
+    """Return of how many revisions the recipes became known, in words."""
+    revisions = counted(len(kept.recipes), "revision")
+    by_date = sum(recipes.found_by is FoundBy.DATE for recipes in kept.recipes.values())
+    dated = f", {by_date:,} of them by date" if by_date else ""
+    commits = counted(kept.num_commits, "commit")
+    return f"recipes of {revisions} found{dated}; {commits} read"
+
+
+# -- the commits of a spec or a package, through time
+
+
+class Blamed(msgspec.Struct, frozen=True):
+    """A rebuild: the revision, the cause, and its commits as ``of`` knows them."""
+
+    revision: RevisionInfo
+    hash: str | None
+    number: int
+    of: ComparedCommits
+
+    @property
+    def cause(self) -> str:
+        """The cause in words."""
+        return cause_title(self.of.why.causes.name_of(self.number))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the rebuild as a program reads it."""
+        return {
+            "tag": self.revision.tag,
+            "digest": self.revision.digest,
+            "taken_at": self.revision.taken_at,
+            "hash": self.hash,
+            "cause": self.of.why.causes.name_of(self.number).key,
+            "title": self.cause,
+            "commits": self.of.facts(self.number),
+        }
+
+
+def blamed(opened: OpenedCatalog, subject: str, series: str, limit: int | None) -> Iterator[Blamed]:
+    """Yield the rebuilds of a package, or of a spec and those before it, newest first.
+
+    Raises as ``hash_history`` and ``package_timeline`` of the catalog do.
+    """
+    is_hash = subject.startswith("/")
+    rebuilds = _of_hash if is_hash else _of_package
+    return islice(rebuilds(opened, subject, series), limit)
+
+
+def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blamed]:
+    for entry in opened.package_timeline(name, series).entries:
+        if entry.base is None or not any(reason in entry.reasons for reason in _PAIRED):
+            continue
+        why = opened.library.explain(entry.base.digest, entry.head.digest)
+        frame = why.head.frame
+        rows = np.flatnonzero(frame.package.codes == frame.package.index[name]).astype(np.int32)
+        numbers = why.causes.main_of(rows)
+        counts = np.bincount(numbers[numbers >= 0])
+        commits = ComparedCommits(opened, entry.base, entry.head, why)
+        for number in np.argsort(-counts, kind="stable").tolist():
+            if counts[number]:
+                yield Blamed(entry.head, None, number, commits)
+
+
+def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
+    history = opened.complete().history
+    subject: str | None = opened.hash_history(text).hash
+    seen: set[str] = set()
+    while subject is not None and subject not in seen:
+        seen.add(subject)
+        of_hash, subject = opened.hash_history(subject), None
+        spans = [span for span in of_hash.spans if span.series == series]
+        for span in reversed(spans):
+            base = history.previous(span.first)
+            if base is None:
+                continue
+            why = opened.library.explain(base.digest, span.first.digest)
+            row = why.head.frame.hashes.find(of_hash.hash)
+            if row is None or (before := int(why.counterparts.base_of[row])) < 0:
+                continue
+            number = int(why.causes.main_of(np.array([row], np.int32))[0])
+            commits = ComparedCommits(opened, base, span.first, why)
+            yield Blamed(span.first, of_hash.hash, number, commits)
+            subject = why.base.frame.hashes.at(before)
+
+
+def blame_lines(entries: Iterable[Blamed], width: int | None) -> Iterator[str]:
+    """Yield the rebuilds with their commits; or that there was none."""
+    is_empty = True
+    for entry in entries:
+        is_empty = False
+        subject = "" if entry.hash is None else f" {styles.digest(short_hash(entry.hash))}"
+        yield f"{styles.name(title(entry.revision))}{subject}: {entry.cause}"
+        if (unknown := entry.of.why_unknown) is not None:
+            yield f"  {styles.quiet(unknown)}"
+        yield from entry.of.lines(entry.number, width, "  ", all_=True)
+    if is_empty:
+        yield "nothing of it took the place of another"
+
+
+def blame_facts(subject: str, entries: Iterable[Blamed]) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {"subject": subject, "rebuilds": [entry.facts() for entry in entries]}

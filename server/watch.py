@@ -1,0 +1,160 @@
+"""Following a catalog: a look for new revisions every so often, and the result of the last one."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from schema.errors import incident
+from server.publications import Arrivals, Publications
+from server.tracing.spans import NoSpans, Spans
+from snapshots.catalog.catalog import Catalog, Follower
+from snapshots.catalog.past import prepare
+from snapshots.errors import CatalogError, NoCatalog
+from snapshots.models import RevisionInfo
+from snapshots.texts import counted
+
+_log = logging.getLogger("cachelog.server")
+
+_SILENT_SECONDS = 10.0
+"""After so long a look that has not ended is a problem; most take a few hundredths of a second."""
+
+
+class CatalogWatch:
+    """Looks for new revisions of a catalog every so many ``seconds``.
+
+    ``problem`` says why the last look failed; None while the catalog can be read. An outage is
+    logged when it begins and when it is over, however the store words it in between: its texts
+    have request ids and times that differ each time. A store that does not answer is a problem
+    before the look has failed. Each look is one of ``spans``. What is new
+    goes to the subscribers of ``publications``, of which there may be ``max_subscribers``.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        seconds: float,
+        spans: Spans | None = None,
+        *,
+        max_subscribers: int = 0,
+    ) -> None:
+        self.catalog = catalog
+        self._follower = Follower(catalog)
+        self._arrivals = Arrivals()
+        self._arrived: list[RevisionInfo] = []
+        self.publications = Publications(max_subscribers=max_subscribers)
+        self._problem: str | None = "not looked yet"
+        self._began: float | None = None
+        self._seconds = seconds
+        self._spans = spans or NoSpans()
+        self._last_read = time.monotonic()
+        self._is_out = False
+
+    @property
+    def problem(self) -> str | None:
+        """Why the catalog cannot be read; None while it can."""
+        began = self._began
+        if self._problem is None and began is not None:
+            seconds = time.monotonic() - began
+            if seconds > _SILENT_SECONDS:
+                return f"the store has not answered for {seconds:.0f} s"
+        return self._problem
+
+    @property
+    def age(self) -> float:
+        """How many seconds have passed since the catalog could last be read."""
+        return time.monotonic() - self._last_read
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Look once, and then again and again until the context ends."""
+        await asyncio.to_thread(self.look)
+        self._tell()
+        task = asyncio.create_task(self._look_again())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self.publications.close()
+
+    def look(self) -> None:
+        """Look for new revisions, and note in ``problem`` what kept it from reading."""
+        self._began = time.monotonic()
+        try:
+            self._look()
+        finally:
+            self._began = None
+
+    def _look(self) -> None:
+        try:
+            is_new = self._refresh()
+        except CatalogError as error:
+            if not self._is_out:
+                _log.warning("%s", error)
+            self._is_out, self._problem = True, error.reason
+            if isinstance(error, NoCatalog):
+                self._arrived += self._arrivals.take(self.catalog.history)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
+            if not self._is_out:
+                self._problem = incident(error)["message"]
+            self._is_out = True
+            return
+        self._last_read = time.monotonic()
+        self._arrived += self._arrivals.take(self.catalog.history)
+        revisions = counted(len(self.catalog.history.revisions), "revision")
+        if self._is_out:
+            _log.info("the catalog can be read again; it has %s", revisions)
+        elif is_new:
+            _log.info("the catalog has %s", revisions)
+        self._is_out, self._problem = False, None
+
+    def _refresh(self) -> bool:
+        with self._spans.span("refresh") as note:
+            is_new = self._follower.refresh()
+            note("cachelog.is_new", is_new)
+            note("cachelog.revisions", len(self.catalog.history.revisions))
+        return is_new
+
+    def _prepare(self) -> None:
+        try:
+            prepare(self.catalog)
+        except Exception as error:  # noqa: BLE001 - it was for speed alone: looks must go on
+            incident(error)
+
+    async def _look_again(self) -> None:
+        await asyncio.to_thread(self._prepare)
+        while True:
+            await asyncio.sleep(self._seconds)
+            await asyncio.to_thread(self.look)
+            self._tell()
+
+    def _tell(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        self.publications.tell(arrived, self._arrivals.order)
+
+
+class Readiness:
+    """Whether the catalog could be read at the last look, and why not."""
+
+    def __init__(self, watch: CatalogWatch) -> None:
+        self._watch = watch
+
+    async def ready(self, _request: Request) -> JSONResponse:
+        """Answer 200 while the catalog can be read, else 503 with the reason."""
+        problem = self._watch.problem
+        if problem is not None:
+            return JSONResponse({"status": "not ready", "reason": problem}, status_code=503)
+        revisions = len(self._watch.catalog.history.revisions)
+        return JSONResponse({"status": "ready", "revisions": revisions})
+
+
+async def live(_request: Request) -> JSONResponse:
+    """Answer 200 as long as the process serves at all."""
+    return JSONResponse({"status": "live"})

@@ -1,1 +1,0 @@
-"""What is asked of a catalog, answered from memory where that is possible."""

@@ -1,0 +1,91 @@
+"""A map as a program of Daft's on a cluster of Ray's: https://docs.daft.ai.
+
+Each row is an item, and a batch of its own; items and results travel as bytes.
+"""
+
+import os
+import pickle
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from importlib import import_module
+from typing import Any
+
+from snapshots.catalog.workers import Begin
+from snapshots.errors import CachelogError, CatalogError
+
+# Read as Daft is imported: a catalog's program tells nobody that it runs, and has bars of its own.
+os.environ.setdefault("DAFT_ANALYTICS_ENABLED", "0")
+os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
+
+import daft
+
+_AT_ONCE = 24
+"""So many items for each actor are one program: it runs ahead of who takes the results."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class _Worker:
+    """An actor of a cluster: begins as one that maps, and calls the function it was given then."""
+
+    def __init__(self, begin: Begin[Any, Any], location: str) -> None:
+        self._function = begin(location)
+
+    def __call__(self, item: bytes) -> bytes:
+        """Return the result, or the error that is one of ours."""
+        try:
+            result = self._function(pickle.loads(item))  # noqa: S301 - from who started this
+        except CachelogError as error:
+            result = error
+        return pickle.dumps(result)
+
+
+@contextmanager
+def on_cluster(
+    address: str, begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int | None
+) -> Iterator[Iterator[Any]]:
+    """Map on a cluster of Ray's, by so many actors; by default by one for each core."""
+    ray: Any = import_module("ray")
+    with _translated(location, f"the cluster at {address} failed"):
+        daft.set_runner_ray(address, noop_if_initialized=True)
+        jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
+        jobs = min(jobs, len(items) or 1)
+        with closing(_results(begin, location, items, jobs)) as results:
+            yield results
+
+
+def _results(
+    begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int
+) -> Generator[Any, None, None]:
+    """Run a program for so many items, and again for those behind them."""
+    work = daft.cls(_Worker, use_process=False, max_concurrency=jobs)(begin, location)
+    for start in range(0, len(items), _AT_ONCE * jobs):
+        yield from _results_of(work, items[start : start + _AT_ONCE * jobs])
+
+
+def _results_of(work: Any, items: Sequence[Any]) -> Iterator[Any]:
+    frame = daft.from_pydict(
+        {"number": [*range(len(items))], "item": [pickle.dumps(item) for item in items]}
+    )
+    done = frame.into_batches(1).select("number", work(daft.col("item")).alias("result"))
+    early: dict[int, bytes] = {}
+    following = 0
+    for row in done.iter_rows():
+        early[row["number"]] = row["result"]
+        while following in early:
+            result = pickle.loads(early.pop(following))  # noqa: S301 - from a worker of ours
+            if isinstance(result, CachelogError):
+                raise result
+            yield result
+            following += 1
+
+
+@contextmanager
+def _translated(location: str, reason: str) -> Iterator[None]:
+    """Translate what Daft and Ray raise where a program fails or nobody can be reached."""
+    try:
+        yield
+    except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:
+        why = _COLOUR.sub("", str(error)).strip().rpartition("\n")[2]
+        raise CatalogError(location, f"{reason} ({why})") from None

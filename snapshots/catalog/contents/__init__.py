@@ -1,1 +1,0 @@
-"""Contents in the table ``specs``: what is written of one, and how it is read."""

@@ -1,0 +1,194 @@
+"""A catalog is copied to another location, as it is at one moment, while imports go on.
+
+What a table lists follows from its log, and no file is ever changed. So the logs are read first,
+``revisions`` before all others, as its rows name what those hold. Then the files are copied that
+the other location lacks. Then the logs are written, ``revisions`` last. Who is interrupted leaves
+the revisions of before, and goes on by doing the same again.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pyarrow as pa
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.delta import CatalogTable, Log
+from snapshots.catalog.history_tables import HISTORY_TABLES
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.recipes_tables import RECIPES_TABLES
+from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.storage import Found, Storage, translated
+from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from snapshots.sources.reports import Progress, Report
+from snapshots.tables import REVISIONS
+
+_TABLES = ("revisions", *RECIPES_TABLES, *HISTORY_TABLES, "specs")
+"""Each before those that hold what its rows name."""
+
+_COPIERS = 8
+
+_RESTORING = "_restoring"
+"""A file beside the tables while they are restored: what stands there may be restored again."""
+
+Logs = Mapping[str, Mapping[str, pa.Buffer]]
+"""The files of the log of each table, by their names."""
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """What a copy came to.
+
+    ``num_files`` of ``num_bytes`` were copied, which the target had not yet, and ``num_removed``
+    removed there, which the source has no longer. It has ``num_revisions`` rows of revisions now.
+    """
+
+    num_revisions: int
+    num_files: int
+    num_bytes: int
+    num_removed: int
+
+
+def backup(catalog: str, target: str, *, progress: Progress | None = None) -> Copied:
+    """Copy a catalog to an empty location, or to one that has an earlier copy of it.
+
+    Raises InvalidArgument for a location that cannot be one, NoCatalog, and CatalogError where a
+    store fails, or where the target has commits that the catalog has not.
+    """
+    return _copied(catalog, target, progress)
+
+
+def restore(copy: str, catalog: str, *, progress: Progress | None = None) -> Copied:
+    """Copy what ``backup`` made to where no catalog is, or to where this was interrupted.
+
+    Raises as ``backup`` does.
+    """
+    with translated(catalog):
+        target = Storage(parse_location(catalog))
+        if target.sizes("revisions/_delta_log") and not target.exists(_RESTORING):
+            reason = "there is a catalog already; move it away, or name another place by --catalog"
+            raise CatalogError(catalog, reason)
+    return _copied(copy, catalog, progress, is_restored=True)
+
+
+def _copied(
+    source: str, target: str, progress: Progress | None, *, is_restored: bool = False
+) -> Copied:
+    read, written = Storage(parse_location(source)), Storage(parse_location(target))
+    if read.location.root == written.location.root:
+        raise InvalidArgument("target", f"{target} is where the catalog is")
+    copy = _Copy(read, written, progress or Report().progress)
+    with translated(source):
+        try:
+            RevisionsTable(read).refresh()  # which refuses what is no catalog, or a newer one
+        except TableNotFoundError:
+            raise NoCatalog(source) from None
+        logs = {name: Log(read, name).files() for name in _TABLES}
+        there = {name: _data_files(read, name) for name in _TABLES}
+    with translated(target):
+        written.location.require_writable()
+        if is_restored:
+            written.write(_RESTORING, pa.py_buffer(source.encode()))
+        copied = copy.run(logs, there)
+        written.remove(_RESTORING)
+        return copied
+
+
+class _Copy:
+    def __init__(self, source: Storage, target: Storage, progress: Progress) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+
+    def run(self, logs: Logs, there: Mapping[str, Mapping[str, Found]]) -> Copied:
+        before = {name: Log(self._target, name).files() for name in _TABLES}
+        self._require_earlier(before["revisions"], logs["revisions"])
+        copied = {name: _data_files(self._target, name) for name in _TABLES}
+        missing = {
+            f"{name}/{path}": file.size
+            for name in _TABLES
+            for path, file in there[name].items()
+            if path not in copied[name] or copied[name][path].size != file.size
+        }
+        self._copy_files(missing)
+        for name in reversed(_TABLES):
+            self._write_log(name, before[name], logs[name])
+        num_revisions = self._num_revisions()
+        gone = [f"{name}/{path}" for name in _TABLES for path in copied[name].keys() - there[name]]
+        for path in gone:
+            self._target.remove(path)
+        return Copied(
+            num_revisions=num_revisions,
+            num_files=len(missing),
+            num_bytes=sum(missing.values()),
+            num_removed=len(gone),
+        )
+
+    def _require_earlier(
+        self, before: Mapping[str, pa.Buffer], log: Mapping[str, pa.Buffer]
+    ) -> None:
+        """Raise CatalogError where the target's revisions are not the source's of an earlier time.
+
+        The other tables may be written anew: what they hold follows from what these name.
+        """
+        both = before.keys() & log
+        if before and (
+            max(before) > max(log)
+            or any(not before[name].equals(log[name]) for name in both)
+            or not (both or _id_of(self._source) == _id_of(self._target))
+        ):
+            raise CatalogError(
+                self._target.location.text,
+                f"its revisions are no earlier ones of {self._source.location.text}; name an "
+                "empty place, or that of an earlier copy",
+            )
+
+    def _copy_files(self, sizes: Mapping[str, int]) -> None:
+        with ThreadPoolExecutor(_COPIERS) as pool:
+            for number, _ in enumerate(pool.map(self._copy, sizes, sizes.values())):
+                self._progress("copying files", number, len(sizes))
+        self._progress("copying files", len(sizes), len(sizes))
+
+    def _copy(self, path: str, size: int) -> None:
+        try:
+            data = self._source.read(path, size)
+        except FileNotFoundError:  # deleted meanwhile, so nothing that was read needs it
+            return
+        self._target.write(path, data)
+
+    def _write_log(
+        self, name: str, before: Mapping[str, pa.Buffer], log: Mapping[str, pa.Buffer]
+    ) -> None:
+        folder = Log(self._target, name).folder
+        self._target.sync()
+        for file, data in log.items():
+            if file not in before or not before[file].equals(data):
+                self._target.write(f"{folder}/{file}", data)
+        self._target.sync()
+        for file in sorted(before.keys() - log):
+            self._target.remove(f"{folder}/{file}")
+
+    def _num_revisions(self) -> int:
+        """Read the copy's rows; raises CatalogError where a file that they name is not there."""
+        rows = RevisionsTable(self._target)
+        rows.refresh()
+        there = self._target.find("specs")
+        named = {file.path for files in rows.files.values() for file in files}
+        if missing := len(named - there.keys()):
+            raise CatalogError(
+                self._target.location.text,
+                f"{missing:,} files that its revisions name were not there to copy; copy again, "
+                f"and see 'cachelog verify --catalog {self._source.location.text}'",
+            )
+        return len(rows.revisions)
+
+
+def _id_of(storage: Storage) -> str:
+    return str(CatalogTable(storage, "revisions", REVISIONS).current().metadata().id)
+
+
+def _data_files(storage: Storage, table: str) -> dict[str, Found]:
+    return {
+        path: file
+        for path, file in storage.find(table).items()
+        if path.endswith(".parquet") and not path.startswith("_delta_log/")
+    }

@@ -1,0 +1,718 @@
+"""A Delta table that is opened, brought up to date and committed to at a cost that stays flat."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from time import time
+from typing import Any, TypeVar
+from urllib.parse import unquote
+from uuid import uuid4
+
+import msgspec
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
+
+from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
+from snapshots.errors import CatalogError
+from snapshots.tables import StoredFile
+
+# -- actions of a commit
+
+Ranges = Mapping[str, tuple[str, str]]
+"""The smallest and the largest value of columns."""
+
+
+def add_action(
+    file: StoredFile,
+    num_rows: int,
+    partition: Mapping[str, str],
+    *,
+    is_new: bool = True,
+    ranges: Ranges | None = None,
+) -> AddAction:
+    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there.
+
+    By the ``ranges`` of its columns, which have no null then, readers know what to leave unread.
+    """
+    stats: dict[str, Any] = {"numRecords": num_rows}
+    if ranges:
+        stats["minValues"] = {name: low for name, (low, _) in ranges.items()}
+        stats["maxValues"] = {name: high for name, (_, high) in ranges.items()}
+        stats["nullCount"] = dict.fromkeys(ranges, 0)
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values=dict(partition),
+        modification_time=int(time() * 1_000),
+        data_change=is_new,
+        stats=orjson.dumps(stats).decode(),
+    )
+
+
+def remove_action(
+    path: str, size: int, partition: Mapping[str, str] | None = None, *, is_lost: bool = True
+) -> RemoveAction:
+    """Return what a commit says of a file that is no longer part of its table.
+
+    ``is_lost`` tells whether its rows are gone with it, or stand in another file.
+    """
+    return RemoveAction(path, is_lost, int(time() * 1_000), size, {**(partition or {})})
+
+
+# -- rows in the types of a schema
+
+
+def sizes_of(files: pa.Table) -> dict[str, int]:
+    """Return the size of each file by its path, of rows of ``Table.files``."""
+    return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
+
+
+def missing_columns(table: DeltaTable, names: Iterable[str]) -> list[str]:
+    """Return those of the columns that a table does not have."""
+    columns = {field.name for field in table.schema().fields}
+    return [name for name in names if name not in columns]
+
+
+def of_schema(path: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema, of its types.
+
+    Raises ArrowInvalid that names the path where one is missing, or of a type that cannot be its.
+    """
+    if rows.schema.equals(schema):
+        return rows
+    if missing := [name for name in schema.names if name not in rows.column_names]:
+        raise pa.ArrowInvalid(f"{path} has no column {', '.join(missing)}")
+    try:
+        return rows.select(schema.names).cast(schema)
+    except pa.ArrowException as error:
+        raise pa.ArrowInvalid(f"{path} has a column of another type ({error})") from None
+
+
+def with_plain_texts(rows: pa.Table) -> pa.Table:
+    """Return rows, whatever their columns are, whose texts are of the type that cachelog writes."""
+    fields = [
+        field.with_type(pa.string()) if _is_other_text(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))
+
+
+def _is_other_text(column_type: pa.DataType) -> bool:
+    return column_type in (pa.string_view(), pa.large_string())
+
+
+# -- the log
+
+_FOLDER = "_delta_log"
+_READ_ATTEMPTS = 5
+# Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
+_VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A state of a table: its version, and a checksum and the size of the commit that made it.
+
+    A table that was put in the place of another has other marks, whatever its version is.
+    """
+
+    version: int
+    checksum: str
+    size: int
+
+
+class Log:
+    """The log of one table in a storage. Errors are those of the store."""
+
+    def __init__(self, storage: Storage, table: str) -> None:
+        self._storage = storage
+        self.folder = f"{table}/{_FOLDER}"
+
+    def has(self, version: int) -> bool:
+        """Tell whether there is the commit that made a version."""
+        return self._storage.exists(self._path(version))
+
+    def mark(self, version: int) -> Mark | None:
+        """Return the mark of a version; None where the commit that made it is not there."""
+        try:
+            data = self._storage.read(self._path(version))
+        except FileNotFoundError:
+            return None
+        return Mark(version, checksum(data), data.size)
+
+    def stands(self, mark: Mark) -> bool:
+        """Tell whether the log still has the commit that made a state, byte by byte."""
+        try:
+            data = self._storage.read(self._path(mark.version), mark.size)
+        except (FileNotFoundError, pa.ArrowInvalid):
+            return False
+        return checksum(data) == mark.checksum
+
+    def files(self) -> dict[str, pa.Buffer]:
+        """Return all commits and checkpoints by their names, as they are at one moment."""
+        for _ in range(_READ_ATTEMPTS - 1):
+            with suppress(FileNotFoundError):  # others tidy the log meanwhile
+                return self._files()
+        return self._files()
+
+    def _files(self) -> dict[str, pa.Buffer]:
+        sizes = self._storage.sizes(self.folder)
+        names = sorted(filter(_VERSIONED.fullmatch, sizes))
+        paths = {f"{self.folder}/{name}": sizes[name] for name in names}
+        return dict(zip(names, self._storage.read_all(paths), strict=True))
+
+    def empty_commit(self) -> str | None:
+        """Return the path of a commit that holds nothing: the library takes it for one."""
+        for name, size in sorted(self._storage.sizes(self.folder).items()):
+            if not size and name.endswith(".json"):
+                return f"{self.folder}/{name}"
+        return None
+
+    def is_lost(self) -> bool:
+        """Tell whether the table has files beside a log that has none, which no import leaves."""
+        table = self.folder.removesuffix(f"/{_FOLDER}")
+        has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
+        return has_rows and not self._storage.sizes(self.folder)
+
+    def sync(self, since: int) -> int:
+        """Have the commits and checkpoints after a version outlast a power cut; return the last."""
+        if not self._storage.location.is_folder:
+            return since
+        versions = map(_VERSIONED.fullmatch, self._storage.sizes(self.folder))
+        names = {
+            version[0]: int(version[1])
+            for version in versions
+            if version and int(version[1]) > since
+        }
+        self._storage.sync(f"{self.folder}/{name}" for name in names)
+        return max(names.values(), default=since)
+
+    def trim(self, version: int) -> None:
+        """Remove what is older than a version; there must be a checkpoint of it or of a later one.
+
+        The oldest goes first, so that who is interrupted leaves no gap.
+        """
+        versions = map(_VERSIONED.fullmatch, sorted(self._storage.sizes(self.folder)))
+        for name in [it[0] for it in versions if it and int(it[1]) < version]:
+            self._storage.remove(f"{self.folder}/{name}")
+
+    def _path(self, version: int) -> str:
+        return f"{self.folder}/{version:020}.json"
+
+
+# -- damage
+
+DROP = "if the power was cut while it was written, 'cachelog verify --repair' drops it; else "
+"""What to do about a file that ``droppable`` returns, before what else there is to do."""
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+
+
+def what_is_broken(storage: Storage, table: str) -> str | None:
+    """Return which file of a table's log is at fault, and how; None where all of them look well.
+
+    Every commit is read, so this is for after a failure. Raises what the store raises.
+    """
+    folder, commits, checkpoints = _log_of(storage, table)
+    for name in commits.values():
+        if not _is_commit(bytes(storage.read(f"{folder}/{name}"))):
+            return f"{folder}/{name} is no commit of a Delta table"
+    for name in checkpoints:
+        if not _is_parquet(storage.read(f"{folder}/{name}")):
+            return f"{folder}/{name} is no checkpoint of a Delta table"
+    if not checkpoints and 0 not in commits:
+        return f"{folder} lacks its first commit, and has no checkpoint"
+    if not commits:
+        return None
+    if gaps := sorted(set(range(min(commits), max(commits))) - commits.keys()):
+        return f"{folder} lacks the commit {gaps[0]:020}.json"
+    return None
+
+
+def droppable(storage: Storage, table: str) -> str | None:
+    """Return the path of the last file of a log where it is unreadable and nothing rests on it.
+
+    That is the last commit, or the last checkpoint where the commits since the one before it are
+    there. Raises what the store raises.
+    """
+    folder, commits, checkpoints = _log_of(storage, table)
+    last = max(commits, default=-1)
+    newest = max(checkpoints.values(), default=-1)
+    if newest < last and not _is_commit(bytes(storage.read(f"{folder}/{commits[last]}"))):
+        return f"{folder}/{commits[last]}"
+    older = max((version for version in checkpoints.values() if version < newest), default=-1)
+    for name, version in checkpoints.items():
+        if (
+            version == newest
+            and set(range(older + 1, newest + 1)) <= commits.keys()
+            and not _is_parquet(storage.read(f"{folder}/{name}"))
+        ):
+            return f"{folder}/{name}"
+    return None
+
+
+def what_to_do(storage: Storage, table: str, reason: str, advice: str) -> str:
+    """Return ``advice`` about a reason that begins with a path, and ``DROP`` where that helps."""
+    path = droppable(storage, table)
+    return DROP + advice if path and reason.startswith(path) else advice
+
+
+def drop(storage: Storage, path: str) -> None:
+    """Remove what ``droppable`` returns; raises what the store raises."""
+    if not path.endswith(".json"):
+        # It names the checkpoint, and readers believe it. Without it they look for the last one.
+        storage.remove(f"{path.rpartition('/')[0]}/_last_checkpoint")
+    storage.remove(path)
+
+
+def _log_of(storage: Storage, table: str) -> tuple[str, dict[int, str], dict[str, int]]:
+    """Return a log's folder, its commits by version, and the files of checkpoints with theirs."""
+    folder = f"{table}/_delta_log"
+    names = sorted(storage.sizes(folder))
+    commits = {int(found[1]): found[0] for found in map(_COMMIT.fullmatch, names) if found}
+    checkpoints = {it[0]: int(it[1]) for it in map(_CHECKPOINT.fullmatch, names) if it}
+    return folder, commits, checkpoints
+
+
+def _is_parquet(data: pa.Buffer) -> bool:
+    try:
+        with pq.ParquetFile(pa.BufferReader(data)) as file:
+            file.read()
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def _is_commit(data: bytes) -> bool:
+    try:
+        actions = [orjson.loads(line) for line in data.splitlines() if line.strip()]
+    except orjson.JSONDecodeError:
+        return False
+    return bool(actions) and all(isinstance(action, dict) for action in actions)
+
+
+# -- tables
+
+_OPEN_ATTEMPTS = 5
+
+Answer = TypeVar("Answer")
+
+
+def ask_anew(
+    uri: str, question: Callable[[DeltaTable], Answer], options: Mapping[str, str] | None = None
+) -> Answer:
+    """Open a table, with the ``options`` of its store, and return what it answers.
+
+    A commit may be removed between the listing of the log and the reading of it. There is a newer
+    checkpoint then, so it is tried again; what is damaged stays so. Raises DeltaError.
+    """
+
+    def opened() -> DeltaTable:
+        return DeltaTable(uri, storage_options=None if options is None else {**options})
+
+    for _ in range(_OPEN_ATTEMPTS - 1):
+        try:
+            return question(opened())
+        except TableNotFoundError:
+            raise
+        except DeltaError:
+            continue
+    return question(opened())
+
+
+_ATTEMPTS = 8
+_REOPEN_AFTER = 10
+_CHECKPOINT_EVERY = 25
+_HOURS_OF_MERGED = 24
+# To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
+# to cachelog, which never asks for the past of a table; so they are removed by their number. What
+# the library removes by their age is for other tools that write into the table.
+_PROPERTIES = {
+    "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
+    "delta.logRetentionDuration": "interval 1 days",
+}
+# The library would look for commits that are too old after each commit.
+_NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Tried again behind a commit made meanwhile, a merge would not notice that it merged the same.
+_AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
+
+
+class _Open(msgspec.Struct):
+    """An open table, its version when it was opened, and its state as of now."""
+
+    table: DeltaTable
+    opened_at: int
+    mark: Mark
+
+
+class CatalogTable:
+    """One of the catalog's tables. Errors are those of the store.
+
+    Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
+    none (any more). ``advice`` says what to do about damage. ``properties`` are those that it is
+    to have beside the library's own.
+
+    In a folder a commit is on the disk when a method returns, and what it names was there before.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        partition: str = "",
+        *,
+        advice: str = RESTORE,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self._storage = storage
+        self._uri = storage.location.uri(name)
+        self._advice = advice
+        self._log = Log(storage, name)
+        self._schema = schema
+        self._partition_by = [partition] if partition else []
+        self._properties = _PROPERTIES | dict(properties or {})
+        self._open: _Open | None = None
+        self._synced_to = -1
+        self._lock = threading.RLock()
+
+    def current(self) -> DeltaTable:
+        """Return the table as it is now."""
+        with self._lock:
+            return self._brought_up_to_date().table
+
+    def mark(self) -> Mark:
+        """Return the state that ``current`` or ``commit`` found last."""
+        with self._lock:
+            return (self._open or self._brought_up_to_date()).mark
+
+    def has_further_commit(self) -> bool:
+        """Tell by one request whether there is a commit after what ``current`` found last."""
+        opened = self._open
+        return self._log.has(0 if opened is None else opened.mark.version + 1)
+
+    def is_replaced(self) -> bool:
+        """Tell by one request whether what ``current`` found last is there no longer."""
+        opened = self._open
+        return opened is not None and not self._log.stands(opened.mark)
+
+    def _opened(self) -> DeltaTable:
+        """Return the table as it was lately."""
+        if self._open is None or self._is_worn(self._open) or not self._log.stands(self._open.mark):
+            return self.current()
+        return self._open.table
+
+    def _brought_up_to_date(self) -> _Open:
+        opened, self._open = self._open, None
+        if opened is not None:
+            # Where the commits since are not there any more, opening anew needs none of them.
+            with suppress(DeltaError):
+                if self._follow(opened):
+                    self._open = opened
+                    return opened
+        with self._damage_named():
+            table = ask_anew(self._uri, lambda opened_table: opened_table, self._storage.options)
+        self._refuse_empty_commits()
+        self._storage.connect(self.name, table)
+        self._open = _Open(table, table.version(), self._mark_of(table))
+        self._synced_to = -1
+        return self._open
+
+    def _follow(self, opened: _Open) -> bool:
+        """Take in the commits since; False where the table must be opened anew."""
+        before = opened.mark
+        # To ask for the next commit alone is cheap; to update lists the whole log.
+        if self._log.has(before.version + 1):
+            opened.table.update_incremental()
+            self._refuse_empty_commits()
+            opened.mark = self._mark_of(opened.table)
+        # Asked last: so what was taken in is known to be of the same table.
+        return self._log.stands(before) and not self._is_worn(opened)
+
+    def _refuse_empty_commits(self) -> None:
+        if path := self._log.empty_commit():
+            raise self._error(self._with_advice(f"{path} is empty"))
+
+    def _is_worn(self, opened: _Open) -> bool:
+        """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
+        return opened.mark.version >= opened.opened_at + _REOPEN_AFTER
+
+    def _mark_of(self, table: DeltaTable) -> Mark:
+        version = table.version()
+        return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
+
+    def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
+        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
+
+        Paths are below the table; times are in seconds since 1970. A partitioned table has the
+        column ``partition`` too. With ``ranges_of`` some columns of the table, ``num_records`` and
+        ``min.COLUMN`` and ``max.COLUMN`` hold what the log tells of the rows of a file: null where
+        it does not.
+        """
+        with self._lock:
+            opened = self._open or self._brought_up_to_date()
+            actions = pa.table(opened.table.get_add_actions(flatten=True))
+        columns = {
+            "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
+            "size": actions["size_bytes"],
+            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
+        }
+        if ranges_of:
+            statistics = [
+                "num_records",
+                *(f"{end}.{name}" for name in ranges_of for end in ("min", "max")),
+            ]
+            nothing = pa.nulls(len(actions))
+            columns |= {
+                name: actions[name] if name in actions.column_names else nothing
+                for name in statistics
+            }
+        for name in self._partition_by:
+            column = f"partition.{name}"
+            if column in actions.column_names:
+                columns["partition"] = actions[column]
+            elif len(actions):
+                raise self._error(f"the table {self.name} is not partitioned by {name}")
+            else:
+                columns["partition"] = pa.nulls(0, pa.string())
+        return pa.table(columns)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What the table says of itself, as of the last ``current``; nothing where it is not."""
+        with self._lock:
+            return {} if self._open is None else self._open.table.metadata().configuration
+
+    def remember(self, properties: Mapping[str, str]) -> None:
+        """Give properties to the table, or to the one that ``prepare`` makes."""
+        with self._lock:
+            self._properties |= properties
+            if self._open is not None:
+                self.prepare()
+
+    def prepare(self) -> None:
+        """Make the table where there is none, and add the columns and properties that it lacks."""
+        with self._lock:
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    table = self._opened() if attempt == 1 else self.current()
+                    self._alter(table)
+                except TableNotFoundError:
+                    self._create()
+                    return
+                except CommitFailedError:  # another import has done the same
+                    if attempt == _ATTEMPTS:
+                        raise
+                else:
+                    return
+
+    def _alter(self, table: DeltaTable) -> None:
+        columns = {field.name for field in table.schema().fields}
+        if missing := [field for field in self._schema if field.name not in columns]:
+            fields = Schema.from_arrow(pa.schema(missing)).fields
+            with self._synced():
+                table.alter.add_columns(
+                    [Field(field.name, field.type, metadata=field.metadata) for field in fields]
+                )
+            table = self.current()
+        if not self._properties.items() <= table.metadata().configuration.items():
+            with self._synced():
+                table.alter.set_table_properties(self._properties, raise_if_not_exists=False)
+            self.current()
+
+    @contextmanager
+    def _synced(self) -> Iterator[None]:
+        """Sync what a commit names before it is made, then the commit.
+
+        With it comes the one that it follows on: whose process may not have come to that yet.
+        """
+        self._storage.sync()
+        before = -1 if self._open is None else self._open.mark.version
+        yield
+        self._synced_to = self._log.sync(max(before - 1, self._synced_to))
+
+    def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
+        """Add files in one commit; with ``replacing`` in the place of all in those partitions.
+
+        Where another import commits in between it is done again, but not for ever.
+        """
+        filters = [(name, "in", list(replacing or ())) for name in self._partition_by]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._lock:
+                    # A commit that only adds files finds its place behind those made meanwhile.
+                    table = self._opened() if attempt == 1 else self.current()
+                    with self._synced():
+                        table.create_write_transaction(
+                            list(actions),
+                            "append" if replacing is None else "overwrite",
+                            self._schema,
+                            self._partition_by,
+                            None if replacing is None else filters,
+                            post_commithook_properties=_NO_HOUSEKEEPING,
+                        )
+                    self._after_commit(table)
+            except CommitFailedError:
+                if attempt == _ATTEMPTS:
+                    raise
+            except (DeltaError, OSError) as error:
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+            else:
+                return
+
+    def merge(
+        self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
+    ) -> bool:
+        """Put files in the place of others with the same rows; False as ``exchange``.
+
+        Those of earlier merges, out of use for a day, are deleted: else they come to more than what
+        is listed.
+        """
+        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
+        if not self.exchange(removed, merged, seen):
+            return False
+        with suppress(DeltaError, OSError):  # as a vacuum does, too
+            for path in self.out_of_use(_HOURS_OF_MERGED):
+                self._storage.remove(f"{self.name}/{path}")
+        return True
+
+    def out_of_use(self, hours: int) -> list[str]:
+        """Return the paths of files that were struck off so many hours ago or earlier.
+
+        With them come those that no commit ever named, where they were written before that.
+        """
+        return self._unused(hours, with_others=True)
+
+    def never_listed(self, hours: int) -> set[str]:
+        """Return the paths of files that no commit ever named, and that are so many hours old."""
+        struck_off = self._unused(hours, with_others=False)
+        return {*self._unused(hours, with_others=True)}.difference(struck_off)
+
+    def _unused(self, hours: int, *, with_others: bool) -> list[str]:
+        def ask(opened: DeltaTable) -> list[str]:
+            return opened.vacuum(
+                hours, dry_run=True, enforce_retention_duration=False, full=with_others
+            )
+
+        try:
+            return list(map(unquote, ask_anew(self._uri, ask, self._storage.options)))
+        except TableNotFoundError:
+            return []
+
+    def exchange(
+        self,
+        removed: Sequence[RemoveAction],
+        added: Sequence[AddAction],
+        seen: Mark | None = None,
+    ) -> bool:
+        """Put files in the place of others; False where there was another commit since ``seen``."""
+        with self._lock:
+            opened = self._open or self._brought_up_to_date()
+            if seen not in (None, opened.mark):
+                return False
+            try:
+                with self._synced():
+                    opened.table.create_write_transaction(
+                        [*removed, *added],
+                        "append",
+                        self._schema,
+                        self._partition_by,
+                        commit_properties=_AT_ONCE_OR_NOT,
+                        post_commithook_properties=_NO_HOUSEKEEPING,
+                    )
+            except CommitFailedError:
+                return False
+            self._after_commit(opened.table)
+            return True
+
+    def _after_commit(self, table: DeltaTable) -> None:
+        """Take in the commit that was just made; each time that they are many, tidy the log."""
+        try:
+            table.update_incremental()
+        except DeltaError:  # others have made so many since that some are not there any more
+            self._open = None
+            return
+        if self._open is not None:
+            self._open.mark = self._mark_of(table)
+        if table.version() % _CHECKPOINT_EVERY:
+            return
+        # The commit stands, whatever becomes of this; 25 commits later it is tried again.
+        with suppress(DeltaError, OSError):
+            table.create_checkpoint()
+            self._log.sync(table.version() - 1)
+            # One checkpoint back stays whole, for those who are just reading it.
+            self._log.trim(table.version() - _CHECKPOINT_EVERY)
+
+    def _create(self) -> None:
+        try:
+            with self._synced():
+                DeltaTable.create(
+                    self._uri,
+                    self._schema,
+                    partition_by=self._partition_by,
+                    configuration=self._properties,
+                    storage_options=self._storage.options,
+                    raise_if_key_not_exists=False,
+                )
+        except (DeltaError, OSError) as error:
+            # Two imports that both make the table: the second finds it there, or loses the race.
+            if not self._log.has(0):
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+        self.current()
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
+        except TableNotFoundError:
+            if self._log.is_lost():
+                raise self._error(f"{self._log.folder} is empty; {self._advice}") from None
+            raise
+        except DeltaError as error:
+            reason = what_is_broken(self._storage, self.name)
+            reason = reason or f"the table {self.name}: {reason_of(error)}"
+            raise self._error(self._with_advice(reason)) from error
+
+    def _with_advice(self, reason: str) -> str:
+        return f"{reason}; {what_to_do(self._storage, self.name, reason, self._advice)}"
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+
+def keeps_the_first_commit(storage: Storage) -> bool:
+    """Tell whether a store refuses to replace a commit by another one of the same version.
+
+    The first commit of a table is written twice, below the location, and removed again. The library
+    looks for a table before it asks for the rows, so what is made meanwhile is in its way: it has
+    to find so by its write, and to make the second commit. Raises what the store raises.
+    """
+    name = f"_probe-{uuid4().hex}"
+    uri, schema = storage.location.uri(name), pa.schema([("value", pa.string())])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        # In a thread of its own: the library's calls do not stand within each other.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(DeltaTable.create, uri, schema, storage_options=storage.options).result()
+        yield pa.record_batch([pa.array([], pa.string())], schema)
+
+    try:
+        batches = pa.RecordBatchReader.from_batches(schema, rows())
+        write_deltalake(uri, batches, storage_options=storage.options)
+        return Log(storage, name).has(1)
+    finally:
+        for path in storage.find(name):
+            storage.remove(f"{name}/{path}")

@@ -1,0 +1,273 @@
+"""The history's three tables: ``comparisons``, ``changes`` and ``hashes``.
+
+They hold what changed between neighbours of each series, which follows from the contents and never
+changes. ``comparisons`` is the commit point: what it does not list is not there, and is made again.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.delta import CatalogTable, of_schema
+from snapshots.catalog.parquet import Range
+from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
+from snapshots.catalog.storage import Storage, translated
+from snapshots.catalog.whole_table import WholeTable
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.kept_changes import (
+    COUNT_COLUMNS,
+    KeptChanges,
+    PairCounts,
+    comparisons_table,
+    counts_of,
+)
+from snapshots.errors import CatalogError
+from snapshots.history import Pair
+from snapshots.program import importer_name
+from snapshots.tables import CHANGES, COMPARISONS, HASHES, NULLABLE, READ_ON_DEMAND
+
+# -- pairs as texts, so that the rows of many are looked up at once
+
+_SEPARATOR = "\0"
+
+
+def texts_of(pairs: Iterable[Pair]) -> pa.Array:
+    """Return the text of each pair."""
+    return pa.array(map(_SEPARATOR.join, pairs), pa.string())
+
+
+def texts_in(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the text of the pair of each row, of its columns ``base`` and ``head``."""
+    return pc.binary_join_element_wise(rows["base"], rows["head"], _SEPARATOR)
+
+
+def are_of(rows: pa.Table, texts: pa.Array) -> pa.ChunkedArray:
+    """Return a mask over rows: those of the pairs with these texts."""
+    return pc.is_in(texts_in(rows), texts)
+
+
+def pair_of(text: str) -> Pair:
+    """Return the pair with a text."""
+    return Pair(*text.split(_SEPARATOR))
+
+
+# -- the tables
+
+HISTORY_TABLES = ("comparisons", "changes", "hashes")
+"""Their names, the commit point first."""
+
+HOW_TO_MEND = (
+    "remove the tables comparisons, changes and hashes, and run 'cachelog history fill': "
+    "they are made again from the others"
+)
+"""What to do about damage."""
+
+_LAST = "\U0010ffff"
+
+
+class HistoryTables:
+    """The history in a storage, as of the last ``refresh``.
+
+    The rows of changes are read when they are asked for, and are as new as the counts, or newer.
+    Every method but ``refresh`` and ``compact`` raises CatalogError where the store fails or a
+    table is damaged: revisions can be read and published without their history.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._comparisons = WholeTable(
+            storage,
+            "comparisons",
+            COMPARISONS,
+            counts_of,
+            required=[name for name in COMPARISONS.names if name not in NULLABLE],
+            columns=COUNT_COLUMNS,
+            on_demand=READ_ON_DEMAND,
+            advice=HOW_TO_MEND,
+        )
+        self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
+        self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
+        self._location = storage.location.text
+        self._counts: dict[Pair, PairCounts] = {}
+        self._state = 0
+        self._problem: CatalogError | None = None
+
+    @property
+    def table(self) -> CatalogTable:
+        """The log of the commit point, and what is open of it."""
+        return self._comparisons.table
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the last ``refresh`` could not read the tables."""
+        return self._problem is not None
+
+    def refresh(self) -> bool:
+        """Read which pairs are new, and tell whether any is, or is no longer there.
+
+        A catalog without the tables, as those of before, has none.
+        """
+        try:
+            with translated(self._location):
+                is_new = self._comparisons.refresh()
+        except CatalogError as error:
+            if not isinstance(error.__cause__, TableNotFoundError):
+                is_new, self._problem = self._problem is None, error
+                return is_new
+            is_new = bool(self._counts)
+            self._show({})
+        else:
+            if is_new:
+                self._take_over()
+        is_new, self._problem = is_new or self._problem is not None, None
+        return is_new
+
+    def _take_over(self) -> None:
+        counts: dict[Pair, PairCounts] = {}
+        for rows in self._comparisons.rows:
+            counts |= rows
+        self._show(counts)
+
+    def _show(self, counts: dict[Pair, PairCounts]) -> None:
+        # In this order: who sees the counts of a pair knows a state with its changes.
+        self._state += 1
+        self._counts = counts
+
+    @property
+    def state(self) -> int:
+        """A number that is another one for other counts.
+
+        What is read of the changes after it was asked for has those of all pairs that ``counts``
+        had before.
+        """
+        return self._state
+
+    @property
+    def counts(self) -> Mapping[Pair, PairCounts]:
+        """The counts of each pair that is there."""
+        if self._problem is not None:
+            raise self._problem
+        return self._counts
+
+    def open(self) -> None:
+        """Open the tables that rows are looked up in; the first question would."""
+        if self.counts:
+            with translated(self._location):
+                for table in (self._changes, self._hashes):
+                    table.open()
+
+    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
+
+        The digests stand before them. A pair that is not there has no row; one has several where
+        it was kept as often. Columns that are ``NULLABLE`` are null where nothing is kept.
+        """
+        kept = frozenset(pairs).intersection(self.counts)
+        names = ["base", "head", *columns]
+        schema = pa.schema([COMPARISONS.field(name) for name in names])
+        texts = texts_of(kept)
+        with translated(self._location):
+            for file in self._comparisons.select(names, lambda counts: not kept.isdisjoint(counts)):
+                rows = of_schema("the table comparisons", file, schema)
+                is_wanted = are_of(rows, texts)
+                if not pc.all(is_wanted, min_count=0).as_py():
+                    rows = rows.filter(is_wanted)
+                if any(_lacks_values(rows[name]) for name in names if name not in NULLABLE):
+                    reason = f"the table comparisons lacks values of {', '.join(columns)}"
+                    raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
+                yield rows
+
+    def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
+        """Return the changes of packages, or of some of their hashes, in any pair.
+
+        The rows of ``CHANGES`` stand by package and hash, each once. Rows of pairs that are not
+        there are among them.
+        """
+        sorted_names = sorted(set(names))
+        if not self.counts or not sorted_names:
+            return CHANGES.empty_table()
+        of_names = pa.array(sorted_names, pa.string())
+        of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
+
+        def meets(rows: pa.Table) -> pa.ChunkedArray:
+            if of_hashes is None:
+                return pc.is_in(rows["name"], of_names)
+            has_hash = pc.is_in(rows["hash"], of_hashes)
+            # Looked at first without the name, which most rows in the same place have.
+            is_whole = "name" in rows.column_names
+            return pc.and_(has_hash, pc.is_in(rows["name"], of_names)) if is_whole else has_hash
+
+        with translated(self._location):
+            # Of a name most rows that can have it do.
+            looks_at = () if of_hashes is None else ("hash",)
+            return self._changes.select(_any_of(sorted_names), meets, looks_at)
+
+    def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
+        """Return the package of each hash that any pair added."""
+        sorted_hashes = sorted(set(hashes))
+        of_hashes = pa.array(sorted_hashes, pa.string())
+        return self._packages(
+            _any_of(sorted_hashes), lambda rows: pc.is_in(rows["hash"], of_hashes)
+        )
+
+    def packages_of_prefix(self, prefix: str) -> dict[str, str]:
+        """Return the package of each hash that begins so and that any pair added."""
+
+        def may_have(ends: Range) -> bool:
+            return ends[0] <= prefix + _LAST and prefix <= ends[1]
+
+        return self._packages(may_have, lambda rows: pc.starts_with(rows["hash"], prefix))
+
+    def _packages(self, may_have: MayHave, meets: Meets) -> dict[str, str]:
+        if not self.counts:
+            return {}
+        with translated(self._location):
+            rows = self._hashes.select(may_have, meets, ("hash",))
+        return dict(zip(rows["hash"].to_pylist(), rows["name"].to_pylist(), strict=True))
+
+    # -- writing
+
+    def keep(self, made: Sequence[KeptChanges]) -> None:
+        """Add the changes of some pairs, the commit point last, and show them.
+
+        Of a pair that is there already, the changes are; its row is added once more.
+        """
+        if self._problem is not None:
+            raise self._problem
+        new = [changes.rows for changes in made if changes.pair not in self._counts]
+        with translated(self._location):
+            if new:
+                rows = pa.concat_tables(new)
+                added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
+                self._changes.append(rows)
+                self._hashes.append(added.select(HASHES.names))
+            self._comparisons.append(comparisons_table(made, importer_name(), datetime.now(UTC)))
+        self._take_over()
+
+    def compact(self) -> None:
+        """Merge the files where they are many, so that the next questions stay cheap."""
+        # What was kept stands, whatever becomes of this.
+        with suppress(CatalogError):
+            for table in (self._comparisons, self._changes, self._hashes):
+                table.compact()
+
+
+def _lacks_values(column: pa.ChunkedArray) -> bool:
+    """Tell whether a value is missing, or an item of a list."""
+    if column.null_count or not pa.types.is_list(column.type):
+        return bool(column.null_count)
+    return any(chunk.flatten().null_count for chunk in column.chunks)
+
+
+def _any_of(texts: Sequence[str]) -> MayHave:
+    """Return what tells whether any of some sorted texts is in a range."""
+
+    def may_have(ends: Range) -> bool:
+        place = bisect_left(texts, ends[0])
+        return place < len(texts) and texts[place] <= ends[1]
+
+    return may_have

@@ -1,1 +1,0 @@
-"""What stays in a catalog and what goes: policies, the dropping of revisions, and the cleaning."""

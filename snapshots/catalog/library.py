@@ -1,0 +1,396 @@
+"""What is read and worked out of a catalog, kept in memory within bounds.
+
+Each thing is made once: of the threads that ask for it at the same time, one makes it and the
+others wait. Where memory is short, what was not used for the longest time is dropped first.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import cache, partial
+from itertools import islice
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from cachetools import Cache, LRUCache
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.past import (
+    EarlierContents,
+    Past,
+    Returned,
+    asked_of,
+    find_returned,
+    require_complete,
+)
+from snapshots.catalog.publication import Planned
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.lookup import Wanted
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
+from snapshots.changes.sides import Side
+from snapshots.frames import queries
+from snapshots.frames.columns import Mask
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.frames.hashes import HashSet
+from snapshots.frames.pools import Pools
+from snapshots.frames.queries import UnknownName, require_known, unknown_names
+from snapshots.frames.shared_arrays import Shared
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import Links, links_of
+from snapshots.recipes.effects import Attribution
+from snapshots.spack.names import is_name
+from snapshots.timelines import packages
+from snapshots.timelines.packages import PackageTimeline
+
+FRAME_BYTES = 1 << 30
+COMPARISON_BYTES = 256 << 20
+RETURNED_BYTES = 16 << 20
+HASH_SET_BYTES = 96 << 20
+CHANGES_BYTES = 32 << 20
+
+_ROWS_BYTES = 4 << 10
+"""What rows take beside their values: a table, its columns, and a name of up to 200 characters."""
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class SharedCache(Generic[Key, Value]):
+    """Values by key, made by ``make`` when first asked for, shared by all threads.
+
+    ``size_of`` tells how many bytes a value takes, and ``shared_by`` what it shares with others,
+    which counts once. All that are kept take ``max_bytes`` or less. A value that alone takes more
+    is returned, but not kept. A failure is not kept either.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Key], Value],
+        size_of: Callable[[Value], int],
+        max_bytes: int,
+        shared_by: Callable[[Value], Iterable[Shared | None]] = lambda _: (),
+    ) -> None:
+        self._make = make
+        self._shared_by = shared_by
+        self._kept: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
+        self._making: dict[Key, Future[Value]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def num_kept(self) -> int:
+        """How many values are kept."""
+        return len(self._kept)
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes they take."""
+        with self._lock:
+            return self._counted()
+
+    def _counted(self) -> int:
+        # As a cache of no kind has them: to look at them is not to use them.
+        values = (Cache.__getitem__(self._kept, key) for key in self._kept)
+        shared = {arrays for value in values for arrays in self._shared_by(value)}
+        return int(self._kept.currsize) + sum(
+            arrays.num_bytes for arrays in shared if arrays is not None
+        )
+
+    def kept(self, key: Key) -> Value | None:
+        """Return the value if it is in memory; None where it would have to be made."""
+        with self._lock:
+            value: Value | None = self._kept.get(key)
+            return value
+
+    def get(self, key: Key) -> Value:
+        """Return the value, made now if it is not in memory; raises what ``make`` raises."""
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+            future = self._making.get(key)
+            if future is None:
+                mine = self._making[key] = Future()
+        if future is not None:
+            return future.result()
+        try:
+            value = self._make(key)
+            with self._lock:
+                self._keep(key, value)
+                del self._making[key]
+        except BaseException as error:
+            mine.set_exception(error)
+            with self._lock:
+                self._making.pop(key, None)
+            raise
+        mine.set_result(value)
+        return value
+
+    def _keep(self, key: Key, value: Value) -> None:
+        if self._kept.getsizeof(value) <= self._kept.maxsize:
+            self._kept[key] = value
+            # What is shared grows with each that shares it.
+            while self._counted() > self._kept.maxsize:
+                self._kept.popitem()
+
+
+class Library(Past):
+    """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
+
+    ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
+    frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
+    methods may be called from several threads, and raise CatalogError where a content cannot be
+    read.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        frame_bytes: int = FRAME_BYTES,
+        comparison_bytes: int = COMPARISON_BYTES,
+        recipes_url: str = "",
+    ) -> None:
+        super().__init__(catalog)
+        self._recipes_url = recipes_url
+        self._pools = Pools()
+        self._names: tuple[int, frozenset[str]] = -1, frozenset()
+        self.frames: SharedCache[str, Frame] = SharedCache(
+            self._load, lambda value: value.num_bytes, frame_bytes, lambda value: (value.shared,)
+        )
+        self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
+            self._load_dependencies, lambda value: value.num_bytes, frame_bytes
+        )
+        self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
+            self._make_comparison,
+            lambda value: value.num_bytes,
+            comparison_bytes,
+            lambda value: (value.base.shared, value.head.shared),
+        )
+        self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
+            self._make_explanation,
+            lambda value: value.num_bytes,
+            comparison_bytes,
+            lambda value: (value.base.frame.shared, value.head.frame.shared),
+        )
+        self.hash_sets: SharedCache[str, HashSet] = SharedCache(
+            catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
+        )
+        self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
+            self._find_returned, lambda value: value.num_bytes, RETURNED_BYTES
+        )
+        self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
+            self._read_package_changes, lambda value: value.nbytes + _ROWS_BYTES, CHANGES_BYTES
+        )
+
+    def find(self, digest: str, query: str) -> Mask:
+        """Return a mask over the rows of a content's frame: those that a query matches.
+
+        Raises as ``snapshots.frames.queries`` does for a query that cannot be answered, and as
+        ``require_known`` does for the name of a spec that nothing has.
+        """
+        constraint = queries.read(query)
+        frame = self.frames.get(digest)
+
+        def graph() -> DependencyGraph:
+            return self.dependencies.get(digest)
+
+        matches = queries.select(frame, constraint, graph)
+        if not matches.any():
+            require_known(constraint, frame, graph, self.package_names)
+        return matches
+
+    def unknown_names(self, digest: str, query: str) -> tuple[UnknownName, ...]:
+        """Return the names in a query that neither a content nor the newest of any tag knows."""
+        frame = self.frames.get(digest)
+
+        def graph() -> DependencyGraph:
+            return self.dependencies.get(digest)
+
+        return unknown_names(queries.read(query), frame, graph, self.package_names)
+
+    def compare(self, base: str, head: str) -> Comparison:
+        """Return what changed from one content to the other."""
+        return self.comparisons.get((base, head))
+
+    def explain(self, base: str, head: str) -> Explanation:
+        """Return why what changed from one content to the other did so."""
+        return self.explanations.get((base, head))
+
+    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
+        """Return which commits of the recipes explain which causes; None if they are not known."""
+        between = self._catalog.recipes.between(base, head)
+        if between is None:
+            return None
+        return Attribution(self.explain(base.digest, head.digest), between)
+
+    def links(self, repository: str) -> Links:
+        """Return where commits of a repository are looked at."""
+        return links_of(self._recipes_url, repository)
+
+    def find_returned(self, history: History, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return a mask over the rows of head: those that an earlier revision of its series had.
+
+        Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
+        mask. Where changes of the series are missing this can take reading earlier contents, a
+        second or two where they are hundreds; ``returned`` keeps the answer.
+        """
+        return self.returned.get(self.earlier_contents(history, base, head)).mask
+
+    def earlier_contents(
+        self, history: History, base: RevisionInfo, head: RevisionInfo
+    ) -> EarlierContents:
+        """Return the key that ``returned`` keeps an answer by; another one where more is known."""
+        return asked_of(self._catalog, history, base, head)
+
+    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
+        """Return what became of a package in a series; None where it was never in it.
+
+        What can be no package, or is asked of no series, is never looked up, and so never kept.
+        """
+        if not is_name(name) or not history.of_series(series):
+            return None
+        require_complete(self._catalog, history, series)
+        rows = self.package_changes.get((self._catalog.changes.state, name))
+        return packages.package_timeline(rows, name, series, history)
+
+    def package_names(self) -> frozenset[str]:
+        """Return the names of all packages in the catalog, read once for each of its states."""
+        generation = self._catalog.generation
+        if self._names[0] != generation:
+            self._names = generation, self._catalog.package_names()
+        return self._names[1]
+
+    def _read_package_changes(self, key: tuple[int, str]) -> pa.Table:
+        return self._catalog.changes.changes_of([key[1]])
+
+    def _load(self, digest: str) -> Frame:
+        return self._pools.share(self._catalog.load(digest))
+
+    def _load_dependencies(self, digest: str) -> DependencyGraph:
+        table = self._catalog.load_dependencies(digest)
+        return DependencyGraph(table, self.frames.get(digest).hashes)
+
+    def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
+        base, head = digests
+        return Comparison(self.frames.get(base), self.frames.get(head))
+
+    def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
+        base, head = map(self.dependencies.get, digests)
+        return explain(self.comparisons.get(digests), base, head)
+
+    def _find_returned(self, earlier: EarlierContents) -> Returned:
+        return find_returned(self._catalog, self.explain(earlier.base, earlier.head), earlier)
+
+
+# -- which revision holds most
+
+
+class Covered(msgspec.Struct, frozen=True):
+    """A revision, with how many of the wanted specs and of the roots it has."""
+
+    revision: RevisionInfo
+    num_found: int
+    num_roots_found: int
+
+
+def candidates(
+    history: History, series: str | None = None, most: int | None = None
+) -> Sequence[RevisionInfo]:
+    """Return what is searched, newest first: the newest revision of each tag, or all of a series.
+
+    With ``most`` it is those with so many of the newest contents. There are none where no tag is in
+    the series.
+    """
+    if series is None:
+        newest = {history.of_tag(tag)[0] for tag in history.tags}
+        revisions = [revision for revision in history.revisions if revision in newest]
+    else:
+        revisions = [*history.select(series=series)]
+    digests = {*islice(dict.fromkeys(revision.digest for revision in revisions), most)}
+    return [revision for revision in revisions if revision.digest in digests]
+
+
+def best_covering(
+    library: Library, revisions: Sequence[RevisionInfo], wanted: Wanted
+) -> list[Covered]:
+    """Return how much of what is wanted each revision holds, best first.
+
+    That is the one with most specs, of equal ones that with most roots, then the newer. Revisions
+    come newest first. Takes some 10 ms for each content that nothing was asked of before, no frame
+    is loaded. Raises CatalogError where a content cannot be read.
+    """
+    counts: dict[str, tuple[int, int]] = {}
+    for digest in dict.fromkeys(revision.digest for revision in revisions):
+        held = library.hash_sets.get(digest).having(wanted.hashes)
+        roots = held[: wanted.num_roots]
+        counts[digest] = int(np.count_nonzero(held)), int(np.count_nonzero(roots))
+    covered = [Covered(revision, *counts[revision.digest]) for revision in revisions]
+    return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
+
+
+# -- revisions ready to be judged by rules
+
+
+def judged(library: Library, base: str | None, head: str) -> Judged:
+    """Return what rules are judged over: two contents by their digests, or head alone.
+
+    What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
+    """
+    after = _searched(library, head)
+    before = None if base is None else _searched(library, base)
+    find = finder(before, after, library.package_names)
+    if base is None:
+        return Judged(after.frame, find)
+    comparison = library.compare(base, head)
+    return Judged(after.frame, find, comparison, partial(library.explain, base, head))
+
+
+def _searched(library: Library, digest: str) -> Searched:
+    return Searched(library.frames.get(digest), partial(library.dependencies.get, digest))
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """The verdict on a revision, beside the one before it in its series; None where it is first."""
+
+    base: RevisionInfo | None
+    head: RevisionInfo
+    verdict: Verdict
+
+
+def judge_planned(
+    rules: Sequence[Rule], planned: Planned, names: Callable[[], Collection[str]]
+) -> Iterator[Judgement]:
+    """Judge each revision that is about to be published by what it changes in its series.
+
+    The first of a series is judged alone, by the rules that need no base. ``names`` is asked for
+    the packages that other revisions know. Raises as ``judge`` does.
+    """
+    kept: dict[str, Side] = {}
+
+    def side(digest: str) -> Side:
+        return kept.get(digest) or planned.load(digest)
+
+    for base, head in planned.neighbours():
+        sides = [side(one.digest) for one in (base, head) if one is not None]
+        kept = {one.frame.digest: one for one in sides}
+        own = rules if base is not None else [one for one in rules if not one.needs_base]
+        yield Judgement(base, head, judge(own, _judged_sides(sides, names)))
+
+
+def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
+    before, after = sides[:-1], sides[-1]
+    find = finder(_of_side(before[0]) if before else None, _of_side(after), names)
+    if not before:
+        return Judged(after.frame, find)
+    comparison = Comparison(before[0].frame, after.frame)
+    why = cache(partial(explain, comparison, before[0].graph, after.graph))
+    return Judged(after.frame, find, comparison, why)
+
+
+def _of_side(side: Side) -> Searched:
+    return Searched(side.frame, lambda: side.graph)

@@ -1,0 +1,194 @@
+"""Comparing neighbours: here, or by workers that read the contents themselves."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import chain
+
+import msgspec
+
+from snapshots.catalog.specs_table import ContentReader
+from snapshots.catalog.workers import mapping
+from snapshots.changes.diff import Comparison
+from snapshots.changes.kept_changes import KeptChanges, keep_changes, kept_of
+from snapshots.changes.sides import Side
+from snapshots.errors import CachelogError
+from snapshots.history import Neighbours, Pair
+from snapshots.notes import stories
+
+ROWS_AT_ONCE = 48_000
+"""So many changes are written at once, or a few more; eight such runs become one."""
+
+
+def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Return the pairs in lists, in each of which every head is the base of the next."""
+    waiting = dict.fromkeys(pairs)
+    by_base: defaultdict[str, list[Pair]] = defaultdict(list)
+    for pair in waiting:
+        by_base[pair.base].append(pair)
+    heads = {pair.head for pair in waiting}
+    chains: list[list[Pair]] = []
+    # Those that nothing leads to come first; of a circle any may be the first.
+    for first in sorted(waiting, key=lambda pair: pair.base in heads):
+        chain: list[Pair] = []
+        following: Pair | None = first if first in waiting else None
+        while following is not None:
+            del waiting[following]
+            chain.append(following)
+            following = next((pair for pair in by_base[following.head] if pair in waiting), None)
+        if chain:
+            chains.append(chain)
+    return chains
+
+
+Told = Mapping[Pair, Neighbours]
+"""The pairs whose stories are to be kept, too, and the revisions that they are told of."""
+
+
+class Unmade(msgspec.Struct):
+    """Why pairs could not be made: ``failures`` has the reason for each of them.
+
+    ``unreadable`` has it for each content that could not be read.
+    """
+
+    failures: dict[Pair, str] = {}
+    unreadable: dict[str, str] = {}
+
+    def add(self, other: "Unmade") -> None:
+        """Take in what others could not make."""
+        self.failures |= other.failures
+        self.unreadable |= other.unreadable
+
+
+class PairMaker:
+    """Compares pairs one by one, and has the two contents of the last one at hand.
+
+    ``load`` reads a content. ``unmade`` has what could not be made. Of the pairs that are ``told``
+    the story is made with the rest.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Side],
+        unmade: Unmade | None = None,
+        neighbours: Told | None = None,
+    ) -> None:
+        self._load = load
+        self._told = neighbours or {}
+        self._sides: dict[str, Side] = {}
+        self.unmade = Unmade() if unmade is None else unmade
+
+    def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
+        """Yield what is kept of each pair, but of those with a content that cannot be read."""
+        for pair in chain:
+            sides = [side for side in map(self._side, pair) if side is not None]
+            self._sides = {side.frame.digest: side for side in sides}
+            if len(sides) == 2:
+                neighbours = self._told.get(pair)
+                yield _with_story(neighbours, *sides) if neighbours else keep_changes(*sides)
+            else:
+                unreadable = self.unmade.unreadable
+                self.unmade.failures[pair] = next(
+                    unreadable[digest] for digest in pair if digest in unreadable
+                )
+
+    def _side(self, digest: str) -> Side | None:
+        if digest not in self._sides and digest not in self.unmade.unreadable:
+            try:
+                self._sides[digest] = self._load(digest)
+            except CachelogError as error:
+                self.unmade.unreadable[digest] = str(error)
+        return self._sides.get(digest)
+
+
+def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
+    """Return what is kept of a pair, with its story: a tenth of what it takes to read the two."""
+    # Late: most commands make nothing, and need not wait for what stories are made with.
+    from snapshots.changes.explanation import Explanation
+    from snapshots.notes.templates import story
+
+    explanation = Explanation(Comparison(base.frame, head.frame), base, head)
+    kept = kept_of(explanation.comparison, explanation.reasoning)
+    return msgspec.structs.replace(
+        kept, story=stories.to_text(neighbours, story(neighbours, explanation))
+    )
+
+
+def keep_all(made: Iterable[KeptChanges], keep: Callable[[Sequence[KeptChanges]], None]) -> None:
+    """Keep the changes of pairs in batches of some ``ROWS_AT_ONCE``.
+
+    Where the making of one is interrupted, those that were made before are kept.
+    """
+    batch: list[KeptChanges] = []
+    try:
+        for changes in made:
+            batch.append(changes)
+            if sum(len(one.rows) for one in batch) >= ROWS_AT_ONCE:
+                full, batch = batch, []
+                keep(full)
+    finally:
+        if batch:
+            keep(batch)
+
+
+# -- by workers
+
+_PAIRS_EACH = 8
+"""So many neighbours are one piece of work, or fewer where there are few: its first content is
+loaded by two workers."""
+
+MakePairs = Callable[
+    [ContentReader, str, Sequence[Pair], Unmade, Told],
+    AbstractContextManager[Iterator[KeptChanges]],
+]
+"""``making``, or that with jobs or a cluster."""
+
+
+@contextmanager
+def changes_of_pairs(
+    reader: ContentReader,
+    location: str,
+    pairs: Sequence[Pair],
+    unmade: Unmade,
+    neighbours: Told,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> Iterator[Iterator[KeptChanges]]:
+    """Have what is kept of the pairs, as it is made; what could not be made is in ``unmade``.
+
+    Those that are ``told`` have their story with it. ``jobs`` and ``cluster`` are those of
+    ``mapping``.
+    """
+    chains = in_chains(pairs)
+    if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
+        yield PairMaker(reader.side, unmade, neighbours).make(chain.from_iterable(chains))
+        return
+    each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
+    pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
+    begin = partial(
+        _maker, reader, {pair: neighbours[pair] for pair in pairs if pair in neighbours}
+    )
+    with mapping(begin, location, pieces, jobs=jobs, cluster=cluster) as made:
+        yield _gathered(made, unmade)
+
+
+_Made = tuple[list[KeptChanges], Unmade]
+
+
+def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
+    for made, left in pieces:
+        unmade.add(left)
+        yield from made
+
+
+def _maker(
+    reader: ContentReader, neighbours: Told, _location: str
+) -> Callable[[Sequence[Pair]], _Made]:
+    return partial(_make, reader, neighbours)
+
+
+def _make(reader: ContentReader, neighbours: Told, pairs: Sequence[Pair]) -> _Made:
+    maker = PairMaker(reader.side, neighbours=neighbours)
+    return list(maker.make(pairs)), maker.unmade

@@ -1,1 +1,0 @@
-"""What changed between neighbours, made and kept."""

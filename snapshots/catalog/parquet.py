@@ -1,0 +1,214 @@
+"""Tables as the bytes of Parquet files, which are named and known by their checksum."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from snapshots.catalog.storage import Storage, checksum
+from snapshots.tables import FileTail, StoredFile
+
+# The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
+_CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
+_LEVEL = 3  # a fiftieth less than by Arrow's own choice, 1; higher ones spare nothing more
+_FEW_PARTS = 4
+_DICTIONARY_BYTES = 1 << 24
+
+Range = tuple[str, str]
+"""The smallest and the largest of some texts."""
+
+
+def to_parquet(
+    table: pa.Table, rows_at_once: int | None = None, encodings: Mapping[str, str] | None = None
+) -> pa.Buffer:
+    """Return a table as the bytes of a Parquet file.
+
+    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
+    ``encodings`` has those of columns whose values hardly repeat; other texts have a dictionary.
+    """
+    encodings = encodings or {}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[path for path in _texts(table.schema) if path not in encodings],
+        column_encoding=dict(encodings),
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        row_group_size=rows_at_once,
+    )
+    return sink.getvalue()
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """Return what Parquet calls the columns of texts: ``stacks.list.element``."""
+    return [path for field in schema for path in _below(field.name, field.type)]
+
+
+def _below(path: str, column_type: pa.DataType) -> Iterator[str]:
+    if pa.types.is_list(column_type):
+        yield from _below(f"{path}.list.element", column_type.value_type)
+    elif pa.types.is_struct(column_type):
+        for field in column_type:
+            yield from _below(f"{path}.{field.name}", field.type)
+    elif pa.types.is_string(column_type):
+        yield path
+
+
+def from_parquet(
+    path: str,
+    data: pa.Buffer,
+    columns: Sequence[str] | None = None,
+    written: StoredFile | None = None,
+    coded: Sequence[str] = (),
+    *,
+    is_checked: bool = False,
+) -> pa.Table:
+    """Read columns, of those that are there, or all from the bytes of a Parquet file.
+
+    The bytes must be those that were ``written``, or those that the file is named by, unless that
+    ``is_checked``: then those of other columns need not be there. Texts of the columns ``coded``
+    come as codes into their distinct values, as the file has them. Raises ArrowInvalid that names
+    the path.
+    """
+    if not is_checked:
+        _check(path, data, written)
+    with _opened(path, data, coded) as file:
+        names = file.schema_arrow.names
+        return file.read(
+            [name for name in (names if columns is None else columns) if name in names]
+        )
+
+
+def parts_of_parquet(
+    path: str,
+    data: pa.Buffer,
+    may_have: Callable[[Range], bool],
+    has: Callable[[pa.Table], bool] | None = None,
+    columns: Sequence[str] = (),
+) -> pa.Table:
+    """Read those parts of the bytes of a Parquet file that may have what is looked for.
+
+    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
+    of which these are not known is read. ``has`` is told some columns of a part, which are read
+    before the others. Raises as ``from_parquet``.
+    """
+    _check(path, data)
+    with _opened(path, data) as file:
+        metadata = file.metadata
+        parts = [
+            number
+            for number in range(metadata.num_row_groups)
+            if not (statistics := metadata.row_group(number).column(0).statistics)
+            or not statistics.has_min_max
+            or may_have((statistics.min, statistics.max))
+        ]
+        if has is not None and {*columns} <= {*file.schema_arrow.names}:
+            parts = [
+                number
+                for number in parts
+                if has(file.read_row_group(number, columns, use_threads=False))
+            ]
+        if not parts:
+            return file.schema_arrow.empty_table()
+        # To share a few parts among threads takes longer than to read them.
+        return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
+
+
+def _check(path: str, data: pa.Buffer, written: StoredFile | None = None) -> None:
+    named = _CHECKSUM.search(path)
+    expected = written.checksum if written else named and named[1]
+    if expected and checksum(data) != expected:
+        raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
+
+
+@contextmanager
+def _opened(path: str, data: pa.Buffer, coded: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        names = metadata.schema.to_arrow_schema().names if coded else ()
+        with pq.ParquetFile(
+            pa.BufferReader(data),
+            metadata=metadata,
+            read_dictionary=[name for name in coded if name in names],
+        ) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
+
+
+def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
+    """Describe a new Parquet file, whose name ends with the checksum of its bytes."""
+    of_bytes = checksum(data)
+    return StoredFile(path=f"{prefix}{of_bytes}.zstd.parquet", size=data.size, checksum=of_bytes)
+
+
+# -- tails
+
+# Columns that most questions do without stand first in a file. All that those questions need is the
+# tail, the end of the file with Parquet's footer, which takes one request.
+
+LEAST_SPARED = 1 << 16
+"""Where a tail would spare fewer bytes, the file is read whole."""
+
+_NAMED = re.compile(r"-tail-(\d+)-([0-9a-f]{16})-[0-9a-f]{16}\.zstd\.parquet$")
+
+
+def with_first(rows: pa.Table, first: Collection[str]) -> pa.Table:
+    """Return rows whose columns ``first``, of those that are there, stand before the others."""
+    return rows.select(sorted(rows.column_names, key=lambda name: name not in first))
+
+
+def tail_of(data: pa.Buffer, first: Collection[str]) -> FileTail | None:
+    """Return the tail of such bytes, without the columns ``first``; None where it spares little."""
+    start = _start_of_tail(data, first)
+    if start < LEAST_SPARED:
+        return None
+    return FileTail(start=start, checksum=checksum(data.slice(start)))
+
+
+def _start_of_tail(data: pa.Buffer, first: Collection[str]) -> int:
+    """Return where the other columns begin; 0 where some of them are before the last of these.
+
+    So it is with several row groups: each has all columns.
+    """
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    if metadata.num_row_groups != 1:
+        return 0
+    group = metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    starts: dict[bool, list[int]] = {True: [], False: []}
+    for column in columns:
+        pages = (column.dictionary_page_offset, column.data_page_offset)
+        start = min(offset for offset in pages if offset is not None)
+        starts[column.path_in_schema.partition(".")[0] in first].append(start)
+    before, others = starts[True], starts[False]
+    return min(others) if before and others and max(before) < min(others) else 0
+
+
+def read_tail(storage: Storage, path: str, size: int, tail: FileTail) -> pa.Buffer | None:
+    """Return a buffer of a file's size, of which the tail was read.
+
+    None where that is not what was written: to read the whole file tells what is wrong. Raises as
+    ``Storage.read``.
+    """
+    if not 0 < tail.start < size:
+        return None
+    data = storage.read_end(path, size, tail.start)
+    return data if checksum(data.slice(tail.start)) == tail.checksum else None
+
+
+def named_with_tail(prefix: str, data: pa.Buffer, first: Collection[str]) -> StoredFile:
+    """Describe a new Parquet file, whose name tells its tail, if it has one, and its checksum."""
+    tail = tail_of(data, first)
+    described = f"tail-{tail.start}-{tail.checksum}-" if tail else ""
+    return named_by_bytes(prefix + described, data)
+
+
+def tail_named(path: str) -> FileTail | None:
+    """Return the tail that the name of a file tells."""
+    match = _NAMED.search(path)
+    return FileTail(start=int(match[1]), checksum=match[2]) if match else None

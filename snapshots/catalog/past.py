@@ -1,0 +1,419 @@
+"""Questions to the past of a catalog, answered from what changed between neighbours.
+
+No content is read for it. What is asked about must be complete: where changes of a pair are not
+kept, each question raises IncompleteHistory.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, pairwise, starmap
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from snapshots import refs
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.pairs import Unmade, changes_of_pairs, keep_all
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.kept_changes import KeptChanges, PackageCounts, PairCounts, packages_of
+from snapshots.errors import (
+    AmbiguousHash,
+    CatalogError,
+    IncompleteHistory,
+    InvalidArgument,
+    RevisionsLeftOut,
+)
+from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.hashes import WIDTH, is_beginning
+from snapshots.history import History, Neighbours, Pair
+from snapshots.models import RevisionInfo
+from snapshots.notes.stories import from_text, told_in, told_in_any
+from snapshots.refs import series
+from snapshots.texts import quoted, short_digest, versioned
+from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.growth import Counts, GrowthPoint, were_removed
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
+from snapshots.timelines.steps import Steps
+
+_MOST_CANDIDATES = 50
+_SHOWN_CANDIDATES = 20
+
+
+_Missing = tuple[Mapping[Pair, PairCounts], list[Pair]]
+"""Counts of pairs, and the pairs of a history that they lack."""
+
+_MISSING: WeakKeyDictionary[History, dict[str | None, _Missing]] = WeakKeyDictionary()
+_LOCK = Lock()
+
+
+def pairs_of(history: History, series: str | None = None) -> Sequence[Pair]:
+    """Return the pairs of neighbours whose contents differ, of one series or of all, each once."""
+    return history.pairs if series is None else history.pairs_of(series)
+
+
+def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+    """Return the pairs whose changes are not kept, of one series or of all.
+
+    Every question asks for them, so they are looked for once, until more is kept.
+    """
+    counts = catalog.counts
+    with _LOCK:
+        of_counts, missing = _MISSING.setdefault(history, {}).get(series, (None, []))
+    if of_counts is not counts:
+        missing = [pair for pair in pairs_of(history, series) if pair not in counts]
+        with _LOCK:
+            _MISSING[history][series] = counts, missing
+    return [*missing]
+
+
+def prepare(catalog: Catalog) -> None:
+    """Make what every question to the past needs, so that the first one does not wait for it."""
+    Steps.of(catalog.history, catalog.history.series_names)
+    with suppress(CatalogError):  # who asks is told
+        missing_pairs(catalog, catalog.history)
+        catalog.changes.open()
+
+
+def require_complete(catalog: Catalog, history: History, series: str | None = None) -> None:
+    """Raise IncompleteHistory where changes of a pair are not kept."""
+    if missing := missing_pairs(catalog, history, series):
+        raise IncompleteHistory(len(missing), len(pairs_of(history, series)))
+
+
+def left_out(
+    history: History, unreadable: Iterable[str], series: str | None = None
+) -> RevisionsLeftOut:
+    """Return what to say where a history is told without contents that cannot be read."""
+    unread = frozenset(unreadable)
+    revisions = history.revisions if series is None else history.of_series(series)
+    return RevisionsLeftOut(
+        [
+            f"{revision.tag}@{short_digest(revision.digest)}"
+            for revision in revisions
+            if revision.digest in unread
+        ]
+    )
+
+
+class Past:
+    """What the past of a catalog tells, by the changes that are kept of neighbours.
+
+    Methods that take a history raise IncompleteHistory where changes of it are missing, and all of
+    them CatalogError where the tables of changes cannot be read.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def hash_history(self, history: History, text: str) -> HashHistory | None:
+        """Return the history of the hash that begins so; None where no revision had one.
+
+        Raises InvalidArgument for a text that begins no hash, and AmbiguousHash.
+        """
+        if not text or not is_beginning(text):
+            reason = f"{quoted(text)} begins no hash, which is {WIDTH} characters of a-z2-7"
+            raise InvalidArgument("hash", reason)
+        require_complete(self._catalog, history)
+        fitting = self._catalog.changes.packages_of_prefix(text)
+        some = dict(islice(sorted(fitting.items()), _MOST_CANDIDATES))
+        # Of what is kept some may be of revisions that are no longer there.
+        histories = self.hash_histories(history, some)
+        if len(histories) > 1 or len(some) < len(fitting):
+            first = islice(histories.items(), _SHOWN_CANDIDATES)
+            shown = {digest: versioned(of_hash.name, of_hash.version) for digest, of_hash in first}
+            raise AmbiguousHash(text, shown, len(histories) + len(fitting) - len(some))
+        return next(iter(histories.values()), None)
+
+    def hash_histories(self, history: History, hashes: Mapping[str, str]) -> dict[str, HashHistory]:
+        """Return the history of each hash that any revision had; ``hashes`` maps to packages."""
+        require_complete(self._catalog, history)
+        rows = self._catalog.changes.changes_of(hashes.values(), hashes)
+        return spans.hash_histories(rows, hashes, history)
+
+    def package_timelines(
+        self, history: History, series: str, names: Iterable[str]
+    ) -> dict[str, PackageTimeline]:
+        """Return what became of packages in a series, without those that it never had."""
+        require_complete(self._catalog, history, series)
+        return {
+            name: timeline
+            for name, rows in _by_package(self._catalog.changes.changes_of(names))
+            if (timeline := packages.package_timeline(rows, name, series, history)) is not None
+        }
+
+    def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
+        """Return what became of each package in some pairs; without those that are not kept."""
+        counts: dict[Pair, tuple[PackageCounts, ...]] = {}
+        for rows in self._catalog.changes.comparisons(pairs, ["packages"]):
+            counts |= packages_of(rows)
+        return counts
+
+    def kept_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
+        """Return the stories of neighbours that are kept; those of others have to be made.
+
+        So have all where the table of comparisons cannot be read.
+        """
+        by_pair = {both.pair: both for both in neighbours}
+        stories: dict[Pair, str] = {}
+        with suppress(CatalogError):
+            for rows in self._catalog.changes.comparisons(by_pair, ["story"]):
+                pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+                # As bytes: others may have written what is no text.
+                texts = rows["story"].cast(pa.binary()).to_pylist()
+                for pair, text in zip(pairs, texts, strict=True):
+                    if (html := from_text(by_pair[pair], text)) is not None:
+                        stories[pair] = html
+        return stories
+
+    def count_returned(
+        self, history: History, series: str, pairs: Iterable[Pair]
+    ) -> dict[RevisionInfo, Counts]:
+        """Return how many specs returned with the revisions of a series that some pairs lead to.
+
+        They are counted by the reason that they are kept with.
+        """
+        require_complete(self._catalog, history, series)
+        new = self._catalog.changes.comparisons(pairs, ["new_specs"])
+        removed = self._catalog.changes.comparisons(pairs_of(history, series), ["removed_specs"])
+        return growth.count_returned(new, removed, series, history)
+
+    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+        """Return how a series grew, oldest first."""
+        require_complete(self._catalog, history, series)
+        return growth.growth(self._catalog.counts, series, history)
+
+    def holding(
+        self, history: History, hashes: Iterable[str], series: str | None = None
+    ) -> list[RevisionInfo]:
+        """Return the revisions that have all of the hashes, newest first; of one series or of all.
+
+        Raises InvalidArgument for a text that is no hash.
+        """
+        distinct = set(hashes)
+        for text in distinct:
+            if len(text) != WIDTH or not is_beginning(text):
+                reason = f"{quoted(text)} is no hash, which is {WIDTH} characters of a-z2-7"
+                raise InvalidArgument("hashes", reason)
+        require_complete(self._catalog, history)
+        histories = self.hash_histories(history, self._catalog.changes.packages_of(distinct))
+        if len(histories) < len(distinct):
+            return []
+        return spans.holding(histories.values(), history, series)
+
+
+def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the changes of each package, of rows that are sorted by package."""
+    if not len(rows):
+        return
+    names = rows["name"].combine_chunks().dictionary_encode()
+    starts = np.flatnonzero(np.diff(names.indices.to_numpy(), prepend=-1)).tolist()
+    for name, (start, end) in zip(
+        names.dictionary.to_pylist(), pairwise([*starts, len(rows)]), strict=True
+    ):
+        yield name, rows.slice(start, end - start)
+
+
+def untold_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+    """Return the pairs that feeds tell of, whose changes are kept but not their story."""
+    names = history.series_names if series is None else [series]
+    neighbours = {both.pair: both for name in names for both in told_in(history, name)}
+    kept = Past(catalog).kept_stories(neighbours.values())
+    return [pair for pair in neighbours if pair in catalog.counts and pair not in kept]
+
+
+def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
+    """Return what came and went with a revision; raises IncompleteHistory where it is not kept."""
+    step = Neighbours(history.previous(revision), revision)
+    if step.pair.base != step.pair.head and step.pair not in catalog.counts:
+        require_complete(catalog, history, refs.series(revision.tag))
+    return growth.growth_point(catalog.counts, step)
+
+
+# -- hashes that returned
+
+# A comparison follows from its two contents alone; which of the added hashes were there before
+# follows from all that stood before them. So it is kept apart from the comparison, by the contents
+# that it was looked up in: it changes only where something is put in before them.
+
+MOST_CONTENTS = 200
+"""So many earlier contents are read, the newest ones, where changes are missing.
+
+Each takes a thread that loads revisions some milliseconds, and a series may have thousands.
+"""
+
+_BYTES_OF_DIGEST = 130
+
+
+class EarlierContents(msgspec.Struct, frozen=True):
+    """The contents of base and head, and of all revisions that stood before them, oldest first.
+
+    ``is_next`` tells whether base is the next one after those. Where they are more than are read,
+    ``is_kept`` tells whether the changes of all are kept: then the answer is about all of them.
+    """
+
+    base: str
+    head: str
+    states: tuple[str, ...]
+    is_next: bool
+    is_kept: bool = False
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """What to read where changes are missing: the newest MOST_CONTENTS, newest first."""
+        digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
+        return tuple(islice(digests, MOST_CONTENTS))
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        """The neighbours whose changes tell what was there and is not in ``last``."""
+        pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
+        return frozenset(pair for pair in pairs if pair.base != pair.head)
+
+    @property
+    def last(self) -> tuple[str, ...]:
+        """The last content but for base, whose specs are not among those that are asked for."""
+        return () if self.is_next else self.states[-1:]
+
+
+class Returned(msgspec.Struct, frozen=True):
+    """The rows of head that were added, took no spec's place, and were there before."""
+
+    rows: Rows
+    num_rows: int
+    earlier: EarlierContents
+
+    @property
+    def mask(self) -> Mask:
+        """The same as a mask over all rows of head."""
+        mask = np.zeros(self.num_rows, np.bool_)
+        mask[self.rows] = True
+        return mask
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory it takes, and what it was asked of."""
+        return self.rows.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
+
+
+def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -> EarlierContents:
+    """Return what to ask for the hashes that returned from base to head.
+
+    Those are the contents of head's series that stood before base, so that what came in between
+    and stayed has not returned. Where base is of another series, or behind head, they are those
+    that stood before head.
+    """
+    revisions, before_base = history.earlier(head), history.earlier(base)
+    is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
+    if is_next:
+        revisions = before_base
+    states = tuple(revision.digest for revision in reversed(revisions))
+    return EarlierContents(base.digest, head.digest, states, is_next)
+
+
+def asked_of(
+    catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
+) -> EarlierContents:
+    """Return the same, with whether the changes of a long series are kept."""
+    earlier = earlier_contents(history, base, head)
+    if len(earlier.states) <= MOST_CONTENTS:
+        return earlier
+    try:
+        return msgspec.structs.replace(earlier, is_kept=earlier.pairs <= catalog.counts.keys())
+    except CatalogError:
+        return earlier
+
+
+def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierContents) -> Returned:
+    """Look for the added specs that took no spec's place in the contents that stood before.
+
+    The changes of the series tell it, where they are kept. Else the newest contents are read, some
+    8 ms for each of 60,000 specs, until all are found; raises CatalogError where one cannot be.
+    """
+    frame, rows = explanation.head.frame, explanation.without_counterpart()
+    hashes = [frame.hashes.at(row) for row in rows.tolist()]
+    were_there = _there_before(catalog, hashes, earlier) if hashes else np.zeros(0, np.bool_)
+    return Returned(rows[were_there], len(frame), earlier)
+
+
+def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
+    """Return which hashes were there; base has none of them."""
+    removed = _removed_before(catalog, hashes, earlier)
+    digests = earlier.digests if removed is None else earlier.last
+    matches = catalog.hashes_in(digests, hashes)
+    there = np.fromiter((text in matches for text in hashes), np.bool_, len(hashes))
+    return there if removed is None else there | removed
+
+
+def _removed_before(
+    catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents
+) -> Mask | None:
+    """Return which hashes any of the pairs removed; None where that is not known of all."""
+    try:
+        if not earlier.pairs <= catalog.counts.keys():
+            return None
+        removed = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
+        return were_removed(removed, pa.chunked_array([hashes], pa.string()))
+    except CatalogError:
+        return None  # what the tables of changes tell the contents tell, too
+
+
+# -- filling
+
+# Pairs are independent of each other, but to load a content takes longer than to compare it. So
+# each worker takes chains of neighbours, and one process writes what they make, in batches. An
+# interrupt keeps what was made, a kill loses at most a batch; the next run goes on there.
+
+__all__ = ["Filled", "Progress", "fill", "missing_pairs", "untold_pairs"]
+
+Progress = Callable[[int, int], None]
+"""Called with how many pairs are done, and how many there are."""
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """How many pairs were made and kept, and why others could not be made.
+
+    ``unreadable`` has the reason by content, ``failures`` by pair.
+    """
+
+    num_made: int
+    failures: dict[Pair, str]
+    unreadable: dict[str, str]
+
+
+def fill(
+    catalog: Catalog,
+    pairs: Sequence[Pair],
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> Filled:
+    """Make and keep what changed in each of the pairs, in so many processes or on a cluster.
+
+    With it comes the story of those that feeds tell of.
+
+    ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
+    left out. Raises CatalogError where the changes cannot be kept, or a worker was killed.
+    """
+    unmade = Unmade()
+    num_made = 0
+
+    def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
+        nonlocal num_made
+        for it in made:
+            num_made += 1
+            if progress is not None:
+                progress(num_made + len(unmade.failures), len(pairs))
+            yield it
+
+    reader, location = catalog.reader(), catalog.location
+    neighbours = told_in_any(catalog.history)
+    with changes_of_pairs(
+        reader, location, pairs, unmade, neighbours, jobs=jobs, cluster=cluster
+    ) as made:
+        keep_all(counted(made), catalog.keep)
+    return Filled(num_made, unmade.failures, unmade.unreadable)

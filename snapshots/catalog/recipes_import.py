@@ -1,0 +1,95 @@
+"""Finds the recipes of revisions in a repository, and keeps them with the commits between."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.recipes_tables import Source
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import Recipes
+from snapshots.recipes.repository import RecipesRepository, TagRefs, open_recipes
+from snapshots.sources.settings import ReadSettings
+from snapshots.texts import counted, day, short_digest
+
+
+class KeptRecipes(msgspec.Struct, frozen=True):
+    """What came of it: the recipes of revisions, how many commits were read, and what is odd."""
+
+    recipes: dict[RevisionInfo, Recipes]
+    num_commits: int
+    warnings: tuple[str, ...] = ()
+
+
+def keep_recipes(
+    catalog: Catalog,
+    revisions: Sequence[RevisionInfo],
+    location: str,
+    *,
+    settings: ReadSettings,
+    refs: TagRefs | None = None,
+    commit: str | None = None,
+    replace: bool = False,
+) -> KeptRecipes:
+    """Find the recipes of revisions in the repository at a location, and keep them.
+
+    Revisions that have some already are left out unless ``replace``. ``commit`` is that of all of
+    them, as a hash or a ref; else refs and dates say it. Raises SourceError and InvalidArgument for
+    what cannot be read, before anything is kept, and CatalogError.
+    """
+    tables = catalog.recipes
+    tables.refresh()
+    missing = [revision for revision in revisions if replace or tables.of(revision) is None]
+    if not missing:
+        return KeptRecipes({}, 0)
+    warnings: list[str] = []
+    with open_recipes(location, settings, refs) as repository:
+        found: dict[RevisionInfo, Recipes] = {}
+        for revision in missing:
+            recipes = repository.recipes_of(revision.tag, revision.taken_at, commit)
+            if recipes is None:
+                warnings.append(
+                    f"{revision.tag} of {day(revision.taken_at)}: all commits of "
+                    f"{repository.location} are newer"
+                )
+            else:
+                found[revision] = recipes
+        if not found:
+            return KeptRecipes({}, 0, tuple(warnings))
+        some = next(iter(found.values()))
+        line, tips = _line_of(catalog, repository, some.source[0], warnings)
+        source: Source = some.source[0], line
+        found = {
+            revision: msgspec.structs.replace(recipes, line=line)
+            for revision, recipes in found.items()
+        }
+        graph = tables.graph(source)
+        new = {recipes.commit for recipes in found.values()}
+        commits = repository.read(repository.unknown(tips, new, graph))
+    tables.keep(found, {source: commits} if commits else {})
+    return KeptRecipes(found, len(commits), tuple(warnings))
+
+
+def _line_of(
+    catalog: Catalog, repository: RecipesRepository, name: str, warnings: list[str]
+) -> tuple[int, set[str]]:
+    """Return which history of a repository this is, and the commits of revisions in it.
+
+    It is the newest one of which the repository has all commits; else a new one, which is said.
+    """
+    lines: dict[int, set[str]] = {}
+    for recipes in catalog.recipes.all:
+        if recipes.source[0] == name:
+            lines.setdefault(recipes.line, set()).add(recipes.commit)
+    lost: set[str] = set()
+    for line in sorted(lines, reverse=True):
+        if not (lost := lines[line] - repository.has(lines[line])):
+            return line, lines[line]
+    if lines:
+        number = counted(len(lost), "commit")
+        warnings.append(
+            f"{repository.location} has not {number} that revisions were made of, such as "
+            f"{short_digest(min(lost))}: its history was rewritten, or it is a shallow clone; no "
+            "commits are known between those revisions and the new ones"
+        )
+    return max(lines, default=-1) + 1, set()

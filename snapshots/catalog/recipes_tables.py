@@ -1,0 +1,253 @@
+"""The tables ``recipes`` and ``commits``: what revisions were made of, and what lies between.
+
+Imports keep them beside the revisions. They are no part of any content, and a catalog without them
+has all else. A row of ``recipes`` says which commit of the recipes a revision was made of; of
+several for one revision the newest counts. ``commits`` has what those of one repository reach
+apart from each other, and is written first, so that who sees the former has the latter.
+"""
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+import pyarrow as pa
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.storage import Storage, translated
+from snapshots.catalog.whole_table import WholeTable
+from snapshots.errors import CatalogError
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import (
+    Between,
+    Commit,
+    CommitGraph,
+    FoundBy,
+    Recipes,
+    SpackChange,
+    is_oid_prefix,
+)
+from snapshots.tables import COMMITS, RECIPES
+
+RECIPES_TABLES = ("recipes", "commits")
+"""Their names, the commit point first."""
+
+Source = tuple[str, int]
+"""A repository, and the number of a history of it, as ``Recipes.source``."""
+
+_RevisionKey = tuple[str, datetime, str]
+
+
+class _Assigned(msgspec.Struct, frozen=True):
+    """What a row of the table ``recipes`` says."""
+
+    revision: _RevisionKey
+    recorded_at: datetime
+    recipes: Recipes
+
+
+class RecipesTables:
+    """The recipes of revisions in a storage, as of the last ``refresh``.
+
+    Commits are read when they are asked for. All methods may be called from several threads, and
+    raise CatalogError where the store fails or a table is damaged.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._location = storage.location.text
+        self._recipes = WholeTable(storage, "recipes", RECIPES, _assigned, required=RECIPES.names)
+        self._commits = WholeTable(storage, "commits", COMMITS, _same, required=COMMITS.names)
+        self._lock = threading.RLock()
+        self._of_revisions: dict[_RevisionKey, Recipes] = {}
+        self._graphs: dict[Source, CommitGraph] | None = None
+
+    def refresh(self) -> bool:
+        """Read what is new of the recipes, and tell whether anything is, or is there no longer.
+
+        Where the table is missing or damaged, no revision has recipes: all else can be told.
+        """
+        with self._lock:
+            try:
+                with translated(self._location):
+                    is_new = self._recipes.refresh()
+            except CatalogError:
+                is_new = bool(self._of_revisions)
+                self._of_revisions, self._graphs = {}, None
+                return is_new
+            if is_new:
+                self._take_over()
+            return is_new
+
+    def _take_over(self) -> None:
+        rows = [row for rows in self._recipes.rows for row in rows]
+        rows.sort(key=lambda row: row.recorded_at)
+        self._graphs = None
+        self._of_revisions = {row.revision: row.recipes for row in rows}
+
+    @property
+    def all(self) -> Iterable[Recipes]:
+        """The recipes of all revisions that have some, those of removed ones too."""
+        return self._of_revisions.values()
+
+    def of(self, revision: RevisionInfo) -> Recipes | None:
+        """Return the recipes of a revision; None where they are not known."""
+        return self._of_revisions.get(_key_of(revision))
+
+    def between(self, base: RevisionInfo, head: RevisionInfo) -> Between | None:
+        """Return the commits between the recipes of two revisions; None where one is not known.
+
+        It is None, too, where the two are of different repositories, or of one whose history was
+        rewritten between them: ``why_unknown`` says so.
+        """
+        before, after = self.of(base), self.of(head)
+        if before is None or after is None or before.source != after.source:
+            return None
+        return self.graph(after.source).between(before.commit, after.commit)
+
+    def why_unknown(self, base: RevisionInfo, head: RevisionInfo) -> str | None:
+        """Return why ``between`` is None; None where it is not."""
+        before, after = self.of(base), self.of(head)
+        if before is None or after is None:
+            side = "base" if before is None else "head"
+            return f"the commit of the recipes that {side} was made of is not known"
+        if before.source[0] != after.source[0]:
+            return (
+                f"the recipes are of two repositories, {before.repository} and {after.repository}"
+            )
+        if before.source != after.source:
+            return "the history of the recipes' repository was rewritten between the two"
+        return None
+
+    def graph(self, source: Source) -> CommitGraph:
+        """Return the kept commits of a repository."""
+        graphs = self._all_graphs()
+        return graphs.get(source) or CommitGraph(())
+
+    def commits(self, prefix: str) -> list[tuple[Source, Commit]]:
+        """Return the kept commits whose hash begins so, with their repositories; each hash once."""
+        if not is_oid_prefix(prefix):
+            return []
+        matches = {
+            oid: (source, commit)
+            for source, graph in self._all_graphs().items()
+            for oid, commit in graph.commits.items()
+            if oid.startswith(prefix)
+        }
+        return list(matches.values())
+
+    def _all_graphs(self) -> dict[Source, CommitGraph]:
+        with self._lock:
+            if self._graphs is None:
+                with translated(self._location):
+                    try:
+                        self._commits.refresh()
+                    except TableNotFoundError:
+                        self._graphs = {}
+                        return self._graphs
+                self._graphs = _graphs(self._commits.rows)
+            return self._graphs
+
+    # -- keeping
+
+    def keep(
+        self, recipes: Mapping[RevisionInfo, Recipes], commits: Mapping[Source, Sequence[Commit]]
+    ) -> None:
+        """Keep the recipes of revisions, and commits that are not kept yet."""
+        moment = datetime.now(UTC)
+        with self._lock, translated(self._location):
+            if any(commits.values()):
+                _refresh_or_none(self._commits)
+                self._commits.append(_commits_table(commits))
+                self._commits.compact()
+            if recipes:
+                _refresh_or_none(self._recipes)
+                self._recipes.append(_recipes_table(recipes, moment))
+                self._recipes.compact()
+                self._take_over()
+
+
+def _refresh_or_none(table: WholeTable[list[_Assigned]] | WholeTable[pa.Table]) -> None:
+    try:
+        table.refresh()
+    except TableNotFoundError:
+        return
+
+
+def _key_of(revision: RevisionInfo) -> _RevisionKey:
+    return revision.tag, revision.taken_at, revision.digest
+
+
+def _same(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _assigned(table: pa.Table) -> list[_Assigned]:
+    return [
+        _Assigned(
+            (row["tag"], row["taken_at"], row["digest"]),
+            row["recorded_at"],
+            Recipes(row["repository"], row["commit"], FoundBy(row["found_by"]), row["line"]),
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def _recipes_table(recipes: Mapping[RevisionInfo, Recipes], moment: datetime) -> pa.Table:
+    rows = [
+        {
+            "tag": revision.tag,
+            "taken_at": revision.taken_at,
+            "digest": revision.digest,
+            "repository": of_it.repository,
+            "commit": of_it.commit,
+            "found_by": of_it.found_by.value,
+            "line": of_it.line,
+            "recorded_at": moment,
+        }
+        for revision, of_it in recipes.items()
+    ]
+    return pa.Table.from_pylist(rows, RECIPES)
+
+
+def _commits_table(commits: Mapping[Source, Sequence[Commit]]) -> pa.Table:
+    rows = [
+        {
+            "repository": repository,
+            "line": line,
+            "hash": commit.oid,
+            "parents": list(commit.parents),
+            "committed_at": commit.committed_at,
+            "subject": commit.subject,
+            "pull_request": commit.pull_request,
+            "packages": list(commit.packages),
+            "stacks": list(commit.stacks),
+            "changes_spack": commit.spack is not None,
+            "spack_before": commit.spack and commit.spack.before,
+            "spack_after": commit.spack and commit.spack.after,
+        }
+        for (repository, line), of_source in commits.items()
+        for commit in of_source
+    ]
+    return pa.Table.from_pylist(rows, COMMITS)
+
+
+def _graphs(tables: Iterable[pa.Table]) -> dict[Source, CommitGraph]:
+    of_sources: dict[Source, list[Commit]] = defaultdict(list)
+    for table in tables:
+        columns = [table[name].to_pylist() for name in COMMITS.names if name != "pull_request"]
+        for row in zip(*columns, strict=True):
+            repository, line, oid, parents, moment, subject, packages, stacks, *spack = row
+            changes_spack, before, after = spack
+            of_sources[repository, line].append(
+                Commit(
+                    oid,
+                    tuple(parents),
+                    moment,
+                    subject,
+                    tuple(packages),
+                    tuple(stacks),
+                    SpackChange(before, after) if changes_spack else None,
+                )
+            )
+    return {source: CommitGraph(commits) for source, commits in of_sources.items()}

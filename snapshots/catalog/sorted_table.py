@@ -1,0 +1,299 @@
+"""A table of sorted runs, in which a few rows of millions are found without reading the others.
+
+Rows come in batches. Each batch is sorted and becomes a run: files that follow one another, whose
+smallest and largest keys stand in the table's log. To look a key up takes one file of each run. So
+that the runs stay few, each has at least twice the rows of all smaller ones together, as in a
+geometric partitioning (Lester, Moffat and Zobel, 2005): where one has not, it and those become one.
+Runs, and how often a row is written, grow as the logarithm of the rows. Equal rows count once, and
+no column may be null.
+
+A run is told by the names of its files, ``RUN-NUMBER-CHECKSUM``. A file of another name, which
+another tool has written, is a run of its own; nothing relies on its being sorted.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+from itertools import chain, pairwise
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns, of_schema
+from snapshots.catalog.parquet import Range, named_by_bytes, parts_of_parquet, to_parquet
+from snapshots.catalog.storage import Storage, reason_of
+from snapshots.errors import CatalogError
+
+RATIO = 2
+"""So many times the rows of all smaller runs a run has.
+
+To merge takes a second or so for each million of rows. A row is written seven times among millions
+that came some thousands at once: most merges are a tenth of a second, few of them more than one.
+"""
+
+SMALL = 8_000
+"""A run of so many rows is a small one."""
+
+SMALL_RUNS = 3
+"""Fewer small runs than so many stay as they are: to merge them with each batch is not worth it."""
+
+_ROWS_OF_FILE = 32_000
+_ROWS_AT_ONCE = 2_000
+_ENCODINGS = {"hash": "PLAIN"}  # they hardly repeat; a dictionary is larger, and slower to read
+_ROWS_IN_MEMORY = 128_000
+_FILES_AT_ONCE = 16
+_ATTEMPTS = 5
+_RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
+
+
+MayHave = Callable[[Range], bool]
+Meets = Callable[[pa.Table], pa.ChunkedArray]
+Has = Callable[[pa.Table], bool]
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A file as the log has it; ``range`` is of the first column, None where it is not told."""
+
+    path: str
+    size: int
+    num_rows: int
+    range: Range | None
+
+
+class SortedTable:
+    """A table in a storage, sorted by the columns of ``schema`` in their order.
+
+    Errors are those of the store, and CatalogError with ``advice`` where the table is damaged.
+    Methods may be called from several threads, and by several processes at once.
+    """
+
+    def __init__(self, storage: Storage, name: str, schema: pa.Schema, *, advice: str) -> None:
+        self._storage = storage
+        self._name = name
+        self._schema = schema
+        self._key = schema.names[0]
+        self._advice = advice
+        self._table = CatalogTable(storage, name, schema, advice=advice)
+        self._listed: tuple[Mark, list[_File]] | None = None
+
+    # -- reading
+
+    def open(self) -> None:
+        """Read which files there are; raises as ``select``."""
+        self._listing()
+
+    def select(self, may_have: MayHave, meets: Meets, looks_at: Sequence[str] = ()) -> pa.Table:
+        """Return the rows that meet a condition, sorted.
+
+        ``meets`` returns for some rows which of them do. ``may_have`` tells of the smallest and
+        the largest value of the first column in some rows whether any of them can. Where few of
+        those do that can, name the columns that ``meets`` ``looks_at``: the others are read of
+        few rows then. Raises CatalogError where there is no table.
+        """
+
+        def has(rows: pa.Table) -> bool:
+            return bool(pc.any(meets(rows), min_count=0).as_py())
+
+        parts = partial(self._parts, has=has if looks_at else None, columns=looks_at)
+        for attempt in range(1, _ATTEMPTS + 1):
+            files = [
+                candidate
+                for candidate in self._files()
+                if candidate.range is None or may_have(candidate.range)
+            ]
+            try:
+                return self._sorted(
+                    [candidate.filter(meets(candidate)) for candidate in parts(files, may_have)]
+                )
+            except FileNotFoundError as error:
+                # It was merged into another one, and removed, since the log was read.
+                if attempt == _ATTEMPTS:
+                    raise self._damaged(error) from None
+        raise AssertionError
+
+    def _parts(
+        self,
+        files: Sequence[_File],
+        may_have: MayHave,
+        has: Has | None = None,
+        columns: Sequence[str] = (),
+    ) -> Iterator[pa.Table]:
+        """Yield those parts of files that may have what is looked for."""
+        for start in range(0, len(files), _FILES_AT_ONCE):
+            sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
+            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
+                try:
+                    rows = parts_of_parquet(path, data, may_have, has, columns)
+                    rows = of_schema(path, rows, self._schema)
+                except pa.ArrowInvalid as error:
+                    raise self._damaged(error) from None
+                yield rows
+
+    def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
+        return {f"{self._name}/{file.path}": file.size for file in files}
+
+    def _files(self) -> list[_File]:
+        """Return the files of the table as it is now."""
+        return self._listing()[1]
+
+    def _listing(self) -> tuple[Mark, list[_File]]:
+        """Return the state of the table, and its files as of then or of a moment later."""
+        try:
+            table = self._table.current()
+        except TableNotFoundError:
+            raise self._error(f"the table {self._name} is missing; {self._advice}") from None
+        listing, mark = self._listed, self._table.mark()
+        if listing is None or listing[0] != mark:
+            if missing := missing_columns(table, self._schema.names):
+                reason = f"the table {self._name} has no column {', '.join(missing)}"
+                raise self._error(f"{reason}; {self._advice}")
+            listed = self._table.files([self._key])
+            columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
+            rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
+            self._listed = listing = mark, [_file(*row) for row in rows]
+        return listing
+
+    def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """Return the rows of tables in their order, equal ones once."""
+        rows = pa.concat_tables([self._schema.empty_table(), *tables]).combine_chunks()
+        rows = rows.take(
+            pc.sort_indices(rows, [(name, "ascending") for name in self._schema.names])
+        )
+        if len(rows) < 2:
+            return rows
+        columns = [column.combine_chunks() for column in rows.columns]
+        differs = (pc.not_equal(column[1:], column[:-1]) for column in columns)
+        return rows.filter(pa.concat_arrays([pa.array([True]), reduce(pc.or_, differs)]))
+
+    def _damaged(self, error: Exception) -> CatalogError:
+        return self._error(f"{reason_of(error)}; {self._advice}")
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+    # -- writing
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit; makes the table where there is none."""
+        self._table.prepare()
+        if len(rows):
+            self._table.commit(self._write_run([self._sorted([rows])], is_new=True))
+
+    def _write_run(self, pieces: Iterable[pa.Table], *, is_new: bool) -> list[AddAction]:
+        """Write rows that are sorted, piece after piece, as the files of a new run.
+
+        Returns what a commit says of them.
+        """
+        run = uuid4().hex
+        actions: list[AddAction] = []
+        for rows in pieces:
+            for start in range(0, len(rows), _ROWS_OF_FILE):
+                data, action = _sorted_file(
+                    f"{run}-{len(actions):05}-", rows.slice(start, _ROWS_OF_FILE), is_new=is_new
+                )
+                self._storage.write(f"{self._name}/{action.path}", data)
+                actions.append(action)
+        return actions
+
+    def compact(self) -> None:
+        """Merge runs where they are many, unless another process is faster."""
+        # What was added stands, whatever becomes of this.
+        with suppress(CatalogError, DeltaError, OSError):
+            mark, listed = self._listing()
+            files = _to_merge(listed)
+            if not files:
+                return
+            merged = self._write_run(self._merged(files), is_new=False)
+            sizes = {file.path: file.size for file in files}
+            if not self._table.merge(sizes, merged, seen=mark):
+                for action in merged:
+                    self._storage.remove(f"{self._name}/{action.path}")
+
+    def _merged(self, files: Sequence[_File]) -> Iterator[pa.Table]:
+        """Yield the rows of files sorted, by pieces of their keys: few are in memory at once."""
+        for low, high in pairwise([None, *_cuts(files), None]):
+
+            def may_have(ends: Range, low: str | None = low, high: str | None = high) -> bool:
+                return (low is None or ends[1] > low) and (high is None or ends[0] <= high)
+
+            some = [piece for piece in files if piece.range is None or may_have(piece.range)]
+            read = (self._parts([file], may_have) for file in some)
+            yield self._sorted([self._between(piece, low, high) for piece in chain(*read)])
+
+    def _between(self, rows: pa.Table, low: str | None, high: str | None) -> pa.Table:
+        if low is not None:
+            rows = rows.filter(pc.greater(rows[self._key], low))
+        return rows if high is None else rows.filter(pc.less_equal(rows[self._key], high))
+
+
+def run_of(path: str) -> str:
+    """Return what tells the files of one run from all others."""
+    match = _RUN.fullmatch(path)
+    return match[1] if match else path
+
+
+def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
+    """Return the bytes of what is left of a file, and what a commit says of it.
+
+    It is in its run what the whole file was.
+    """
+    match = _RUN.fullmatch(path)
+    return _sorted_file(path[: match.end(2)] if match else f"{uuid4()}-", rows, is_new=False)
+
+
+def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffer, AddAction]:
+    data = to_parquet(rows, _ROWS_AT_ONCE, _ENCODINGS)
+    file = named_by_bytes(prefix, data)
+    ranges = {name: _range(rows[name]) for name in rows.column_names}
+    return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
+
+
+def _file(path: str, size: int, num_rows: int | None, low: str | None, high: str | None) -> _File:
+    ends = None if low is None or high is None else (low, high)
+    return _File(path, size, num_rows or 0, ends)
+
+
+def _range(column: pa.ChunkedArray) -> Range:
+    ends = pc.min_max(column)
+    return ends["min"].as_py(), ends["max"].as_py()
+
+
+def _to_merge(files: Sequence[_File]) -> list[_File]:
+    """Return the files of a run that is not large enough, and of all smaller ones; or none."""
+    runs: defaultdict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        runs[run_of(file.path)].append(file)
+    by_size = sorted(runs.values(), key=_num_rows, reverse=True)
+    sizes = [*map(_num_rows, by_size)]
+    are_many = sum(size <= SMALL for size in sizes) >= SMALL_RUNS
+    for place, (size, following) in enumerate(pairwise(sizes)):
+        is_due = are_many or following > SMALL
+        if is_due and size <= max(SMALL, RATIO * sum(sizes[place + 1 :])):
+            return [*chain.from_iterable(by_size[place:])]
+    return []
+
+
+def _num_rows(files: Sequence[_File]) -> int:
+    return sum(file.num_rows for file in files)
+
+
+def _cuts(files: Sequence[_File]) -> list[str]:
+    """Return keys, rising, between which the files have about as many rows as are merged at once.
+
+    A key with more rows than that is not cut.
+    """
+    cuts: list[str] = []
+    num_rows = 0
+    ends = [(file.range[1], file.num_rows) for file in files if file.range is not None]
+    for last, num_rows_of_file in sorted(ends):
+        num_rows += num_rows_of_file
+        if num_rows >= _ROWS_IN_MEMORY:
+            cuts.append(last)
+            num_rows = 0
+    return list(dict.fromkeys(cuts))

@@ -1,0 +1,570 @@
+"""The table ``specs``: the rows of every content, in files that the table ``revisions`` names.
+
+A content is read from its files alone, whatever number of others there is: the table's log, which
+lists the files of all contents, is only asked for a content whose files nothing names (in catalogs
+of before) or which another tool has rewritten.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain, count
+from time import time
+from typing import Protocol
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
+from deltalake.transaction import AddAction
+
+from snapshots.catalog.delta import CatalogTable, add_action, sizes_of
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.overlays import (
+    OF_BASE,
+    OF_OVERLAY,
+    Base,
+    Bases,
+    Underlay,
+    folder_of,
+    laid_over,
+    overlay,
+    own_files,
+    owner_of,
+    whole,
+    whole_rows,
+)
+from snapshots.catalog.parquet import (
+    from_parquet,
+    named_by_bytes,
+    read_tail,
+    tail_of,
+    to_parquet,
+    with_first,
+)
+from snapshots.catalog.storage import Found, Storage, reason_of, translated
+from snapshots.changes.sides import Side
+from snapshots.errors import CatalogError
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.history import History
+from snapshots.models import NOTHING, SPEC_FACTS, Kept
+from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, split_by_cache, with_columns
+from snapshots.texts import short_digest
+
+# -- tails
+
+_FIRST = ("dependencies",)
+
+
+def first_columns_first(rows: pa.Table) -> pa.Table:
+    """Return rows with their columns in the order of a file."""
+    return with_first(rows, _FIRST)
+
+
+def has_all_of(columns: Sequence[str]) -> bool:
+    """Tell whether a tail has these columns."""
+    return not {*_FIRST}.intersection(columns)
+
+
+def with_tail(file: StoredFile, data: pa.Buffer) -> StoredFile:
+    """Return a file of these bytes with its tail, where to read that alone is worth it."""
+    return msgspec.structs.replace(file, tail=tail_of(data, _FIRST))
+
+
+# -- contents as they are stored
+
+
+class ReadColumns(Protocol):
+    """Returns columns of a content; raises DamagedContent.
+
+    Those that are ``coded`` may come as codes into their distinct values.
+    """
+
+    def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Return the columns."""
+
+
+class DamagedContent(CatalogError):
+    """The store has a content no more, or not the bytes that were written.
+
+    ``damage`` says how; ``owner`` is whose rows have it: the content itself, or what it is laid
+    over.
+    """
+
+    def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
+        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
+        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
+        self.owner = owner
+        self.damage = damage
+
+    @classmethod
+    def of(
+        cls, location: str, digest: str, error: Exception | None, owner: str
+    ) -> "DamagedContent":
+        """Return what says that the rows of ``owner`` are damaged; missing, without an error."""
+        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
+        return cls(location, digest, owner, damage)
+
+
+class ReadFile(msgspec.Struct, frozen=True):
+    """A file and its bytes.
+
+    Where it ``is_tail``, the bytes of its tail were read alone, and compared with their checksum;
+    those before are not to be looked at.
+    """
+
+    file: StoredFile
+    data: pa.Buffer
+    is_tail: bool = False
+
+
+class StoredContent:
+    """A content as it was written: its own files, and last that of what it is laid over, if any.
+
+    Of files whose tails were read only columns can be asked for that these have.
+    """
+
+    def __init__(self, location: str, digest: str, files: Sequence[ReadFile]) -> None:
+        self._location = location
+        self._digest = digest
+        self._files = files
+        self._is_laid = any(owner_of(read.file, digest) != digest for read in files)
+
+    def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Return the columns."""
+        tables = [self._decoded(file, columns, coded) for file in self._files]
+        if not self._is_laid:
+            return pa.concat_tables(tables)
+        own, base = tables
+        return laid_over(base, own, columns)
+
+    def _decoded(self, read: ReadFile, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
+        file, is_tail = read.file, read.is_tail
+        if is_tail and not has_all_of(columns):
+            raise ValueError(f"{file.path} was not read whole")
+        owner = owner_of(file, self._digest)
+        if self._is_laid:
+            columns = with_more(columns, OF_OVERLAY if owner == self._digest else OF_BASE)
+        try:
+            path = f"specs/{file.path}"
+            rows = from_parquet(path, read.data, columns, file, coded, is_checked=is_tail)
+        except pa.ArrowInvalid as error:
+            raise DamagedContent.of(self._location, self._digest, error, owner) from None
+        return _coded(with_columns(rows, columns), coded)
+
+
+def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows with such columns as codes, also those that were not read from the file."""
+    for name in columns:
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, name, rows[name].dictionary_encode())
+    return rows
+
+
+def with_more(columns: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Return the names of both, each once."""
+    return [*dict.fromkeys([*columns, *more])]
+
+
+# -- what is written of a content
+
+# A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
+_ENCODINGS = {
+    "hash": "DELTA_BYTE_ARRAY",
+    "size": "PLAIN",
+    "place": "DELTA_BINARY_PACKED",
+    "base_place": "DELTA_BINARY_PACKED",
+}
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """The rows that are kept, the bytes of their file, and what they are laid over, if anything."""
+
+    rows: pa.Table
+    data: pa.Buffer
+    base: Base | None
+
+
+def packed(rows: pa.Table, below: Underlay | None) -> Packed:
+    """Return what is kept of a content; ``below`` is what it can be laid over."""
+    if below is not None:
+        own = overlay(below.base.digest, below.rows, rows)
+        if own is not None:
+            data = _to_parquet(own)
+            if data.size <= below.most_bytes:
+                return Packed(own, data, below.base)
+    kept = whole(rows)
+    return Packed(kept, _to_parquet(kept), None)
+
+
+def _to_parquet(rows: pa.Table) -> pa.Buffer:
+    return to_parquet(first_columns_first(rows), encodings=_ENCODINGS)
+
+
+# -- the table
+
+FRESH_SECONDS = 1_800
+"""A file that was written less than this ago may be that of an import that still runs."""
+
+_TABLE = "specs"
+_UNREADABLE = {"deletionVectors", "columnMapping"}
+
+
+class SpecsTable:
+    """The contents in a storage. Errors are those of the store."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._table = CatalogTable(storage, _TABLE, SPECS, "digest")
+
+    # -- reading
+
+    def read(
+        self, digest: str, files: Sequence[StoredFile] | None, columns: Sequence[str]
+    ) -> pa.Table:
+        """Return columns of a content in no order, null where its files are older than a column.
+
+        ``files`` are those that were written, where that is known. Raises DamagedContent where
+        the store does not have the content, or other bytes than were written.
+        """
+        return self.opened(digest, files)(columns)
+
+    def opened(
+        self,
+        digest: str,
+        files: Sequence[StoredFile] | None,
+        needed: Sequence[str] = SPECS.names,
+    ) -> ReadColumns:
+        """Return what reads the ``needed`` columns of a content; raises as ``read``.
+
+        The bytes are read now: all, or those of the tails where these have the columns.
+        """
+        content = self._opened_written(digest, files, needed) if files else None
+        return partial(self._read_listed, digest) if content is None else content
+
+    def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
+        """Tell whether a content can be read as it was written, all of it."""
+        try:
+            self.read(digest, files, ["hash"] if files else SPEC_ROWS.names)
+        except DamagedContent:
+            return False
+        return True
+
+    def _opened_written(
+        self, digest: str, files: Sequence[StoredFile], needed: Sequence[str] = SPECS.names
+    ) -> ReadColumns | None:
+        """Open the files that were written; None where one was replaced, as the log then knows."""
+        by_path = {f"{_TABLE}/{file.path}": file for file in files}
+
+        def read(path: str) -> ReadFile:
+            file = by_path[path]
+            try:
+                tail = self._tail(path, file) if has_all_of(needed) else None
+                return tail or ReadFile(file, self._storage.read(path, file.size))
+            except pa.ArrowInvalid as error:
+                raise self._damaged(digest, error, owner_of(file, digest)) from None
+
+        # Its own files first: where these were replaced, the base is not asked for.
+        try:
+            contents = self._storage.side_by_side(read, [*by_path][::-1])
+        except FileNotFoundError:
+            return None
+        location = self._storage.location.text
+        return StoredContent(location, digest, contents)
+
+    def _tail(self, path: str, file: StoredFile) -> ReadFile | None:
+        """Read the tail of a file; None where the whole must tell what is wrong, or has none."""
+        data = file.tail and read_tail(self._storage, path, file.size, file.tail)
+        return ReadFile(file, data, is_tail=True) if data else None
+
+    def _read_listed(
+        self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
+    ) -> pa.Table:
+        """Read the files that the table's log has: of a content, and of what it is laid over."""
+        needed = with_more(columns, OF_OVERLAY + OF_BASE)
+        own = self._read_partition(digest, digest, needed)
+        bases = pc.unique(own["base"]).to_pylist()
+        if None in bases or not bases:
+            return whole_rows(own).select(columns)
+        base = whole_rows(self._read_partition(digest, bases[0], needed))
+        if not len(base):
+            raise self._damaged(digest, None, bases[0])
+        return laid_over(base, own.filter(pc.equal(own["base"], bases[0])), columns)
+
+    def _read_partition(self, digest: str, owner: str, columns: Sequence[str]) -> pa.Table:
+        try:
+            sizes = self._listed_files(owner)
+            read = zip(sizes, self._storage.read_all(sizes), strict=True)
+            tables = [from_parquet(path, data, columns) for path, data in read]
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._damaged(digest, error, owner) from None
+        if not tables:
+            raise self._damaged(digest, None, owner)
+        return pa.concat_tables([with_columns(table, columns) for table in tables])
+
+    def _damaged(self, digest: str, error: Exception | None, owner: str) -> DamagedContent:
+        return DamagedContent.of(self._storage.location.text, digest, error, owner)
+
+    def _listed_files(self, digest: str) -> dict[str, int]:
+        """Return the paths and sizes of a content's files, as the table's log has them."""
+        try:
+            features = set(self._table.current().protocol().reader_features or ())
+        except TableNotFoundError:
+            return {}
+        if unreadable := sorted(_UNREADABLE & features):
+            raise CatalogError(
+                self._storage.location.text,
+                f"the table {_TABLE} has features that cachelog cannot read: "
+                + ", ".join(unreadable),
+            )
+        return {f"{_TABLE}/{path}": size for path, size in self._sizes(digest).items()}
+
+    def _sizes(self, digest: str) -> dict[str, int]:
+        """Return the size of each file that the table had of a content when it was read last."""
+        files = self._table.files()
+        return sizes_of(files.filter(pc.equal(files["partition"], digest)))
+
+    # -- writing
+
+    def write(
+        self,
+        contents: Iterable[tuple[str, pa.Table]],
+        recorded: Files,
+        before: Callable[[str], str | None] = lambda _: None,
+    ) -> dict[str, tuple[StoredFile, ...]]:
+        """Write contents, each with its digest, in one commit; return their files by digest.
+
+        The rows are asked for one content at a time, and kept no longer than it takes to write
+        them. What the table has of the same contents already is replaced: left over from an
+        import that was killed half way, or damaged. The files ``recorded`` of such a content are
+        removed. A new content is laid over another where that spares space; ``before`` tells which
+        one it follows on in its series.
+        """
+        self._table.prepare()
+        added: list[AddAction] = []
+        replacing: dict[str, AddAction] = {}
+        files: dict[str, tuple[StoredFile, ...]] = {}
+        bases = Bases(recorded, self._rows_of_base)
+        for digest, rows in contents:
+            # Others may be laid over one that is replaced, so it is whole.
+            below = None if digest in recorded else bases.below(before(digest), len(rows))
+            kept = packed(rows, below)
+            folder = folder_of(digest)
+            # Named by its bytes: two imports that write the same content at once write one file.
+            file = named_by_bytes(folder, kept.data)
+            there = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
+            leftover = self._leftover(digest) if there or digest in recorded else set()
+            if leftover and leftover != {file.path}:
+                file = named_by_bytes(f"{folder}{uuid4()}-", kept.data)
+                replacing[digest] = add_action(file, len(kept.rows), {"digest": digest})
+            else:
+                if not leftover:
+                    file = _new_file(folder, kept.data, there)
+                # Also what the table lists already: a cleaning may be about to strike it off.
+                added.append(add_action(file, len(kept.rows), {"digest": digest}))
+            self._storage.write(f"{_TABLE}/{file.path}", kept.data)
+            file = with_tail(file, kept.data)
+            files[digest] = (file,) if kept.base is None else (kept.base.file, file)
+            bases.take(digest, files[digest], kept.rows)
+        if added:
+            self._table.commit(added)
+        if replacing:
+            self._table.commit(list(replacing.values()), replacing=list(replacing))
+        new = {file.path for file in chain.from_iterable(files.values())}
+        for digest in files:
+            for file in own_files(digest, recorded.get(digest, ())):
+                # Who looks for it finds by the table's log what stands in its place.
+                if file.path not in new:
+                    self._storage.remove(f"{_TABLE}/{file.path}")
+        return files
+
+    def _rows_of_base(self, base: Base) -> pa.Table | None:
+        """Read all of a content that another may be laid over; None where that cannot be."""
+        try:
+            read = self._opened_written(base.digest, [base.file])
+            rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
+        except DamagedContent:
+            return None
+        return None if rows is None or rows["place"].null_count else rows
+
+    def hold(self, contents: Files) -> None:
+        """Let contents stay that no row names any more, but that are about to be named again.
+
+        Raises CatalogError where one was deleted.
+        """
+        for digest, files in contents.items():
+            if not self.is_intact(digest, files or None):
+                raise CatalogError(
+                    self._storage.location.text,
+                    f"the content {short_digest(digest)} was removed while this import ran; "
+                    "import again",
+                )
+        self.list_again(contents)
+
+    def list_again(self, missing: Files) -> list[str]:
+        """List contents that are there, but not, or no longer, in the table's log; return which.
+
+        So tools that read the log find them too. What cannot be read is left out.
+        """
+        added = [*self._adding(missing)]
+        if added:
+            self._table.prepare()
+            self._table.commit(added)
+        return sorted({str(action.partition_values["digest"]) for action in added})
+
+    def _adding(self, missing: Files) -> Iterator[AddAction]:
+        for digest, files in missing.items():
+            for file in files:
+                with suppress(DamagedContent):
+                    if read := self._opened_written(digest, [file]):
+                        num_rows = len(read(["hash"]))
+                        yield add_action(file, num_rows, {"digest": digest}, is_new=False)
+
+    def _leftover(self, digest: str) -> set[str]:
+        """Return the paths of the files that the table has of a content.
+
+        That reads the table's log. A new content has no folder, and so is not asked for here.
+        """
+        self._table.current()
+        return set(self._sizes(digest))
+
+
+def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:
+    """Describe the file of a content that the table does not list.
+
+    It is not the file of an old import that was killed, or of a content that nothing names any
+    more: a cleaning may be about to delete that. Two imports at once find the same name all the
+    same.
+    """
+    fresh_since = time() - FRESH_SECONDS
+    for number in count():
+        file = named_by_bytes(f"{folder}{number}-" if number else folder, data)
+        existing = there.get(file.path.removeprefix(folder))
+        if existing is None or existing.written_at > fresh_since:
+            break
+    return file
+
+
+# -- reading contents into memory
+
+_SAME = "import the same again to replace it"
+
+
+def how_to_mend(history: History, digest: str) -> str:
+    """Return how the content of a revision is replaced.
+
+    The same import does it, but for one of a history in git: that goes on behind the commits that
+    the catalog knows. The pages of the commit do it then.
+    """
+    rows = [row for row in history.by_key.values() if row.digest == digest]
+    if not rows or any(row.source.kind != "git" for row in rows):
+        return _SAME
+    row = rows[-1]
+    taken_at = row.taken_at.isoformat().replace("+00:00", "Z")
+    return (
+        f"to replace it, check out the commit {row.source.version} of {row.source.location}, and "
+        f"import its folder of pages with --tag {row.tag} --taken-at {taken_at}"
+    )
+
+
+_FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
+_CODED = [
+    fact.name for fact in SPEC_FACTS.values() if fact.kept is Kept.CODES and fact.value_type is str
+]
+"""What a frame keeps as codes, and a file has as such already."""
+
+
+class ContentReader:
+    """Reads contents of the table ``specs`` at a location.
+
+    ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
+    about a content that is damaged: CatalogError says so. ``rows`` are those of contents that are
+    in memory, and need not be read. In another process it reads there what it reads here.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        specs: SpecsTable,
+        files: Files,
+        history: History,
+        rows: Mapping[str, pa.Table] | None = None,
+    ) -> None:
+        self._rows = rows or {}
+        self._location = location
+        self._specs = specs
+        self._files = files
+        self._history = history
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reader, (self._location, self._files, self._history)
+
+    def has(self, digest: str) -> bool:
+        """Tell whether some revision needs a content, and the store has it undamaged."""
+        is_needed = digest in self._files or digest in self._history.digests
+        return is_needed and (
+            digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
+        )
+
+    def side(self, digest: str) -> Side:
+        """Read a content with its dependencies."""
+        with self._opened(digest) as read:
+            frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
+            return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
+
+    def frame(self, digest: str) -> Frame:
+        """Read a content."""
+        with self._opened(digest, _FRAME_COLUMNS) as read:
+            return Frame(read(_FRAME_COLUMNS, _CODED), digest)
+
+    def dependencies(self, digest: str) -> pa.Table:
+        """Read the columns ``hash`` and ``dependencies``, and all of the rows outside the cache.
+
+        Those are few, and the dependency graph is who asks for them.
+        """
+        with self._opened(digest) as read:
+            return _dependencies(read)
+
+    def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a content; the empty one need not be there."""
+        with self._opened(digest, columns) as read:
+            return read(columns)
+
+    @contextmanager
+    def _opened(
+        self, digest: str, needed: Sequence[str] = SPEC_ROWS.names
+    ) -> Iterator[ReadColumns]:
+        """Have what reads the columns of a content that are ``needed``.
+
+        Raises CatalogError, which says what to do, where that is damaged.
+        """
+        if digest == NOTHING:
+            yield _read_nothing
+            return
+        if (rows := self._rows.get(digest)) is not None:
+            yield lambda columns, coded=(): _coded(rows.select(columns), coded)
+            return
+        with translated(self._location):
+            try:
+                yield self._specs.opened(digest, self._files.get(digest), needed)
+            except DamagedContent as error:
+                advice = how_to_mend(self._history, digest)
+                raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+
+
+def _read_nothing(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001
+    return with_columns(pa.table({}), columns)
+
+
+def _dependencies(read: ReadColumns) -> pa.Table:
+    inside, outside = split_by_cache(read(["hash", "dependencies", "in_cache"]))
+    if not len(outside):
+        return inside
+    _, outside = split_by_cache(read(SPEC_ROWS.names))
+    return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
+
+
+def _reader(location: str, files: Files, history: History) -> ContentReader:
+    return ContentReader(location, SpecsTable(Storage(parse_location(location))), files, history)

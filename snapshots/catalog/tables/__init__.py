@@ -1,1 +1,0 @@
-"""Tables of Delta Lake: opened, followed and written at a cost that stays flat."""

@@ -1,0 +1,189 @@
+"""Space is given back: what no row names is deleted, once it was out of use for long enough.
+
+How long is the time of grace: an import that began before something went out of use, and a server
+that has not yet seen that it did, still find it. In each table a file is out of use from the commit
+on that struck it off; one that no commit ever named, from when it was written. Such leftovers of
+imports that failed are needed by nobody but an import that runs, and that goes on writing: where
+none was written for an hour, their time is over.
+
+What is out of use already is deleted before anything is written, so that a full disk can be freed.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from time import time
+
+import msgspec
+from deltalake.exceptions import DeltaError
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.delta import CatalogTable
+from snapshots.catalog.removal import Contents, ListedFile, OldChanges, unnamed
+from snapshots.catalog.storage import Found, reason_of, translated
+from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.sources.reports import Progress, Report
+from snapshots.texts import counted, size
+
+LEAST = timedelta(hours=1)
+MOST = timedelta(days=7)
+"""After this a table's log may have forgotten when a file was struck off."""
+
+_HOURS_OF_LEFTOVERS = LEAST // timedelta(hours=1)
+_DELETERS = 8
+_WRITTEN, _UNFINISHED = ".parquet", ".tmp"
+"""The ends of the names of what cachelog writes; what else lies there is not its own."""
+
+
+class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a vacuum did, or would do.
+
+    ``files`` and ``num_bytes`` are by table: what was deleted. ``struck_off`` are contents that no
+    row names and whose time of grace begins now, ``relisted`` such that rows name and the table's
+    log did not have. ``num_pairs`` pairs of revisions were forgotten that are neighbours no more,
+    and ``num_rows`` rows of changes and hashes of pairs that were forgotten before.
+    """
+
+    files: Mapping[str, tuple[str, ...]]
+    num_bytes: Mapping[str, int]
+    struck_off: tuple[str, ...]
+    relisted: tuple[str, ...]
+    num_pairs: int
+    num_rows: int
+
+
+def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
+    """Return the time of grace in whole hours; raises InvalidArgument where it is no safe one."""
+    if nothing_runs and not older_than:
+        return older_than
+    if not LEAST <= older_than <= MOST:
+        reason = "a vacuum takes from 1h to 7d"
+        if older_than < LEAST:
+            reason += (
+                ": an import that runs, or a server that has not looked since, still needs what "
+                "was just removed. Where none does, stop them all and say so with --nothing-runs"
+            )
+        raise InvalidArgument("older-than", reason)
+    return timedelta(hours=older_than // LEAST)
+
+
+def vacuum(
+    catalog: Catalog,
+    *,
+    older_than: timedelta,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Vacuumed:
+    """Clean a catalog of what was out of use for ``older_than``; raises CatalogError."""
+    catalog.refresh()
+    with translated(catalog.location):
+        return _Vacuum(catalog, older_than, progress or Report().progress, dry_run).run()
+
+
+class _Vacuum:
+    def __init__(
+        self, catalog: Catalog, older_than: timedelta, progress: Progress, dry_run: bool
+    ) -> None:
+        self._catalog = catalog
+        self._contents = Contents(catalog.location)
+        self._storage = self._contents.storage
+        self._hours = older_than // timedelta(hours=1)
+        self._until = time() - older_than.total_seconds()
+        self._unfinished_until = time() - min(older_than, LEAST).total_seconds()
+        self._progress = progress
+        self._dry_run = dry_run
+        self._old = OldChanges(self._storage, self._hours, progress, dry_run=dry_run)
+        self._files: dict[str, dict[str, Found]] = {}
+
+    def run(self) -> Vacuumed:
+        self._delete_unused()
+        try:
+            return self._cleaned()
+        except (CatalogError, DeltaError, OSError) as error:
+            if self._dry_run or not any(self._files.values()):
+                raise
+            reason = error.reason if isinstance(error, CatalogError) else reason_of(error)
+            num_files = sum(map(len, self._files.values()))
+            freed = (
+                f"{counted(num_files, 'file')} deleted before, {size(sum(self._sizes().values()))}"
+            )
+            raise CatalogError(self._catalog.location, f"{reason}; {freed}") from error
+
+    def _cleaned(self) -> Vacuumed:
+        """Have the tables let go of what nothing needs."""
+        struck_off = self._struck_off()
+        relisted = () if self._dry_run else tuple(self._contents.relist())
+        self._catalog.refresh()
+        pairs = set(self._catalog.history.pairs)
+        num_pairs, num_rows = self._old.forget(pairs), self._old.drop(pairs)
+        if not self._hours:  # then what has just gone out of use goes too
+            self._delete_unused()
+        return Vacuumed(
+            files={name: tuple(sorted(files)) for name, files in self._files.items()},
+            num_bytes=self._sizes(),
+            struck_off=struck_off,
+            relisted=relisted,
+            num_pairs=num_pairs,
+            num_rows=num_rows,
+        )
+
+    def _delete_unused(self) -> None:
+        tables = [self._contents.revisions, self._contents.specs, *self._old.tables]
+        for number, table in enumerate(tables):
+            self._progress("looking for files", number, len(tables))
+            unused = self._deletable(table)
+            self._files.setdefault(table.name, {}).update(unused)
+            self._delete(table.name, unused)
+        self._progress("looking for files", len(tables), len(tables))
+
+    def _sizes(self) -> dict[str, int]:
+        return {
+            name: sum(file.size for file in files.values()) for name, files in self._files.items()
+        }
+
+    def _deletable(self, table: CatalogTable) -> dict[str, Found]:
+        """Return the files in a table's folder that are out of use for long enough."""
+        there = self._storage.find(table.name)
+        unused = {*table.out_of_use(self._hours)}
+        leftovers = table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS))
+        if leftovers and not self._is_written_to(table, there):
+            unused |= leftovers
+        # Asked last: what a row names by now stays.
+        named = self._contents.named_files()
+        return {
+            path: file
+            for path, file in there.items()
+            if (path in unused and path not in named and path.endswith(_WRITTEN))
+            or (path.endswith(_UNFINISHED) and file.written_at < self._unfinished_until)
+        }
+
+    def _is_written_to(self, table: CatalogTable, there: Mapping[str, Found]) -> bool:
+        """Tell whether an import may be writing files that it has not listed yet."""
+        table.current()
+        listed = set(table.files()["path"].to_pylist())
+        return any(
+            file.written_at >= self._unfinished_until
+            and path.endswith(_WRITTEN)
+            and not path.startswith("_")
+            and path not in listed
+            for path, file in there.items()
+        )
+
+    def _delete(self, table: str, files: Mapping[str, Found]) -> None:
+        if self._dry_run:
+            return
+        paths = [f"{table}/{path}" for path in files]
+        with ThreadPoolExecutor(_DELETERS) as pool:
+            for number, _ in enumerate(pool.map(self._storage.remove, paths), 1):
+                self._progress(f"deleting files of {table}", number, len(paths))
+
+    def _struck_off(self) -> tuple[str, ...]:
+        # What an import has just written, and has not named yet, is none of it.
+        def is_old(file: ListedFile) -> bool:
+            return file.added_at < self._until
+
+        if self._dry_run:
+            struck = list(filter(is_old, unnamed(self._contents.listed(), self._contents.named())))
+        else:
+            struck = self._contents.strike_off(is_old)
+        return tuple(sorted({file.digest for file in struck}))

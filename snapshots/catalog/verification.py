@@ -1,0 +1,703 @@
+"""All of a catalog is read, and what does not fit is told with what to do about it."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, get_origin
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.delta import (
+    DROP,
+    CatalogTable,
+    drop,
+    droppable,
+    of_schema,
+    sizes_of,
+    what_is_broken,
+    what_to_do,
+)
+from snapshots.catalog.history_tables import (
+    HISTORY_TABLES,
+    HOW_TO_MEND,
+    are_of,
+    pair_of,
+    texts_in,
+    texts_of,
+)
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.pairs import PairMaker, in_chains
+from snapshots.catalog.parquet import from_parquet
+from snapshots.catalog.recipes_tables import RECIPES_TABLES
+from snapshots.catalog.removal import Contents, unnamed
+from snapshots.catalog.sorted_table import run_of
+from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
+from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
+from snapshots.catalog.workers import mapping
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.kept_changes import (
+    KeptChanges,
+    Numbers,
+    PairCounts,
+    comparisons_table,
+    numbers_of,
+)
+from snapshots.contents import Content
+from snapshots.errors import CatalogError, NewerCatalog, NoCatalog
+from snapshots.frames.columns import list_column_of
+from snapshots.history import History, Pair
+from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Fact, Kept, RevisionInfo, Spec
+from snapshots.sources.reports import Progress, Report
+from snapshots.spack.names import ROOT_STACK
+from snapshots.tables import (
+    CHANGES,
+    HASHES,
+    NULLABLE,
+    READ_ON_DEMAND,
+    SPEC_ROWS,
+    StoredFile,
+    split_by_cache,
+)
+from snapshots.texts import counted, day, short_digest, short_pair, size
+
+# -- findings
+
+VACUUM = "'cachelog vacuum' deletes it in time"
+LIST_AGAIN = "'cachelog vacuum' lists it again"
+IMPORT_AGAIN = "what was published is there; import again what was not"
+FILL = "'cachelog history fill' compares them"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """One thing that was found; what is no damage is worth knowing, and does no harm."""
+
+    place: str
+    reason: str
+    advice: str
+    is_damage: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}; {self.advice}"
+
+
+# -- sets of hashes
+
+Sums = npt.NDArray[np.uint64]
+"""How many hashes a set has, and the sum of their numbers, modulo 2^64.
+
+Sets that differ have the same sum by chance once in 2^64 times. Sums are added and subtracted as
+what is added to a set and removed from it.
+"""
+
+
+def sum_of(hashes: Iterable[str]) -> Sums:
+    """Return the sums of some hashes."""
+    numbers = numbers_of(pa.chunked_array([pa.array(hashes, pa.string())]))
+    return np.array([len(numbers), numbers.sum(dtype=np.uint64)], np.uint64)
+
+
+# -- kept pairs
+
+# A pair can stand in several runs of files, where two importers have kept it: in each of them it is
+# whole. Other tools that rewrite files cut and join runs as they like; there what counts is which
+# rows a pair has, however often.
+
+_SEPARATOR = "\0"
+_OF_ROW = [name for name in CHANGES.names if name not in ("base", "head")]
+_KINDS = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED, SpecChangeKind.CHANGED)
+_ADDED, _REMOVED, _CHANGED, _UNKNOWN = range(4)
+
+PairSums = npt.NDArray[np.uint64]
+"""The changes of a pair in one run: the sums of its hashes by kind, and last those of its rows."""
+
+
+class KeptPairs:
+    """Takes the rows of ``changes`` file by file.
+
+    ``added`` are the numbers of all hashes that any pair added, each with the name of its package,
+    unsorted and some of them twice.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[Pair, str], PairSums] = {}
+        self.added: list[Numbers] = []
+
+    def take(self, path: str, rows: pa.Table) -> None:
+        """Add the rows of a file."""
+        pairs = texts_in(rows).combine_chunks().dictionary_encode()
+        sums = np.zeros((len(pairs.dictionary), *_NO_SUMS.shape), np.uint64)
+        of_pair = np.asarray(pairs.indices)
+        known_kinds = pa.array([kind.value for kind in _KINDS])
+        of_kind = np.asarray(pc.index_in(rows["kind"], known_kinds).fill_null(_UNKNOWN))
+        np.add.at(sums[..., 0], (of_pair, of_kind), np.uint64(1))
+        np.add.at(sums[..., 1], (of_pair, of_kind), numbers_of(rows["hash"]))
+        texts = pc.binary_join_element_wise(*(rows[name] for name in _OF_ROW), _SEPARATOR)
+        np.add.at(sums[:, -1, 1], of_pair, numbers_of(texts))
+        for text, of_text in zip(pairs.dictionary.to_pylist(), sums, strict=True):
+            key = pair_of(text), run_of(path)
+            self._sums[key] = self._sums.get(key, _NO_SUMS) + of_text
+        is_added = pc.equal(rows["kind"], SpecChangeKind.ADDED.value)
+        self.added.append(numbers_of_named(rows.filter(is_added)))
+
+    def replace(self, pairs: Collection[Pair], rows: pa.Table) -> None:
+        """Put the rows of some pairs, all of them and each once, in the place of what was taken."""
+        self._sums = {key: sums for key, sums in self._sums.items() if key[0] not in pairs}
+        self.take("", rows)
+
+    def copies(self) -> Iterator[tuple[Pair, PairSums]]:
+        """Yield each pair, once for each run that it stands in."""
+        for (pair, _), sums in self._sums.items():
+            yield pair, sums
+
+
+_NO_SUMS = np.zeros((len(_KINDS) + 2, 2), np.uint64)
+
+
+def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
+    """Return those rows of ``changes`` that are of some pairs."""
+    return rows.filter(are_of(rows, texts_of(pairs)))
+
+
+def numbers_of_named(rows: pa.Table) -> Numbers:
+    """Return the number of each hash with the name of its package."""
+    return numbers_of(pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR))
+
+
+def sums_of_rows(rows: pa.Table) -> PairSums:
+    """Return the sums of the rows of one pair."""
+    kept = KeptPairs()
+    kept.take("", rows)
+    return next((sums for _, sums in kept.copies()), _NO_SUMS)
+
+
+# -- records made again from rows
+
+
+def content_of(rows: pa.Table) -> Content:
+    """Return the content that was written as these rows: it has its digest again."""
+    inside, outside = split_by_cache(rows)
+    return Content.of(_specs(inside), _specs(outside))
+
+
+def _specs(rows: pa.Table) -> Iterable[Spec]:
+    columns = [_values(fact, rows[fact.name]) for fact in SPEC_FACTS.values()]
+    for values in zip(*columns, strict=True):
+        yield Spec(**dict(zip(SPEC_FACTS, values, strict=True)))
+
+
+def _values(fact: Fact, column: pa.ChunkedArray) -> Sequence[Any]:
+    if fact.kept is Kept.EDGES:
+        return _edges(column.combine_chunks())
+    if get_origin(fact.value_type) is tuple:
+        return _lists(column)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _lists(column: pa.ChunkedArray) -> list[Any]:
+    lists = list_column_of(column)
+    return [lists.values[code] for code in lists.codes.tolist()]
+
+
+def _edges(lists: pa.ListArray) -> list[Any]:
+    flat = lists.flatten()
+    fields = [flat.field(name) for name in Dependency.__struct_fields__]
+    parts = [
+        _lists(pa.chunked_array([column])) if pa.types.is_list(column.type) else column.to_pylist()
+        for column in fields
+    ]
+    edges = map(Dependency, *parts)
+    lengths = pc.list_value_length(lists).to_pylist()
+    return [
+        None if length is None else tuple(next(edges) for _ in range(length)) for length in lengths
+    ]
+
+
+# -- contents
+
+# The bytes must be those that were written, the rows must decode, and the records that they become
+# must have the digest again.
+
+
+class ToRead(msgspec.Struct, frozen=True):
+    """A content, its files where they are known, and the rows that name it."""
+
+    digest: str
+    files: Sequence[StoredFile] | None
+    rows: Sequence[RevisionInfo]
+    how_to_mend: str
+
+
+class DamagedBase(msgspec.Struct, frozen=True):
+    """What a content is laid over, and how that is damaged."""
+
+    digest: str
+    damage: str
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What was found of a content; its hashes where it could be read.
+
+    ``damaged_base`` is what alone it could not be read for.
+    """
+
+    digest: str
+    findings: Sequence[Finding]
+    hashes: Sums | None
+    num_specs: int
+    damaged_base: DamagedBase | None = None
+
+
+def contents_to_read(
+    history: History, files_of: Callable[[str], Sequence[StoredFile]]
+) -> list[ToRead]:
+    """Return all contents that rows name, the newest last."""
+    rows: dict[str, list[RevisionInfo]] = {}
+    for row in history.by_key.values():
+        rows.setdefault(row.digest, []).append(row)
+    return [
+        ToRead(digest, files_of(digest) or None, naming, how_to_mend(history, digest))
+        for digest, naming in rows.items()
+    ]
+
+
+def read_contents(
+    location: str,
+    contents: Sequence[ToRead],
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> AbstractContextManager[Iterator[Read]]:
+    """Have what is found of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
+    return mapping(_reader, location, contents, jobs=jobs, cluster=cluster)
+
+
+def _reader(location: str) -> Callable[[ToRead], Read]:
+    """Open the table once in a process that reads."""
+    return partial(read_content, SpecsTable(Storage(parse_location(location))))
+
+
+def read_content(specs: SpecsTable, content: ToRead) -> Read:
+    """Read a content, and compare it with what names it."""
+    place = f"content {short_digest(content.digest)}"
+    try:
+        with translated(place):
+            rows = specs.read(content.digest, content.files, SPEC_ROWS.names)
+        actual = content_of(rows)
+        digest, hashes = actual.digest, sum_of(spec.hash for spec in actual.specs())
+    except DamagedContent as error:
+        if content.digest == NOTHING:
+            return Read(NOTHING, (), sum_of([]), 0)
+        if error.owner != content.digest:
+            return Read(content.digest, (), None, 0, DamagedBase(error.owner, error.damage))
+        found_damage = Finding(place=place, reason=error.damage, advice=content.how_to_mend)
+        return _unreadable(content, found_damage)
+    except CatalogError as error:
+        return _unreadable(content, Finding(place=place, reason=error.reason, advice="try again"))
+    except (
+        msgspec.MsgspecError,
+        pa.ArrowException,
+        AttributeError,
+        TypeError,
+        ValueError,
+        KeyError,
+    ) as error:
+        reason = f"its rows are no specs: {reason_of(error)}"
+        return _unreadable(content, Finding(place=place, reason=reason, advice=_replace(content)))
+    findings = [*_wrong(place, content, actual, digest)]
+    return Read(content.digest, findings, hashes, len(actual))
+
+
+def _unreadable(content: ToRead, finding: Finding) -> Read:
+    return Read(content.digest, (finding,), None, 0)
+
+
+def _wrong(place: str, content: ToRead, actual: Content, digest: str) -> Iterator[Finding]:
+    if digest != content.digest:
+        reason = f"its rows have the digest {short_digest(digest)}"
+        yield Finding(place=place, reason=reason, advice=_replace(content))
+        return
+    if twice := len(actual) - len({spec.hash for spec in actual.specs()}):
+        reason = f"{twice:,} hashes stand in it twice"
+        yield Finding(place=place, reason=reason, advice=_replace(content))
+    for row in content.rows:
+        of_row = f"revision {row.tag} of {row.taken_at:%Y-%m-%d}"
+        for name, said, count in _counts(row, actual):
+            yield Finding(
+                place=of_row,
+                reason=f"its row says {name} {said}, its content has {count}",
+                advice=f"remove it ('cachelog remove {row.tag}@{row.taken_at:%Y-%m-%d}') and "
+                "import the same again",
+            )
+
+
+def _counts(row: RevisionInfo, content: Content) -> Iterator[tuple[str, int | None, int | None]]:
+    """Yield each count of a revision that is not that of its content, and both."""
+    num_stacks = len(content.stacks - {ROOT_STACK})
+    # Older rows count root.
+    if row.num_stacks == len(content.stacks):
+        num_stacks = row.num_stacks
+    counts: Mapping[str, int | None] = {
+        "num_packages": len(content.packages),
+        "num_specs": len(content),
+        "num_stacks": num_stacks,
+        "total_size": content.total_size(),
+    }
+    for name, count in counts.items():
+        if getattr(row, name) != count:
+            yield name, getattr(row, name), count
+
+
+def _replace(content: ToRead) -> str:
+    tags = sorted({row.tag for row in content.rows})
+    named = ", ".join(tags[:3]) + (" and others" if len(tags) > 3 else "")
+    return (
+        f"remove its revisions ('cachelog remove {short_digest(content.digest)}', of {named}) "
+        "and import the same again"
+    )
+
+
+# -- damage of a base, reported once for all that lie over it
+
+_MOST_NAMED = 10
+
+
+def with_damaged_bases(
+    findings: Sequence[Finding], reads: Iterable[Read], history: History
+) -> list[Finding]:
+    """Return the findings of all contents, with those of the damaged bases among the reads."""
+    over: dict[DamagedBase, list[str]] = {}
+    for read in reads:
+        if read.damaged_base is not None:
+            over.setdefault(read.damaged_base, []).append(read.digest)
+    of_bases = [_told(base, digests, history) for base, digests in over.items()]
+    places = {finding.place for finding in of_bases}
+    return [*(finding for finding in findings if finding.place not in places), *of_bases]
+
+
+def _told(base: DamagedBase, over: Sequence[str], history: History) -> Finding:
+    is_revision = base.digest in history.digests
+    digests = [base.digest, *over] if is_revision else over
+    needing = [it for it in history.revisions if it.digest in {*digests}]
+    names = [f"{it.tag}@{day(it.taken_at)}" for it in needing]
+    if len(names) > _MOST_NAMED:
+        names[_MOST_NAMED:] = [f"{len(names) - _MOST_NAMED:,} others"]
+    # Whoever imports the base mends all; else each of the others is made whole.
+    advice = [how_to_mend(history, it) for it in (digests[:1] if is_revision else digests)]
+    return Finding(
+        place=f"content {short_digest(base.digest)}",
+        reason=f"{base.damage}; {counted(len(needing), 'revision')} cannot be read without it: "
+        + ", ".join(names),
+        advice="; ".join(dict.fromkeys(advice)),
+    )
+
+
+# -- history
+
+# By default the changes of each pair are applied: they must make of the hashes of base those of
+# head, and be as many as `comparisons` says. With `deep` each pair is compared anew, row by row.
+
+_PLACE = "history"
+_SHOWN = 20
+
+
+class HistoryCheck:
+    """Verifies the history of a catalog that was just refreshed.
+
+    ``hashes`` are those of the contents that could be read. All that does not fit is told pair by
+    pair, up to some.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        storage: Storage,
+        hashes: Mapping[str, Sums],
+        progress: Progress,
+    ) -> None:
+        self._catalog = catalog
+        self._storage = storage
+        self._hashes = hashes
+        self._progress = progress
+
+    def run(self, *, deep: bool) -> Iterator[Finding]:
+        """Yield what is found."""
+        try:
+            counts = self._catalog.counts
+        except CatalogError as error:
+            yield _damage(error.reason)
+            return
+        pairs = self._catalog.history.pairs
+        if missing := sum(pair not in counts for pair in pairs):
+            reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
+            yield Finding(place=_PLACE, reason=reason, advice=FILL, is_damage=False)
+        if not counts:
+            return
+        try:
+            kept = self._kept(counts)
+            yield from _some(self._misfits(kept, counts))
+            yield from self._unfound(kept)
+            if deep:
+                yield from _some(self._other_than_compared(kept, counts))
+        except CatalogError as error:
+            yield _damage(error.reason)
+
+    def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
+        kept = KeptPairs()
+        # Other rows are of an import that was killed, or is running; or nobody asks for them.
+        for path, rows in self._files("changes", CHANGES):
+            kept.take(path, rows_of_pairs(rows, counts))
+        doubtful = {pair for pair, sums in kept.copies() if self._misfit(pair, sums, counts[pair])}
+        if doubtful:
+            files = self._files("changes", CHANGES)
+            sums = [rows_of_pairs(rows, doubtful) for _, rows in files]
+            rows = pa.concat_tables([CHANGES.empty_table(), *sums])
+            kept.replace(doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names))
+        return kept
+
+    def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
+        seen = set()
+        for pair, sums in kept.copies():
+            seen.add(pair)
+            if reason := self._misfit(pair, sums, counts[pair]):
+                yield _damage(f"{short_pair(*pair)}: {reason}")
+        for pair, of_pair in counts.items():
+            specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
+            if pair not in seen and any(specs):
+                yield _damage(f"{short_pair(*pair)}: its changes are missing")
+
+    def _misfit(self, pair: Pair, sums: PairSums, counts: PairCounts) -> str | None:
+        base, head = (self._hashes.get(digest) for digest in pair)
+        if (
+            base is not None
+            and head is not None
+            and not np.array_equal(base + sums[_ADDED] - sums[_REMOVED], head)
+        ):
+            return "its changes do not lead from the one to the other"
+        said = [counts.specs_added, counts.specs_removed, counts.specs_changed]
+        if said != sums[: len(_KINDS), 0].tolist():
+            return "its changes are not as many as comparisons says"
+        return None
+
+    def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
+        missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
+        for _, rows in self._files("hashes", HASHES):
+            missing = np.setdiff1d(missing, numbers_of_named(rows))
+        if len(missing):
+            yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
+
+    def _other_than_compared(
+        self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]
+    ) -> Iterator[Finding]:
+        copies: dict[Pair, list[PairSums]] = {}
+        for pair, sums in kept.copies():
+            copies.setdefault(pair, []).append(sums)
+        pairs = [pair for pair in self._catalog.history.pairs if pair in counts]
+        maker = PairMaker(self._catalog.load_side)
+        done = 0
+        for chain in in_chains(pairs):
+            for made in maker.make(chain):
+                done += 1
+                self._progress("comparing neighbours", done, len(pairs))
+                expected = sums_of_rows(made.rows)
+                stored = copies.get(made.pair) or [_NO_SUMS]
+                if not all(np.array_equal(sums, expected) for sums in stored):
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
+                elif made.counts != counts[made.pair] or not self._says_the_same(made):
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
+
+    def _says_the_same(self, made: KeptChanges) -> bool:
+        """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
+        # Of stories, which feeds can do without, there may be none, and older ones in other words.
+        columns = [name for name in READ_ON_DEMAND if name not in NULLABLE]
+        expected = comparisons_table([made], "", None).select(["base", "head", *columns])
+        kept = self._catalog.changes.comparisons([made.pair], columns)
+        return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
+
+    def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
+        table = CatalogTable(self._storage, name, schema)
+        try:
+            table.current()
+        except TableNotFoundError:
+            return
+        sizes = sizes_of(table.files())
+        for number, (path, num_bytes) in enumerate(sizes.items(), 1):
+            self._progress(f"reading {name}", number, len(sizes))
+            whole = f"{name}/{path}"
+            try:
+                rows = from_parquet(whole, self._storage.read(whole, num_bytes))
+                rows = of_schema(whole, rows, schema)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise CatalogError(self._storage.location.text, reason_of(error)) from None
+            yield path, rows
+
+
+def _some(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield some findings, and how many more there are."""
+    more = 0
+    for number, finding in enumerate(findings):
+        if number < _SHOWN:
+            yield finding
+        else:
+            more += 1
+    if more:
+        yield _damage(f"{more:,} pairs more like the last ones")
+
+
+def _damage(reason: str) -> Finding:
+    reason = reason.removesuffix(f"; {HOW_TO_MEND}")
+    return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
+
+
+# -- all of a catalog
+
+_TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES)
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read and found, what is damaged first."""
+
+    num_revisions: int
+    num_contents: int
+    num_specs: int
+    num_pairs: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged."""
+        return not any(finding.is_damage for finding in self.findings)
+
+
+def verify(
+    location: str,
+    *,
+    deep: bool = False,
+    repair: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> Verified:
+    """Read all of the catalog at a location, in so many processes or on a cluster.
+
+    ``jobs`` and ``cluster`` are those of ``mapping``. With ``deep`` all neighbours are compared
+    anew. With ``repair`` the unreadable end of a log that nothing rests on is dropped before.
+    Raises NoCatalog, NewerCatalog, and CatalogError where the store itself fails.
+    """
+    with translated(location):
+        verification = _Verification(location, progress or Report().progress)
+        if repair:
+            verification.repair()
+        return verification.run(deep=deep, jobs=jobs, cluster=cluster)
+
+
+class _Verification:
+    def __init__(self, location: str, progress: Progress) -> None:
+        self._catalog = Catalog(location)
+        self._contents = Contents(location)
+        self._storage = self._contents.storage
+        self._progress = progress
+        self._findings: list[Finding] = []
+        self._num_specs = self._num_contents = 0
+
+    def repair(self) -> None:
+        """Drop what ``droppable`` returns of each table, and note that."""
+        for name in _TABLES:
+            if path := droppable(self._storage, name):
+                drop(self._storage, path)
+                reason = f"{path} was unreadable, and is dropped"
+                self._findings.append(_note(f"log of {name}", reason, IMPORT_AGAIN))
+
+    def run(self, *, deep: bool, jobs: int | None, cluster: str | None) -> Verified:
+        self._findings += self._broken_logs()
+        try:
+            self._catalog.refresh()
+        except (NoCatalog, NewerCatalog):
+            raise
+        except CatalogError as error:
+            advice = DROP + RESTORE if error.reason.endswith(DROP + RESTORE) else RESTORE
+            reason = error.reason.removesuffix(f"; {advice}")
+            self._findings.append(Finding(place="revisions", reason=reason, advice=advice))
+        else:
+            hashes = self._read_contents(jobs, cluster)
+            self._findings += self._stray()
+            check = HistoryCheck(self._catalog, self._storage, hashes, self._progress)
+            self._findings += check.run(deep=deep)
+        history = self._catalog.history
+        return Verified(
+            num_revisions=len(history.revisions),
+            num_contents=self._num_contents,
+            num_specs=self._num_specs,
+            num_pairs=len(history.pairs),
+            findings=tuple(sorted(dict.fromkeys(self._findings), key=_order)),
+        )
+
+    def _broken_logs(self) -> Iterator[Finding]:
+        for name in _TABLES:
+            if not self._storage.sizes(f"{name}/_delta_log"):
+                continue  # no such table, which refresh tells where that is damage
+            if reason := what_is_broken(self._storage, name):
+                advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
+                advice = what_to_do(self._storage, name, reason, advice)
+                yield Finding(place=f"log of {name}", reason=reason, advice=advice)
+
+    def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
+        contents = contents_to_read(self._catalog.history, self._catalog.files_of)
+        hashes = {NOTHING: sum_of([])}
+        without_base: list[Read] = []
+        self._progress("reading contents", 0, len(contents))
+        with read_contents(self._catalog.location, contents, jobs, cluster) as reads:
+            for read in reads:
+                self._num_contents += 1
+                self._num_specs += read.num_specs
+                self._findings += read.findings
+                if read.hashes is not None:
+                    hashes[read.digest] = read.hashes
+                if read.damaged_base is not None:
+                    without_base.append(read)
+                self._progress("reading contents", self._num_contents, len(contents))
+        self._findings = with_damaged_bases(self._findings, without_base, self._catalog.history)
+        return hashes
+
+    def _stray(self) -> Iterator[Finding]:
+        """Yield what the tables do not agree on: what rows name, what is listed, what is there."""
+        try:
+            listed = self._contents.listed()
+        except TableNotFoundError:
+            listed = []
+        except CatalogError:
+            return  # its log is broken, and that is told
+        named = self._contents.named()
+        digests = {item.digest for item in listed}
+        if unlisted := [item for item in named if item != NOTHING and item not in digests]:
+            reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
+            yield _note("specs", reason, LIST_AGAIN)
+        if left := unnamed(listed, named):
+            taken = size(sum(item.size for item in left))
+            reason = f"{counted(len(left), 'file')} of contents that no row names, {taken}"
+            yield _note("specs", reason, VACUUM)
+        kept = {item.path for item in listed} | self._contents.named_files()
+        there = self._storage.find("specs")
+        stray = [
+            file.size
+            for path, file in there.items()
+            if path not in kept
+            and path.endswith((".parquet", ".tmp"))
+            and not path.startswith("_delta_log/")
+        ]
+        if stray:
+            reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
+            yield _note("specs", reason, VACUUM)
+
+
+def _note(place: str, reason: str, advice: str) -> Finding:
+    return Finding(place=place, reason=reason, advice=advice, is_damage=False)
+
+
+def _order(finding: Finding) -> tuple[bool, str, str]:
+    return not finding.is_damage, finding.place, finding.reason

@@ -1,0 +1,257 @@
+"""A table that is kept in memory, but for some columns: a refresh costs what is new."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns, sizes_of
+from snapshots.catalog.parquet import (
+    from_parquet,
+    named_with_tail,
+    read_tail,
+    tail_named,
+    to_parquet,
+    with_first,
+)
+from snapshots.catalog.storage import RESTORE, Storage, reason_of
+from snapshots.errors import CatalogError
+from snapshots.tables import StoredFile
+
+_MAX_FILES = 32
+_LARGE = 8 << 20
+"""Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
+
+_READ_AT_ONCE = 16 << 20
+
+Rows = TypeVar("Rows")
+
+
+class WholeTable(Generic[Rows]):
+    """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
+
+    ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
+    ``on_demand`` are large columns that are none of those, and so need not be read with them.
+    ``required`` are the columns that the table must have; others are null where they are not there.
+    ``advice`` says what to do about damage.
+    ``check`` is called with the table before anything new is read of it.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        decode: Callable[[pa.Table], Rows],
+        *,
+        required: Collection[str],
+        columns: Sequence[str] | None = None,
+        on_demand: Collection[str] = (),
+        advice: str = RESTORE,
+        check: Callable[[CatalogTable], None] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._storage = storage
+        self._name = name
+        self._check = check
+        self._schema = schema
+        self._decode = decode
+        self._required = required
+        self._columns = columns
+        self._on_demand = on_demand
+        self._advice = advice
+        self.table = CatalogTable(storage, name, schema, advice=advice, properties=properties)
+        self._read: dict[str, tuple[int, Rows]] = {}
+        self._mark: Mark | None = None
+
+    def refresh(self) -> bool:
+        """Read what is new, and tell whether anything is.
+
+        Raises TableNotFoundError where there is no table, also where there is one no longer, and
+        CatalogError for a table that is not cachelog's.
+        """
+        try:
+            table = self.table.current()
+        except TableNotFoundError:
+            self._read, self._mark = {}, None
+            raise
+        if self._check is not None and self.table.mark() != self._mark:
+            self._check(self.table)
+        self._check_columns(table)
+        return self._read_new()
+
+    @property
+    def rows(self) -> Sequence[Rows]:
+        """What is kept of the rows, file by file, in no order."""
+        return [rows for _, rows in self._read.values()]
+
+    def _read_new(self) -> bool:
+        mark = self.table.mark()
+        if mark == self._mark:
+            return False
+        listed = self._sizes()
+        new = {path: size for path, size in listed.items() if path not in self._read}
+        read = {path: (new[path], self._decode(table)) for path, table in self._to_keep(new)}
+        kept = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read, self._mark = kept | read, mark
+        return True
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = sizes_of(self.table.files())
+        return {f"{self._name}/{path}": size for path, size in sizes.items()}
+
+    def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
+        """Yield columns of the files of which what is kept tells that they are asked for.
+
+        Rows come twice where their file was merged with others, and deleted, since the last
+        ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
+        """
+        read_before = self._read
+        sizes = {path: size for path, (size, rows) in read_before.items() if has(rows)}
+        gone: dict[str, str] = {}
+
+        def read(path: str) -> pa.Table | None:
+            try:
+                return self._columns_of(path, sizes[path], columns)
+            except FileNotFoundError as error:
+                gone[path] = reason_of(error)
+                return None
+
+        for some in _in_pieces(sizes, _READ_AT_ONCE):
+            for table in self._storage.side_by_side(read, [*some]):
+                if table is not None:
+                    yield table
+        if gone:
+            yield from self._select_instead(gone, read_before, columns, has)
+
+    def _select_instead(
+        self,
+        gone: Mapping[str, str],
+        read_before: Collection[str],
+        columns: Sequence[str],
+        has: Callable[[Rows], bool],
+    ) -> Iterator[pa.Table]:
+        """Yield columns of files that are not known yet: what is gone was merged into some."""
+        # What is kept stays as of the last refresh, so that the next one tells what is new.
+        self.table.current()
+        listed = self._sizes()
+        if lost := [reason for path, reason in gone.items() if path in listed]:
+            raise self._error(f"{lost[0]}; {self._advice}")
+        for path, table in self._whole(
+            {
+                path_listed: listed[path_listed]
+                for path_listed in listed
+                if path_listed not in read_before
+            }
+        ):
+            if has(self._decode(table)):
+                yield self._checked(path, table, columns)
+
+    def _columns_of(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
+        try:
+            table = self._read_whole(path, size, columns)
+        except pa.ArrowInvalid as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+        return self._checked(path, table, columns)
+
+    def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        missing = set(columns).difference(table.column_names)
+        if lost := missing.intersection(self._required):
+            names = ", ".join(sorted(lost))
+            raise self._error(f"{path} has no column {names}; {self._advice}")
+        for name in missing:
+            field = self._schema.field(name)
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+        return table.select(columns)
+
+    def _whole(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        """Read files with all of their columns."""
+        return self._tables(sizes, lambda path: self._read_whole(path, sizes[path]))
+
+    def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        """Read the columns of files that what is kept is made of: of a tail, where it has one."""
+        tails = {path: tail_named(path) for path in sizes}
+        num_bytes = {
+            path: size - (tail.start if (tail := tails[path]) else 0)
+            for path, size in sizes.items()
+        }
+
+        def read(path: str) -> pa.Table:
+            tail = tails[path]
+            data = tail and read_tail(self._storage, path, sizes[path], tail)
+            if data is None:
+                return self._read_whole(path, sizes[path], self._columns)
+            return from_parquet(path, data, self._columns, is_checked=True)
+
+        return self._tables(num_bytes, read)
+
+    def _tables(
+        self, num_bytes: Mapping[str, int], read: Callable[[str], pa.Table]
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Read files, as many side by side as there are bytes to read at once."""
+        try:
+            for some in _in_pieces(num_bytes, _READ_AT_ONCE):
+                yield from zip(some, self._storage.side_by_side(read, [*some]), strict=True)
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+
+    def _read_whole(self, path: str, size: int, columns: Sequence[str] | None = None) -> pa.Table:
+        return from_parquet(path, self._storage.read(path, size), columns)
+
+    def _check_columns(self, table: DeltaTable) -> None:
+        if missing := missing_columns(table, self._required):
+            raise self._error(
+                f"the table {self._name} is not cachelog's: it has no column "
+                f"{', '.join(missing)}; {self._advice}"
+            )
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit, and read them: from then on readers see them."""
+        data, file = self._packed(rows)
+        # Made first: rows without a log are rows that were lost.
+        self.table.prepare()
+        self._storage.write(f"{self._name}/{file.path}", data)
+        self.table.commit([add_action(file, len(rows), {})])
+        self._read_new()
+
+    def _packed(self, rows: pa.Table) -> tuple[pa.Buffer, StoredFile]:
+        data = to_parquet(with_first(rows, self._on_demand))
+        return data, named_with_tail(f"{uuid4()}-", data, self._on_demand)
+
+    def compact(self) -> None:
+        """Merge the files where they are many, so that opening stays fast."""
+        small = {path: size for path, size in self._sizes().items() if size < _LARGE}
+        if len(small) < _MAX_FILES:
+            return
+        sizes = next(_in_pieces(small, 2 * _LARGE))
+        tables = [table for _, table in self._whole(sizes)]
+        rows = pa.concat_tables(tables, promote_options="default")
+        data, file = self._packed(rows)
+        merged = add_action(file, len(rows), {}, is_new=False)
+        # What was published stands, whatever becomes of this.
+        with suppress(DeltaError, OSError):
+            self._storage.write(f"{self._name}/{file.path}", data)
+            replaced = {path.partition("/")[2]: size for path, size in sizes.items()}
+            if self.table.merge(replaced, [merged]):
+                self._read_new()
+            else:
+                self._storage.remove(f"{self._name}/{file.path}")
+
+
+def _in_pieces(sizes: Mapping[str, int], most: int) -> Iterator[dict[str, int]]:
+    """Yield files that are read at once: of so many bytes, or one of more."""
+    piece: dict[str, int] = {}
+    for path, size in sizes.items():
+        if piece and sum(piece.values()) + size > most:
+            yield piece
+            piece = {}
+        piece[path] = size
+    if piece:
+        yield piece

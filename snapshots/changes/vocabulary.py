@@ -1,0 +1,179 @@
+"""The words for causes, reasons and kinds of changes, wherever people read them.
+
+Terminal, notes, feeds and pages take them from here; JSON and GraphQL have the values of the enums.
+"""
+
+from collections.abc import Iterator, Mapping
+from string import Formatter
+
+import msgspec
+
+from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+
+# -- causes
+
+
+class CausePhrases(msgspec.Struct, frozen=True):
+    """How a cause is worded: as a line of its own, as a noun, and as a clause ("... changed").
+
+    Phrases are templates, see ``filled``. Without a clause, the noun and "changed" make one.
+    """
+
+    title: str
+    noun: str
+    clause: str | None = None
+
+
+_PHRASES = {
+    CauseKind.VERSION: CausePhrases(
+        "{package} {step}", "{package} {step}", "{package} went from {before} to {after}"
+    ),
+    CauseKind.RECIPE: CausePhrases(
+        "recipe of {package} changed", "the recipe of {package}", "{package}'s recipe changed"
+    ),
+    CauseKind.VARIANTS: CausePhrases("{package} {step}", "variants of {package}{in_brackets}"),
+    CauseKind.COMPILER: CausePhrases(
+        "compiler of {package} {before:none} → {after:none}",
+        "the compiler of {package}{in_brackets}",
+    ),
+    CauseKind.TARGET: CausePhrases("{package} {step}", "the target of {package}{in_brackets}"),
+    CauseKind.DEPENDENCY_ADDED: CausePhrases(
+        "{package} now depends on {new}",
+        "{package} newly depending on {new}",
+        "{package} newly depends on {new}",
+    ),
+    CauseKind.DEPENDENCY_REMOVED: CausePhrases(
+        "{package} no longer depends on {old}",
+        "{package} no longer depending on {old}",
+        "{package} no longer depends on {old}",
+    ),
+    CauseKind.PROVIDER: CausePhrases(
+        "{package} with {new} in place of {old}",
+        "{package} with {new} in place of {old}",
+        "{package} uses {new} in place of {old}",
+    ),
+    CauseKind.EXTERNAL: CausePhrases(
+        "{package} {before:?} → {after:?} (outside the cache)",
+        "{package}{in_brackets} from outside the cache",
+    ),
+    CauseKind.FORMAT: CausePhrases(
+        "Spack's format of specs {before} → {after}", "Spack's format of specs{in_brackets}"
+    ),
+    CauseKind.UNKNOWN: CausePhrases(
+        "{package} changed, it is not known why", "{package} for a reason that is not known"
+    ),
+}
+_SAME_DEPENDENCY = CausePhrases(
+    "{package} depends on {new} in another way",
+    "{package} depending otherwise on {new}",
+    "{package} depends otherwise on {new}",
+)
+_DEPENDENCIES = (CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED)
+_TITLE_VARIANTS = 60
+
+
+def cause_phrases(kind: CauseKind, before: str | None, after: str | None) -> CausePhrases:
+    """Return the phrases for a cause."""
+    phrases = _PHRASES[kind]
+    if kind in _DEPENDENCIES and before == after:
+        return _SAME_DEPENDENCY
+    if kind is CauseKind.VERSION and None in (before, after):
+        return CausePhrases(phrases.title, phrases.noun)
+    if kind is CauseKind.EXTERNAL and before is after is None:
+        return CausePhrases("{package} changed (outside the cache)", phrases.noun)
+    return phrases
+
+
+def filled(
+    template: str, package: str | None, before: str | None, after: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a template, each with the name of its field; our own words have none.
+
+    Fields are ``package``, ``before`` and ``after``, or ``old`` and ``new`` where these are names
+    of packages; what follows a colon stands for None. ``step`` is what there was and what there is,
+    as far as there is and was something; ``in_brackets`` is the same in brackets.
+    """
+    step = "now {after}" if before is None else "{before} → {after}"
+    if after is None:
+        step = "" if before is None else "no longer {before}"
+    template = template.replace("{in_brackets}", f" ({step})" if step else "")
+    values = {"package": package, "before": before, "after": after, "old": before, "new": after}
+    for words, field, absent, _ in Formatter().parse(template.replace("{step}", step)):
+        if words:
+            yield words, ""
+        if field:
+            yield values[field] or absent or "", field
+
+
+def cause_title(cause: CauseName) -> str:
+    """Return a cause in one line: openssl 3.3.1 → 3.4.0."""
+    before, after = cause.before, cause.after
+    if cause.kind is CauseKind.VARIANTS:
+        before, after = _few_variants(before), _few_variants(after)
+    template = cause_phrases(cause.kind, before, after).title
+    return "".join(text for text, _ in filled(template, cause.package, before, after))
+
+
+def _few_variants(variants: str | None) -> str | None:
+    """Return as many variants as fit into a line, or the beginning of the first one."""
+    if variants is None or len(variants) <= _TITLE_VARIANTS:
+        return variants
+    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
+    return f"{kept or variants[:_TITLE_VARIANTS]} …"
+
+
+# -- packages
+
+
+PACKAGE_KINDS = {
+    PackageChangeKind.ADDED: "added",
+    PackageChangeKind.REMOVED: "removed",
+    PackageChangeKind.UPGRADED: "upgraded",
+    PackageChangeKind.DOWNGRADED: "downgraded",
+    PackageChangeKind.VERSIONS_CHANGED: "other versions",
+    PackageChangeKind.REBUILT: "rebuilt",
+    PackageChangeKind.CHANGED: "other facts",
+}
+"""What became of a package. With other versions the newest is the same."""
+
+
+# -- specs
+
+
+_COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
+    SpecChangeReason.REBUILT: ("rebuilt", "rebuilt"),
+    SpecChangeReason.REPLACES: ("replacing another", "replacing others"),
+    SpecChangeReason.RETURNED: ("returned", "returned"),
+    SpecChangeReason.NEW_PACKAGE: ("of a new package", "of new packages"),
+    SpecChangeReason.NEW_STACK: ("of a new stack", "of new stacks"),
+    SpecChangeReason.NEW_VERSION: ("of a new version", "of new versions"),
+    SpecChangeReason.NEW_TARGET: ("for a new target", "for new targets"),
+    SpecChangeReason.NEW_BUILD: ("more build", "more builds"),
+    SpecChangeReason.REPLACED: ("replaced", "replaced"),
+    SpecChangeReason.PACKAGE_GONE: ("of a package now gone", "of packages now gone"),
+    SpecChangeReason.STACK_GONE: ("of a stack now gone", "of stacks now gone"),
+    SpecChangeReason.VERSION_GONE: ("of a version now gone", "of versions now gone"),
+    SpecChangeReason.TARGET_GONE: ("for a target now gone", "for targets now gone"),
+    SpecChangeReason.BUILD_GONE: ("build less", "builds less"),
+    SpecChangeReason.FACTS: ("with other facts", "with other facts"),
+}
+"""What follows the number of specs that have a reason: of one, and of several."""
+
+
+def counted_reasons(kind: SpecChangeKind, reasons: Mapping[SpecChangeReason, int]) -> str:
+    """Return the reasons of one kind of change: 605 of new packages, 1 of a new version."""
+    return ", ".join(
+        f"{reasons[reason]:,} {_COUNTED[reason][reasons[reason] > 1]}"
+        for reason in REASONS
+        if reasons.get(reason) and _kind_of(reason) is kind
+    )
+
+
+def _kind_of(reason: SpecChangeReason) -> SpecChangeKind:
+    if reason is SpecChangeReason.FACTS:
+        return SpecChangeKind.CHANGED
+    is_gone = reason is SpecChangeReason.REPLACED or reason.value.endswith("_gone")
+    return SpecChangeKind.REMOVED if is_gone else SpecChangeKind.ADDED

@@ -1,0 +1,442 @@
+"""Atom feeds of a series and of a package: records, XML, ids, links and words; pure.
+
+Sources: RFC 4287, The Atom Syndication Format, and RFC 5005 for feeds in several documents.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+from uuid import UUID, uuid5
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+import msgspec
+
+from snapshots.changes.kept_changes import PairCounts
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.vocabulary import PACKAGE_KINDS
+from snapshots.errors import RevisionNotFound
+from snapshots.history import History, Neighbours, Pair
+from snapshots.models import RevisionInfo, utc
+from snapshots.notes.phrases import size_sentence, specs_sentence
+from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, long_day, plain
+from snapshots.program import cachelog_version
+from snapshots.texts import counted, in_words, visible
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageEntry, PackageTimeline
+
+NAMESPACE = "http://www.w3.org/2005/Atom"
+MEDIA_TYPE = "application/atom+xml"
+
+_GENERATOR = "cachelog"
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A link: how what it leads to is related, where that is, and its media type."""
+
+    rel: str
+    href: str
+    media_type: str
+
+
+class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a feed tells of one revision.
+
+    ``title`` and ``summary`` are plain texts, ``html`` is the content as a piece of HTML. ``id`` is
+    the same for ever. ``published`` is when the cache stood so; ``updated`` when the entry last
+    came to say something else.
+    """
+
+    id: str
+    title: str
+    published: datetime
+    updated: datetime
+    category: str
+    summary: str
+    html: str
+    links: Sequence[Link]
+
+
+class Feed(msgspec.Struct, frozen=True, kw_only=True):
+    """A feed, or one document of a feed that has several; the newest entry stands first."""
+
+    id: str
+    title: str
+    updated: datetime
+    author: str
+    links: Sequence[Link]
+    entries: Sequence[FeedEntry]
+
+
+def to_xml(feed: Feed) -> bytes:
+    """Return a feed as an XML document in UTF-8; what XML cannot hold is written out."""
+    root = Element("feed", {"xmlns": NAMESPACE, "xml:lang": "en"})
+    _add(root, "id", feed.id)
+    _add(root, "title", feed.title)
+    _add(root, "updated", _moment(feed.updated))
+    _add(SubElement(root, "author"), "name", feed.author)
+    _add(root, "generator", _GENERATOR, version=cachelog_version())
+    _add_links(root, feed.links)
+    for entry in feed.entries:
+        _add_entry(SubElement(root, "entry"), entry)
+    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _add_entry(element: Element, entry: FeedEntry) -> None:
+    _add(element, "id", entry.id)
+    _add(element, "title", entry.title)
+    _add(element, "published", _moment(entry.published))
+    _add(element, "updated", _moment(entry.updated))
+    _add_links(element, entry.links)
+    SubElement(element, "category", {"term": visible(entry.category)})
+    _add(element, "summary", entry.summary)
+    # Line by line: a line break is no text that has to be written out.
+    html = "\n".join(map(visible, entry.html.split("\n")))
+    SubElement(element, "content", {"type": "html"}).text = html
+
+
+def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
+    SubElement(parent, name, attributes).text = visible(text)
+
+
+def _add_links(parent: Element, links: Sequence[Link]) -> None:
+    for link in links:
+        SubElement(parent, "link", {"rel": link.rel, "type": link.media_type, "href": link.href})
+
+
+def _moment(moment: datetime) -> str:
+    """Return a moment as RFC 3339 has it."""
+    return utc(moment).isoformat().replace("+00:00", "Z")
+
+
+_NAMES = UUID("6f5a3c0e-2d0b-5f0e-9d55-0d6a1c7f4b21")
+"""The space of cachelog's names. Another one would make every entry a new one to its readers."""
+
+
+def feed_id(series: str, package: str | None = None) -> str:
+    """Return the id of the feed of a series, or of a package in it."""
+    return _urn("feed", series, package)
+
+
+def entry_id(revision: RevisionInfo, series: str, package: str | None = None) -> str:
+    """Return the id of the entry of a revision in such a feed."""
+    return _urn("entry", series, package, revision.key)
+
+
+def _urn(kind: str, series: str, package: str | None, key: str = "") -> str:
+    return uuid5(_NAMES, "\0".join((kind, series, package or "", key))).urn
+
+
+class Addresses(Protocol):
+    """Names the addresses of feeds and comparisons; they may be relative to the feed's own."""
+
+    def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
+        """Return where the feed of a series, or of a package in it, is.
+
+        With ``after`` it is the document with the entries of the revisions before the one of that
+        key. None where there is no such document.
+        """
+
+    def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
+        """Return where people find what changed; None where nothing shows it."""
+
+
+def feed_links(
+    addresses: Addresses, series: str, package: str | None, after: str | None, following: str | None
+) -> list[Link]:
+    """Return the links of a document of a feed.
+
+    ``after`` is the key that it begins after, ``following`` the one that the next document does;
+    None where the one is the first or the other does not exist. Source: RFC 5005, 3.
+    """
+    itself, further = addresses.feed(series, package, after), None
+    if following is not None:
+        further = addresses.feed(series, package, following)
+    is_one_of_several = after is not None or further is not None
+    first = addresses.feed(series, package) if is_one_of_several else None
+    links = [("self", itself), ("first", first), ("next", further)]
+    return [Link(rel, href, MEDIA_TYPE) for rel, href in links if href is not None]
+
+
+def entry_links(addresses: Addresses, neighbours: Neighbours, package: str | None) -> list[Link]:
+    """Return the links of the entry of a revision."""
+    href = addresses.comparison(neighbours, package)
+    return [] if href is None else [Link("alternate", href, "text/html")]
+
+
+PAGE = 50
+"""How many entries a document has."""
+
+Item = TypeVar("Item")
+
+
+def page_after(
+    items: Sequence[Item], head_of: Callable[[Item], RevisionInfo], after: str | None
+) -> tuple[int, int, str | None]:
+    """Return the part of the items, newest first, after the one of a revision with a key.
+
+    That is where it starts and stops, and the key that the next part begins after, if there is one.
+
+    ``head_of`` tells the revision of an item. Without a key it is the first part. Raises
+    RevisionNotFound for a key that none of them has, or behind which none stands.
+    """
+    start = 0
+    if after is not None:
+        keys = [head_of(item).key for item in items]
+        if after not in keys:
+            raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
+        start = keys.index(after) + 1
+        if start == len(items):
+            raise RevisionNotFound(
+                after, "no entry of this feed stands behind that of this revision"
+            )
+    stop = min(start + PAGE, len(items))
+    return start, stop, head_of(items[stop - 1]).key if stop < len(items) else None
+
+
+_FEW_VERSIONS = 5
+
+
+def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
+    """Return the title of a revision's entry; ``counts`` are None where they are not known."""
+    head = neighbours.head
+    return Sentence(Value(head.tag), f" of {long_day(head.taken_at)}: ", _news(neighbours, counts))
+
+
+def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Sentence]:
+    """Return what changed with a revision, in a few sentences."""
+    base, head = neighbours
+    if base is None:
+        stand = f"{counted(head.num_specs, 'spec')} of {counted(head.num_packages, 'package')}"
+        return [Sentence(f"The first revision of its series, with {stand}.")]
+    sentences = [_specs(neighbours, counts)]
+    if counts is not None and (packages := _packages(counts)):
+        sentences.append(packages)
+    if grown := size_sentence(base.total_size, head.total_size):
+        sentences.append(grown)
+    return sentences
+
+
+def package_title(entry: PackageEntry, name: str) -> Sentence:
+    """Return the title of the entry of a revision that touched a package."""
+    head = entry.head
+    pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
+    for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
+        if versions:
+            pieces += [", ", *enumerated(*_listed(versions)), f" {verb}"]
+    return Sentence(*pieces, " in ", Value(head.tag), f" of {long_day(head.taken_at)}")
+
+
+def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
+    """Return what a revision did to a package, in a few sentences."""
+    sentences = []
+    for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
+        if versions:
+            what = "Version " if len(versions) == 1 else "Versions "
+            listed = enumerated(*_listed(versions))
+            sentences.append(Sentence(what, *listed, " of ", Name(name), f" {verb}."))
+    counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
+    specs = _counts_told(zip(counts, ("added", "removed", "changed"), strict=True))
+    sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
+    reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
+    if reasons:
+        sentences.append(Sentence(f"By reason: {_counts_told(reasons)}."))
+    return sentences
+
+
+def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
+    """Return what is new in a few words."""
+    base, head = neighbours
+    if base is None:
+        return f"the first of its series, {counted(head.num_specs, 'spec')}"
+    if base.digest == head.digest:
+        return "nothing changed"
+    if counts is None:
+        return _net(base.num_specs, head.num_specs)
+    rebuilt, replaced = _counterparts(counts)
+    new = counts.specs_added - rebuilt - replaced
+    removed = _without_counterpart(counts)
+    return _counts_told(
+        [
+            (new, "new"),
+            (removed, "removed"),
+            (replaced, "replaced"),
+            (rebuilt, "rebuilt"),
+            (counts.specs_changed, "with other facts"),
+        ],
+        noun="spec",
+    )
+
+
+def _specs(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
+    base, head = neighbours
+    if base is None or counts is None:
+        before = 0 if base is None else base.num_specs
+        return Sentence(f"There are {_net(before, head.num_specs)}.")
+    rebuilt, replaced = _counterparts(counts)
+    return specs_sentence(
+        head.num_specs,
+        added=counts.specs_added,
+        rebuilt=rebuilt,
+        replaced=replaced,
+        removed=_without_counterpart(counts),
+    )
+
+
+def _packages(counts: PairCounts) -> Sentence | None:
+    counted_packages = _counts_told(
+        [
+            (counts.packages_added, "added"),
+            (counts.packages_removed, "removed"),
+            (counts.packages_changed, "changed"),
+        ]
+    )
+    return Sentence(f"Packages: {counted_packages}.") if counted_packages else None
+
+
+def _net(before: int, after: int) -> str:
+    """Return how many specs there are, and how many more or fewer than before."""
+    stand = counted(after, "spec")
+    if before == after:
+        return f"{stand}, as many as before"
+    than = "more" if after > before else "fewer"
+    return f"{stand}, {abs(after - before):,} {than} than before"
+
+
+def _counterparts(counts: PairCounts) -> tuple[int, int]:
+    """Return how many added specs were rebuilt, and how many replace others that differ."""
+    reasons = counts.reasons
+    return reasons.get(SpecChangeReason.REBUILT, 0), reasons.get(SpecChangeReason.REPLACES, 0)
+
+
+def _without_counterpart(counts: PairCounts) -> int:
+    """Return how many removed specs nothing took the place of."""
+    return counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
+
+
+def _counts_told(counts: Iterable[tuple[int, str]], noun: str | None = None) -> str:
+    """Return numbers with what they count, those that are 0 left out; the first has the noun."""
+    parts: list[str] = []
+    for count, what in counts:
+        if count:
+            number = counted(count, noun) if noun and not parts else f"{count:,}"
+            parts.append(f"{number} {what}")
+    return ", ".join(parts)
+
+
+def _listed(versions: tuple[str, ...]) -> tuple[list[list[str]], str]:
+    """Return the first versions as items of a sentence, and how many more there are."""
+    shown = versions if len(versions) <= _FEW_VERSIONS + 1 else versions[:_FEW_VERSIONS]
+    more = f"{len(versions) - len(shown):,} more" if len(shown) < len(versions) else ""
+    return [[Value(version)] for version in shown], more
+
+
+AUTHOR = "cachelog"
+
+
+def counts_of(points: Iterable[GrowthPoint]) -> dict[Pair, PairCounts]:
+    """Return the counts of a series by the pairs of its neighbours."""
+    return {Neighbours(point.base, point.revision).pair: point.counts for point in points}
+
+
+def series_feed(
+    history: History,
+    series: str,
+    addresses: Addresses,
+    *,
+    counts: Mapping[Pair, PairCounts],
+    stories: Mapping[Pair, str],
+    after: str | None = None,
+) -> Feed:
+    """Return the feed of a series that the history knows: one entry a revision.
+
+    ``counts`` are those of the pairs for which they are known: an entry without them has the totals
+    of its revision alone. ``stories`` are pieces of HTML, of the pairs of ``told_in``. With
+    ``after`` it is the document with the entries after that of the revision with this key; raises
+    RevisionNotFound where there is none.
+    """
+    every = history.neighbours(series)[::-1]
+    start, stop, following = page_after(every, lambda neighbours: neighbours.head, after)
+    entries = []
+    for neighbours in every[start:stop]:
+        pair = neighbours.pair
+        sentences = series_summary(neighbours, counts.get(pair))
+        entries.append(
+            _entry(
+                neighbours,
+                entry_id(neighbours.head, series),
+                series_title(neighbours, counts.get(pair)),
+                sentences,
+                stories.get(pair, ""),
+                addresses,
+            )
+        )
+    links = feed_links(addresses, series, None, after, following)
+    title = plain(Sentence("Spack build cache: ", series))
+    return _feed(feed_id(series), title, links, entries)
+
+
+def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
+    """Return the feed of a package in a series: one entry a revision that touched it.
+
+    ``after`` is as for ``series_feed``.
+    """
+    name, series = timeline.name, timeline.series
+    start, stop, following = page_after(timeline.entries, _head, after)
+    entries = [
+        _entry(
+            Neighbours(entry.base, entry.head),
+            entry_id(entry.head, series, name),
+            package_title(entry, name),
+            package_summary(entry, name),
+            "",
+            addresses,
+            package=name,
+        )
+        for entry in timeline.entries[start:stop]
+    ]
+    links = feed_links(addresses, series, name, after, following)
+    title = plain(Sentence("Spack build cache: ", name, " in ", series))
+    return _feed(feed_id(series, name), title, links, entries)
+
+
+def _head(entry: PackageEntry) -> RevisionInfo:
+    return entry.head
+
+
+def _feed(id_: str, title: str, links: list[Link], entries: Sequence[FeedEntry]) -> Feed:
+    updated = max(entry.updated for entry in entries)
+    return Feed(id=id_, title=title, updated=updated, author=AUTHOR, links=links, entries=entries)
+
+
+def _entry(
+    neighbours: Neighbours,
+    id_: str,
+    title: Sentence,
+    summary: Sequence[Sentence],
+    story: str,
+    addresses: Addresses,
+    package: str | None = None,
+) -> FeedEntry:
+    """Return an entry; its content is the story, or where there is none what the summary says."""
+    head = neighbours.head
+    return FeedEntry(
+        id=id_,
+        title=plain(title),
+        published=head.taken_at,
+        updated=_updated(neighbours),
+        category=head.tag,
+        summary=" ".join(map(plain, summary)),
+        html=story or f"<p>{' '.join(map(html, summary))}</p>",
+        links=entry_links(addresses, neighbours, package),
+    )
+
+
+def _updated(neighbours: Neighbours) -> datetime:
+    """Return when an entry came to say what it says.
+
+    That is when the later of the two revisions was published: one that is put in between two others
+    later changes what the entry of the second one tells.
+    """
+    base, head = neighbours.base, neighbours.head
+    return head.published_at if base is None else max(base.published_at, head.published_at)

@@ -1,0 +1,242 @@
+"""What changed, in words: the causes of rebuilds, packages, stacks, sizes and losses."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
+from snapshots.notes.sections import (
+    CauseEntry,
+    ChangedPackage,
+    ChangedStack,
+    Losses,
+    Reach,
+    Rebuilds,
+    Section,
+    grouped,
+)
+from snapshots.notes.sentences import Name, Sentence, Value, enumerated, names, spelled
+from snapshots.texts import counted, shortened, size
+
+_FEW = 3
+_LONGEST = 120
+
+_MARKS: dict[str, Callable[[str], str]] = {
+    "": str,
+    "package": Name,
+    "old": Name,
+    "new": Name,
+    "before": Value,
+    "after": Value,
+}
+"""What each field of a phrase is."""
+
+Group = Sequence[CauseEntry]
+
+
+def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
+    """Return what set off most of the rebuilds, and how much of the rest changed by itself.
+
+    Causes of kind UNKNOWN explain nothing, and are left out; None where there are no others.
+    """
+    causes = [cause for cause in rebuilds.causes if cause.kind != CauseKind.UNKNOWN.value]
+    if not causes:
+        return None
+    # What reaches farthest comes first; equal ones as they are ordered.
+    groups = sorted(grouped(causes), key=lambda group: -group[0].num_involved)
+    clauses = list(_clauses(groups, rebuilds.reach))
+    pieces: list[str] = []
+    for number, clause in enumerate(clauses):
+        pieces += ["; ", *clause] if number else clause
+    if not isinstance(pieces[0], Name):
+        pieces[0] = pieces[0][0].upper() + pieces[0][1:]
+    return Sentence(*pieces, ".")
+
+
+def noun_phrase(cause: CauseEntry) -> list[str]:
+    """Return the pieces that name a cause in a list, or after "by"."""
+    return _pieces(_phrases(cause).noun, cause)
+
+
+def _phrases(cause: CauseEntry) -> CausePhrases:
+    return cause_phrases(CauseKind(cause.kind), cause.before, cause.after)
+
+
+def _pieces(template: str, cause: CauseEntry) -> list[str]:
+    before, after = (
+        None if text is None else shortened(text, _LONGEST) for text in (cause.before, cause.after)
+    )
+    texts = filled(template, cause.package, before, after)
+    return [_MARKS[field](text) for text, field in texts]
+
+
+def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
+    """Yield what the groups of causes led to, what reaches farthest first."""
+    first, *others = groups
+    if not reach.num_others(first[0]):
+        yield _themselves(groups, is_more=False)
+        return
+    shared = {
+        number: reach.num_shared(first[0], group[0])
+        for number, group in enumerate(others)
+        if 2 * group[0].num_involved > first[0].num_involved
+    }
+    along = [number for number, count in shared.items() if 2 * count > first[0].num_involved]
+    are_all = all(shared[number] == first[0].num_involved for number in along)
+    companions = [cause for number in along for cause in others[number]]
+    yield _first_clause(first, reach, companions, are_all=are_all)
+    apart = [group for number, group in enumerate(others) if number not in along]
+    further = [group for group in apart if not all(map(_is_alone, group))]
+    shown = further if len(further) <= _FEW else further[: _FEW - 1]
+    for group in shown:
+        yield [*_listed(group), f" rebuilt {counted(reach.num_others(group[0]), 'spec')}"]
+    if rest := further[len(shown) :]:
+        changes = spelled(sum(map(len, rest)), "more change")
+        most = counted(rest[0][0].num_involved, "spec")
+        yield [changes, f" rebuilt {most} or fewer" + (" each" if len(rest) > 1 else "")]
+    if alone := [group for group in apart if all(map(_is_alone, group))]:
+        yield _themselves(alone, is_more=True)
+
+
+def _first_clause(
+    first: Group, reach: Reach, companions: Sequence[CauseEntry], *, are_all: bool
+) -> list[str]:
+    clause = _clause(first[0])
+    if partners := first[1:]:
+        clause += [", together with ", *_listed(partners)]
+    num_others = reach.num_others(first[0])
+    clause.append(f", which rebuilt {counted(num_others, 'spec')}")
+    if companions:
+        how_many = f"{'all' if are_all else 'most'} of them " if num_others > 1 else ""
+        clause += [f", {how_many}also by ", *_listed(companions)]
+    return clause
+
+
+def _is_alone(cause: CauseEntry) -> bool:
+    """Tell whether a cause is the main one of no other package than its own."""
+    return cause.packages in ([], [cause.package])
+
+
+def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
+    count = sum(map(len, groups))
+    changes = spelled(count, "more change" if is_more else "change")
+    return [changes, f" rebuilt {'itself' if count == 1 else 'themselves'}"]
+
+
+def _clause(cause: CauseEntry) -> list[str]:
+    """Return the pieces of a main clause."""
+    template = _phrases(cause).clause
+    return _pieces(template, cause) if template else [*noun_phrase(cause), " changed"]
+
+
+def _listed(causes: Sequence[CauseEntry]) -> list[str]:
+    shown = causes if len(causes) <= _FEW + 1 else causes[:_FEW]
+    others = f"{len(causes) - len(shown):,} more" if len(shown) < len(causes) else ""
+    return enumerated([noun_phrase(cause) for cause in shown], others)
+
+
+def specs_sentence(
+    num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int
+) -> Sentence:
+    """Return what head's specs are, and how many others were ``removed`` without a counterpart.
+
+    Those that were rebuilt, and those that replace others that differ, are among the added ones.
+    """
+    new = added - rebuilt - replaced
+    parts = (
+        (rebuilt, "was rebuilt as it was", "were rebuilt as they were"),
+        (replaced, "replaces another that differs", "replace others that differ"),
+        (new, "is new", "are new"),
+    )
+    clauses = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]
+    if clauses:
+        gone = f"; {_were(removed, 'removed')}" if removed else ""
+        return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(clauses), f"{gone}.")
+    if removed:
+        were = "was" if removed == 1 else "were"
+        return Sentence(f"{counted(removed, 'spec')} {were} removed.")
+    return Sentence("No spec was added, removed or rebuilt.")
+
+
+def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | None:
+    """Return what became of the packages; the few that were removed or went down are named."""
+    clauses: list[list[str]] = []
+    added = packages.get(Section.ADDED.value, [])
+    removed = packages.get(Section.REMOVED.value, [])
+    up, down = packages.get(Section.UPGRADED.value, []), packages.get(Section.DOWNGRADED.value, [])
+    if added:
+        clauses.append(
+            [_were(len(added), "added"), *_named([[Name(package.name)] for package in added])]
+        )
+    if removed:
+        clauses.append(
+            [_were(len(removed), "removed"), *_named([[Name(package.name)] for package in removed])]
+        )
+    if up:
+        clauses.append(
+            [f"{len(up):,} went up", *_named([_version_step(package) for package in up])]
+        )
+    if down:
+        clauses.append(
+            [f"{len(down):,} went down", *_named([_version_step(package) for package in down])]
+        )
+    if not clauses:
+        return None
+    return Sentence("Of the packages, ", *enumerated(clauses), ".")
+
+
+def size_sentence(before: int | None, after: int | None) -> Sentence | None:
+    """Return how the total size changed; None where a side knows no sizes."""
+    if before is None or after is None:
+        return None
+    if before == after:
+        return Sentence(f"The size is {size(after)}, as before.")
+    verb = "grew" if after > before else "shrank"
+    return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
+
+
+def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
+    """Return which stacks came and went; None where none did."""
+    clauses = []
+    for kind, what in ((StackChangeKind.ADDED, "new"), (StackChangeKind.REMOVED, "gone")):
+        if entries := stacks.get(kind.value):
+            verb = "is" if len(entries) == 1 else "are"
+            clauses.append([*names((stack.name for stack in entries), _FEW), f" {verb} {what}"])
+    if not clauses:
+        return None
+    return Sentence("Of the stacks, ", *enumerated(clauses), ".")
+
+
+def losses_sentence(losses: Losses) -> Sentence:
+    """Return how much is no longer available."""
+    gone = [version for version in losses.versions if not version.replaced_by]
+    older = [version for version in losses.versions if version.is_older]
+    clauses = []
+    if losses.packages:
+        clauses.append([spelled(len(losses.packages), "package")])
+    if gone:
+        clauses.append([spelled(len(gone), "version"), " that nothing took the place of"])
+    if older:
+        clauses.append([spelled(len(older), "version"), " that an older one took the place of"])
+    if losses.coverage:
+        places = {cell.values for cell in losses.coverage}
+        packages = {cell.package for cell in losses.coverage}
+        clauses.append([spelled(len(packages), "package"), " in ", spelled(len(places), "place")])
+    if not clauses:
+        but = " but what a newer version took the place of" if losses.versions else ""
+        return Sentence(f"Nothing became unavailable{but}.")
+    return Sentence("No longer available: ", *enumerated(clauses), ".")
+
+
+def _were(count: int, what: str) -> str:
+    return f"{count:,} {'was' if count == 1 else 'were'} {what}"
+
+
+def _version_step(entry: ChangedPackage) -> list[str]:
+    before, after = entry.newest_before or "", entry.newest_after or ""
+    return [Name(entry.name), " ", Value(before), " → ", Value(after)]
+
+
+def _named(items: Sequence[Sequence[str]]) -> list[str]:
+    """Return the items in brackets where they are few."""
+    return [" (", *enumerated(items), ")"] if len(items) <= _FEW else []

@@ -1,0 +1,445 @@
+"""The sections of release notes: packages and stacks, causes of rebuilds, and what is lost."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.causes import CauseCount, Causes
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
+from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.reasons import REASONS
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.vocabulary import cause_title
+from snapshots.frames.columns import Rows
+from snapshots.frames.frame import Frame
+from snapshots.spack.names import ROOT_STACK
+from snapshots.spack.versions import version_key
+from snapshots.texts import counted
+
+
+class Section(Enum):
+    """Where the notes tell of a package, in the order of the sections.
+
+    A package with the same versions and other hashes is told as what happened to it: rebuilt where
+    hashes were added and removed, more builds where they were only added, fewer where only removed.
+    """
+
+    ADDED = "added"
+    UPGRADED = "upgraded"
+    DOWNGRADED = "downgraded"
+    VERSIONS_CHANGED = "versions_changed"
+    REMOVED = "removed"
+    REBUILT = "rebuilt"
+    MORE_BUILDS = "more_builds"
+    FEWER_BUILDS = "fewer_builds"
+    CHANGED = "changed"
+
+    @classmethod
+    def of(cls, change: PackageChange) -> "Section":
+        """Return the section of a package's change."""
+        if change.kind is PackageChangeKind.REBUILT:
+            if not change.specs_removed:
+                return cls.MORE_BUILDS
+            if not change.specs_added:
+                return cls.FEWER_BUILDS
+        return _SECTION_OF[change.kind]
+
+
+_SECTION_OF = {kind: Section(kind.value) for kind in PackageChangeKind}
+
+
+class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A package that changed, as PackageChange has it.
+
+    ``reasons`` counts the added and the removed specs by their reasons, ``changed_facts`` says of
+    how many persisting specs each fact changed.
+    """
+
+    name: str
+    newest_before: str | None
+    newest_after: str | None
+    versions_before: tuple[str, ...]
+    versions_after: tuple[str, ...]
+    versions_added: list[str]
+    versions_removed: list[str]
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    reasons: dict[str, int]
+    size_before: int | None
+    size_after: int | None
+    changed_facts: dict[str, int]
+
+    @classmethod
+    def of(
+        cls, change: PackageChange, reasons: dict[str, int], facts: dict[str, int]
+    ) -> "ChangedPackage":
+        """Return the entry of a change."""
+        shared = {name: getattr(change, name) for name in cls.__struct_fields__ if name not in _OWN}
+        return cls(reasons=reasons, changed_facts=facts, **shared)
+
+
+_OWN = ("reasons", "changed_facts")
+"""The fields of ChangedPackage that PackageChange does not have."""
+
+
+class ChangedStack(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A stack that was added or removed, with the numbers of specs and packages it has or had."""
+
+    name: str
+    num_specs: int
+    num_packages: int
+
+    @classmethod
+    def of(cls, change: StackChange) -> "ChangedStack":
+        """Return the entry of a stack that only one side has."""
+        return cls(
+            name=change.name,
+            num_specs=change.num_specs_before + change.num_specs_after,
+            num_packages=len(change.packages_added) + len(change.packages_removed),
+        )
+
+
+_SHOWN = 10
+_FEW = 2
+_NEVER_HIDDEN = frozenset({CauseKind.DEPENDENCY_REMOVED.value})
+
+
+class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A cause, by its ``key``; the numbers and packages are those of the specs in scope.
+
+    ``kind`` is the value of a CauseKind. ``num_specs`` have it as their main cause, so these
+    numbers add up; it is involved in ``num_involved``. ``together`` are the keys of causes that are
+    involved in the same specs, what explains most of the scope first and no more than
+    MOST_TOGETHER, of ``num_together``. ``facts`` are those of the package itself that differ.
+    """
+
+    key: str
+    kind: str
+    package: str | None
+    before: str | None
+    after: str | None
+    title: str
+    facts: list[FieldChange]
+    why_unknown: str | None
+    together: list[str]
+    num_together: int
+    num_specs: int
+    num_involved: int
+    packages: list[str]
+
+
+class Reach:
+    """How far causes reach beyond themselves, worked out for those that are asked for.
+
+    ``rows`` are the added rows in scope, of the frame ``head``; ``numbers`` those of the causes by
+    their keys.
+    """
+
+    def __init__(self, causes: Causes, head: Frame, rows: Rows, numbers: dict[str, int]) -> None:
+        self._causes, self._head, self._numbers = causes, head, numbers
+        self._in_scope = np.zeros(len(head), np.bool_)
+        self._in_scope[rows] = True
+
+    def num_others(self, cause: CauseEntry) -> int:
+        """Return how many specs of other packages a cause is involved in."""
+        own = -1 if cause.package is None else self._head.package.index.get(cause.package, -1)
+        return int(np.count_nonzero(self._head.package.codes[self._rows(cause)] != own))
+
+    def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:
+        """Return how many specs two causes are involved in."""
+        return len(np.intersect1d(self._rows(cause), self._rows(other), assume_unique=True))
+
+    def _rows(self, cause: CauseEntry) -> Rows:
+        rows = self._causes.rows_of(self._numbers[cause.key], involved=True)
+        return rows[self._in_scope[rows]]
+
+
+class Rebuilds(msgspec.Struct, frozen=True):
+    """The causes in scope, those that explain most first, and how far they reach."""
+
+    causes: Sequence[CauseEntry]
+    reach: Reach
+
+
+def rebuilds_of(causes: Causes, changes: SpecChanges) -> Rebuilds:
+    """Return the causes of the added specs among the changes, which may be all that there are."""
+    rows = changes.select([SpecChangeKind.ADDED]).after
+    counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
+    packages = _packages_by_cause(changes.head, rows, causes.main_of(rows))
+    keys = {count.number: causes.name_of(count.number).key for count in counts}
+    alike: dict[int, list[str]] = {}
+    for count in counts:
+        alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
+    entries = [_entry(causes, count, packages.get(count.number, []), alike) for count in counts]
+    numbers = {key: number for number, key in keys.items()}
+    return Rebuilds(entries, Reach(causes, changes.head, rows, numbers))
+
+
+def why_unknown(causes: Iterable[CauseEntry]) -> str | None:
+    """Return in a sentence why some causes are not known; None where all are."""
+    unknown = [cause for cause in causes if cause.kind == CauseKind.UNKNOWN.value]
+    reasons = dict.fromkeys(cause.why_unknown for cause in unknown if cause.why_unknown)
+    if not reasons:
+        return None
+    count = sum(cause.num_specs for cause in unknown)
+    return f"Of {counted(count, 'spec')} the cause is not known: {', or '.join(reasons)}."
+
+
+def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
+    """Return the causes with those that no spec tells apart in one group; the first leads it."""
+    groups: dict[str, list[CauseEntry]] = {}
+    for cause in causes:
+        leader = next((key for key in cause.together if key in groups), cause.key)
+        groups.setdefault(leader, []).append(cause)
+    return list(groups.values())
+
+
+def leading(
+    groups: Sequence[list[CauseEntry]],
+) -> tuple[list[list[CauseEntry]], list[list[CauseEntry]]]:
+    """Part groups of causes into the first, which are to be shown, and the smaller ones.
+
+    A group in which something was removed is always shown, and so are a few more where no others
+    are left.
+    """
+    if len(groups) <= _SHOWN + _FEW:
+        return list(groups), []
+    shown: list[list[CauseEntry]] = []
+    smaller: list[list[CauseEntry]] = []
+    for place, group in enumerate(groups):
+        is_shown = place < _SHOWN or any(cause.kind in _NEVER_HIDDEN for cause in group)
+        (shown if is_shown else smaller).append(group)
+    return shown, smaller
+
+
+def _entry(
+    causes: Causes, count: CauseCount, packages: list[str], alike: dict[int, list[str]]
+) -> CauseEntry:
+    number, name = count.number, causes.name_of(count.number)
+    together = alike[causes.set_of(number)]
+    named = [key for key in together[: MOST_TOGETHER + 1] if key != name.key]
+    return CauseEntry(
+        key=name.key,
+        kind=name.kind.value,
+        package=name.package,
+        before=name.before,
+        after=name.after,
+        title=cause_title(name),
+        facts=causes.facts_of(number),
+        why_unknown=causes.why_unknown(number),
+        together=named[:MOST_TOGETHER],
+        num_together=len(together) - 1,
+        num_specs=count.num_specs,
+        num_involved=count.num_involved,
+        packages=packages,
+    )
+
+
+def _packages_by_cause(
+    head: Frame, rows: Rows, main: npt.NDArray[np.int32]
+) -> dict[int, list[str]]:
+    """Return for each cause the packages of the rows that it is the main cause of."""
+    has_cause, size = main >= 0, len(head.packages)
+    keys = main[has_cause].astype(np.int64) * size + head.package.codes[rows[has_cause]]
+    packages: dict[int, list[str]] = {}
+    for key in np.unique(keys).tolist():
+        number, code = divmod(key, size)
+        packages.setdefault(number, []).append(head.package.values[code])
+    return packages
+
+
+FEW = 10
+"""Of how many packages in one place it is told what is nearest to them."""
+
+
+Reasons = dict[str, int]
+"""How many specs have which SpecChangeReason, by its value."""
+
+
+class LostPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A package that head has nothing of; ``with_stacks`` are removed stacks that had all of it."""
+
+    name: str
+    versions: tuple[str, ...]
+    num_specs: int
+    reasons: Reasons
+    with_stacks: list[str]
+
+
+class LostVersion(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A version that head has no longer, of a package that it still has.
+
+    ``replaced_by`` are the versions of the specs that took the place of some of its specs, newest
+    first; ``is_older`` tells whether all of them are older.
+    """
+
+    package: str
+    version: str
+    num_specs: int
+    reasons: Reasons
+    replaced_by: list[str]
+    is_older: bool
+
+
+class NearestSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A spec that is left in head and nearest to what was lost."""
+
+    hash: str
+    version: str
+    operating_system: str
+    platform: str
+    target: str
+    stacks: list[str]
+
+
+class LostCell(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A package that is no longer there for these ``values`` of the dimensions.
+
+    ``nearest`` is empty where more than ``FEW`` packages were lost for the same values.
+    """
+
+    package: str
+    values: tuple[str, ...]
+    num_specs: int
+    nearest: list[NearestSpec]
+
+
+class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What base has and head has not.
+
+    ``by`` are the dimensions of the cells. Cells of packages and of stacks that were removed
+    altogether are left out.
+    """
+
+    packages: list[LostPackage]
+    versions: list[LostVersion]
+    by: list[str]
+    coverage: list[LostCell]
+
+
+def losses_of(
+    comparison: Comparison,
+    packages: Iterable[PackageChange],
+    explanation: Explanation,
+    cells: CoverageChanges,
+) -> Losses:
+    """Return what is lost by a comparison, which may be narrowed, and its changes of packages."""
+    specs = _LostSpecs(comparison, explanation)
+    stacks = {stack.name for stack in comparison.stacks if stack.kind is StackChangeKind.REMOVED}
+    gone, versions = [], []
+    for change in packages:
+        if change.kind is PackageChangeKind.REMOVED:
+            gone.append(specs.package(change, stacks))
+        else:
+            versions += [specs.version(change.name, version) for version in change.versions_removed]
+    return Losses(
+        packages=gone,
+        versions=versions,
+        by=[dimension.value for dimension in cells.dimensions],
+        coverage=_lost_cells(cells, {package.name for package in gone}, stacks),
+    )
+
+
+def _lost_cells(
+    cells: CoverageChanges, packages_gone: set[str], stacks_gone: set[str]
+) -> list[LostCell]:
+    """Return the lost cells, with what is nearest to those of which a place lost few."""
+    lost = cells.select([CoverageChangeKind.LOST])
+    cells_lost = [
+        (place, package, values)
+        for place in range(len(lost))
+        if (package := lost.package(place)) not in packages_gone
+        and stacks_gone.isdisjoint(values := lost.values(place))
+    ]
+    num_lost = Counter(values for _, _, values in cells_lost)
+    return [
+        LostCell(
+            package=package,
+            values=values,
+            num_specs=int(lost.cells.num_specs[place]),
+            nearest=[_nearest_spec(lost.head, row) for row in lost.nearest(place).tolist()]
+            if num_lost[values] <= FEW
+            else [],
+        )
+        for place, package, values in cells_lost
+    ]
+
+
+class _LostSpecs:
+    """The removed specs by package and version, with their reasons and counterparts."""
+
+    def __init__(self, comparison: Comparison, explanation: Explanation) -> None:
+        removed = comparison.specs.select([SpecChangeKind.REMOVED])
+        self._base, self._head = comparison.base, comparison.head
+        frame, rows = removed.base, removed.before
+        self._places: dict[tuple[int, int], list[int]] = {}
+        keys = zip(
+            frame.package.codes[rows].tolist(), frame.version.codes[rows].tolist(), strict=True
+        )
+        for place, key in enumerate(keys):
+            self._places.setdefault(key, []).append(place)
+        self._rows = rows.tolist()
+        self._reasons = explanation.reasons(removed).tolist()
+        self._counterparts = explanation.counterpart_rows(removed).tolist()
+
+    def package(self, change: PackageChange, removed_stacks: set[str]) -> LostPackage:
+        """Return a package of which all specs were removed."""
+        places = [
+            place for version in change.versions_before for place in self._of(change.name, version)
+        ]
+        stacks = {stack for place in places for stack in self._base.stacks.at(self._rows[place])}
+        stacks -= {ROOT_STACK}
+        return LostPackage(
+            name=change.name,
+            versions=change.versions_before,
+            num_specs=len(places),
+            reasons=self._count(places),
+            with_stacks=sorted(stacks) if stacks and stacks <= removed_stacks else [],
+        )
+
+    def version(self, package: str, version: str) -> LostVersion:
+        """Return a version of which all specs were removed."""
+        places = self._of(package, version)
+        rows = [row for row in (self._counterparts[place] for place in places) if row >= 0]
+        column = self._head.version
+        # The codes of versions stand to each other as Spack orders the versions.
+        codes = sorted({int(column.codes[row]) for row in rows}, reverse=True)
+        newest_first = [
+            other for other in map(column.values.__getitem__, codes) if other != version
+        ]
+        return LostVersion(
+            package=package,
+            version=version,
+            num_specs=len(places),
+            reasons=self._count(places),
+            replaced_by=newest_first,
+            is_older=bool(newest_first) and version_key(newest_first[0]) < version_key(version),
+        )
+
+    def _of(self, package: str, version: str) -> Sequence[int]:
+        key = self._base.package.index[package], self._base.version.index[version]
+        return self._places.get(key, ())
+
+    def _count(self, places: Iterable[int]) -> Reasons:
+        codes = [self._reasons[place] for place in places]
+        return {REASONS[code].value: codes.count(code) for code in sorted({*codes})}
+
+
+def _nearest_spec(head: Frame, row: int) -> NearestSpec:
+    return NearestSpec(
+        hash=head.hashes.at(row),
+        version=head.version.at(row),
+        operating_system=head.operating_system.at(row),
+        platform=head.platform.at(row),
+        target=head.target.at(row),
+        stacks=[stack for stack in head.stacks.at(row) if stack != ROOT_STACK],
+    )

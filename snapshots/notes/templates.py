@@ -1,0 +1,267 @@
+"""Templates: their filters, environments and variables, and the notes that cachelog's own write."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from functools import cache
+from html import escape
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.explanation import Explanation
+from snapshots.history import Neighbours
+from snapshots.models import RevisionInfo
+from snapshots.notes import sentences
+from snapshots.notes import sentences as units
+from snapshots.notes.changelog import Changelog, Only, changelog, to_json
+from snapshots.notes.phrases import noun_phrase
+from snapshots.notes.sections import CauseEntry, Section, grouped, leading
+from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
+from snapshots.texts import counted, day, in_words, short_digest, size, visible
+
+Filters = dict[str, Callable[..., Any]]
+
+_FEW = 3
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def causes(group: Sequence[CauseEntry]) -> Sentence:
+    """Return a group of causes that can't be told apart, in words."""
+    first, *others = map(noun_phrase, group)
+    if not others:
+        return Sentence(*first)
+    shown = others if len(others) <= _FEW + 1 else others[:_FEW]
+    more = f"{len(others) - len(shown):,} more" if len(shown) < len(others) else ""
+    return Sentence(*first, ", together with ", *enumerated(shown, more))
+
+
+def num_specs(group: Iterable[CauseEntry]) -> int:
+    """Return how many specs have one of some causes as their main cause."""
+    return sum(cause.num_specs for cause in group)
+
+
+def fitting(lines: Iterable[str], limit: int) -> list[str]:
+    """Return as many of the first lines as have ``limit`` characters, their ends included."""
+    shown: list[str] = []
+    for line in lines:
+        limit -= len(line) + 1
+        if limit < 0:
+            break
+        shown.append(line)
+    return shown
+
+
+def tidy(text: str) -> str:
+    """Return a text without blanks at ends of lines and without two blank lines in a row."""
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return _BLANK_LINES.sub("\n\n", lines).strip("\n") + "\n"
+
+
+def _teller(write: Callable[[Sentence], str]) -> Callable[[Any], str]:
+    """Return a filter that writes a sentence, or several one after the other."""
+
+    def told(value: Sentence | Iterable[Sentence]) -> str:
+        return write(value) if isinstance(value, Sentence) else " ".join(map(write, value))
+
+    return told
+
+
+def _each(write: Callable[[str], str]) -> Callable[[str | Iterable[str]], str]:
+    """Return a filter that writes a text, or several with commas between them."""
+
+    def written(value: str | Iterable[str]) -> str:
+        return write(value) if isinstance(value, str) else ", ".join(map(write, value))
+
+    return written
+
+
+def _in_html(write: Callable[..., str]) -> Callable[..., Markup]:
+    """Return a filter whose text is HTML already."""
+    return lambda *arguments: Markup(write(*arguments))  # noqa: S704 - what it writes is escaped
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(visible(text))}</code>"
+
+
+_told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentences.html)
+
+_PLAIN: Filters = {
+    "counted": counted,
+    "day": units.long_day,
+    "fact_name": in_words,
+    "fitting": fitting,
+    "num_specs": num_specs,
+    "number": units.number,
+    "short_digest": short_digest,
+    "size": size,
+    "size_delta": units.size_delta,
+    "tidy": tidy,
+}
+
+MARKDOWN: Filters = _PLAIN | {
+    "causes": lambda group: _told_in_markdown(causes(group)),
+    "code_span": code_span,
+    "inline": _each(inline),
+    "told": _told_in_markdown,
+}
+
+HTML: Filters = _PLAIN | {
+    "causes": _in_html(lambda group: _told_in_html(causes(group))),
+    "code_span": _in_html(_code),
+    "inline": _in_html(_each(lambda text: escape(visible(text)))),
+    "told": _in_html(_told_in_html),
+}
+
+
+def is_html(name: str) -> bool:
+    """Tell whether a template writes HTML, by its name: release.html, or release.html.jinja."""
+    name = name.lower().removesuffix(".jinja").removesuffix(".j2")
+    return name.endswith((".html", ".htm", ".xhtml", ".xml"))
+
+
+@cache
+def shipped(*, html: bool) -> Environment:
+    """Return the environment of cachelog's own templates."""
+    environment = Environment(  # noqa: S701 - Markdown is escaped by filters, HTML by itself
+        loader=PackageLoader("snapshots.notes"), **_options(html)
+    )
+    return _prepared(environment, html)
+
+
+def sandbox(loader: BaseLoader, *, html: bool) -> Environment:
+    """Return an environment for templates that others wrote: they reach nothing that could do harm.
+
+    It bounds neither memory nor time, which a single expression can use up.
+    """
+    return _prepared(ImmutableSandboxedEnvironment(loader=loader, **_options(html)), html)
+
+
+def _options(html: bool) -> dict[str, Any]:
+    return {
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "keep_trailing_newline": True,
+        "autoescape": html,
+    }
+
+
+def _prepared(environment: Environment, html: bool) -> Environment:
+    environment.filters |= HTML if html else MARKDOWN
+    if html:
+        environment.finalize = _all_seen
+    return environment
+
+
+def _all_seen(value: Any) -> Any:
+    """Return a value that is printed with what is not seen in it written out."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
+
+
+def variables(log: Changelog) -> dict[str, Any]:
+    """Return the variables of a changelog, by name; docs/notes.md describes them."""
+    is_unknown = CauseKind.UNKNOWN.value
+    largest, smaller = leading(grouped([cause for cause in log.causes if cause.kind != is_unknown]))
+    return {name: getattr(log, name) for name in log.__struct_fields__} | {
+        "packages": {section.value: log.packages.get(section.value, []) for section in Section},
+        "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
+        "is_changed": bool(log.packages or log.stacks),
+        "title": _title(log),
+        "synthetic": log.base.source.synthetic or log.head.source.synthetic,
+        "largest_causes": largest,
+        "smaller_causes": smaller,
+        "num_unexplained": sum(cause.num_specs for cause in log.causes if cause.kind == is_unknown),
+    }
+
+
+def _title(log: Changelog) -> Sentence:
+    base, head = _names(log.base, log.head)
+    scope = _scope(log.only)
+    return Sentence("Spack build cache: ", *base, " → ", *head, *scope)
+
+
+def _names(base: RevisionInfo, head: RevisionInfo) -> tuple[list[str], list[str]]:
+    """Return how the two revisions are told apart: by tag, else also by day, else by digest."""
+    if base.tag != head.tag:
+        return [Value(base.tag)], [Value(head.tag)]
+    words = day(base.taken_at), day(head.taken_at)
+    if words[0] == words[1]:
+        words = short_digest(base.digest), short_digest(head.digest)
+    return [Value(base.tag), f" ({words[0]})"], [Value(head.tag), f" ({words[1]})"]
+
+
+def _scope(only: Only) -> list[str]:
+    """Return what the notes are narrowed to, as it stands behind the title."""
+    pieces: list[str] = []
+    if only.stack is not None:
+        pieces += [", stack ", Name(only.stack)]
+    if only.package is not None:
+        pieces += [", package ", Name(only.package)]
+    if only.matching is not None:
+        pieces += [", specs that match ", Name(only.matching)]
+    return pieces
+
+
+Watch = Callable[[Iterable[str]], Iterable[str]]
+"""Passes on the pieces of a text as they are made; it may raise, and so end the work."""
+
+
+class NotesFormat(Enum):
+    """How release notes are written: for people, or with the same facts for programs."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+
+
+def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
+    """Render release notes in a format."""
+    match format_:
+        case NotesFormat.MARKDOWN:
+            return markdown(log, watch)
+        case NotesFormat.HTML:
+            return html(log, watch)
+        case NotesFormat.JSON:
+            return json(log)
+
+
+def markdown(log: Changelog, watch: Watch = iter) -> str:
+    """Render release notes in Markdown."""
+    template = shipped(html=False).get_template("notes.md.jinja")
+    return "".join(watch(template.generate(variables(log))))
+
+
+def html(log: Changelog, watch: Watch = iter) -> str:
+    """Render release notes as a page of HTML that needs nothing else."""
+    template = shipped(html=True).get_template("notes.html.jinja")
+    return "".join(watch(template.generate(variables(log))))
+
+
+def json(log: Changelog) -> str:
+    """Render release notes as JSON, with every fact of the others."""
+    return to_json(log).decode() + "\n"
+
+
+def story(neighbours: Neighbours, explanation: Explanation) -> str:
+    """Return the story of two neighbours as a piece of HTML, some 30,000 characters at most.
+
+    It follows from their contents, and from whether these are made up: what came back to the series
+    is not told apart. ``stories.FORMAT`` rises where it says something else.
+    """
+    base = neighbours.base
+    if base is None:
+        raise ValueError("the first of a series has no story")
+    return story_of(changelog(base, neighbours.head, explanation))
+
+
+def story_of(log: Changelog) -> str:
+    """Return the story of a changelog."""
+    template = shipped(html=True).get_template("story.html.jinja")
+    return template.render(variables(log))

@@ -1,0 +1,320 @@
+"""Commits of the recipes' repository: what they touched, and which of them lie between two states.
+
+docs/commits.md defines the terms. Nothing here reads git: what an import read is enough.
+"""
+
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import msgspec
+
+from snapshots.errors import InvalidArgument
+from snapshots.texts import is_plain, quoted
+
+SWEEPING = 200
+"""A commit that touches more packages than this is sweeping, and explains none of them well."""
+
+OID_PREFIX_MIN = 7
+"""The fewest hexadecimal digits that the beginning of a commit's hash can have."""
+
+_PULL_REQUEST = re.compile(r"\(#([1-9]\d{0,8})\)\s*\Z", re.ASCII)
+_OID = re.compile(rf"[0-9a-f]{{{OID_PREFIX_MIN},64}}")
+
+
+class SpackChange(msgspec.Struct, frozen=True):
+    """The commits of Spack before and after; None where it is not known, or there was none."""
+
+    before: str | None
+    after: str | None
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """A commit and what it touched, by the rules of ``touched_by``; a merge touches nothing.
+
+    ``subject`` is the first line of its message, with invisible characters escaped. ``packages``
+    and ``stacks`` are sorted names.
+    """
+
+    oid: str
+    parents: tuple[str, ...]
+    committed_at: datetime
+    subject: str
+    packages: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
+    spack: SpackChange | None = None
+
+    @property
+    def pull_request(self) -> int | None:
+        """The number of the pull request that the subject ends with: (#5277)."""
+        match = _PULL_REQUEST.search(self.subject)
+        return int(match[1]) if match else None
+
+    @property
+    def is_sweeping(self) -> bool:
+        """Whether it touched so many packages that it explains none of them well."""
+        return len(self.packages) > SWEEPING
+
+    @property
+    def order(self) -> tuple[bool, float, str]:
+        """A sort key: newest first, sweeping ones after all others."""
+        return self.is_sweeping, -self.committed_at.timestamp(), self.oid
+
+
+# -- what a path belongs to
+
+
+_PACKAGE = re.compile(
+    r"(?:var/spack/)?repos/spack_repo/(?:[^/]+/)+?packages/(?P<folder>[^/]+)/."
+    r"|var/spack/repos/builtin/packages/(?P<name>[^/]+)/."
+)
+_STACK = re.compile(
+    r"(?:stacks|\.ci/gitlab/stacks|share/spack/gitlab/cloud_pipelines/stacks)/([^/]+)/."
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}", re.ASCII)
+
+SPACK_PIN = ".ci/env"
+"""The file that names the Spack that the recipes' continuous integration runs."""
+
+FOLDERS = ("repos", "var/spack/repos", "stacks", ".ci", "share/spack/gitlab")
+"""The folders that have all that a cause can lead to."""
+
+
+def package_of(path: str) -> str | None:
+    """Return the package whose recipe's folder has a path; None for a path outside of them.
+
+    Folders of recipes are named as Spack does since 1.0 (``_`` for ``-``, and ``_`` before what no
+    module can begin with) or, below ``var/spack/repos/builtin``, as the package.
+    """
+    match = _PACKAGE.match(path)
+    if match is None:
+        return None
+    folder = match["folder"]
+    name = match["name"] if folder is None else folder.removeprefix("_").replace("_", "-")
+    return name if _NAME.fullmatch(name) else None
+
+
+def stack_of(path: str) -> str | None:
+    """Return the stack that a path belongs to; None for a path of none."""
+    match = _STACK.match(path)
+    return match[1] if match and _NAME.fullmatch(match[1]) else None
+
+
+# -- links
+
+
+class Links(msgspec.Struct, frozen=True):
+    """Templates of URLs: of a commit with ``{hash}``, of a pull request with ``{number}``."""
+
+    commit_template: str | None = None
+    pull_request_template: str | None = None
+
+    def commit(self, oid: str) -> str | None:
+        """Return the URL of a commit; None without a template."""
+        template = self.commit_template
+        return None if template is None else template.replace("{hash}", oid)
+
+    def pull_request(self, number: int) -> str | None:
+        """Return the URL of a pull request; None without a template."""
+        template = self.pull_request_template
+        return None if template is None else template.replace("{number}", str(number))
+
+
+_FORGES = {
+    "github": ("{base}/commit/{{hash}}", "{base}/pull/{{number}}"),
+    "gitlab": ("{base}/-/commit/{{hash}}", "{base}/-/merge_requests/{{number}}"),
+    "gitea": ("{base}/commit/{{hash}}", "{base}/pulls/{{number}}"),
+}
+_FORGE_OF_LABEL = {**{name: name for name in _FORGES}, "codeberg": "gitea", "forgejo": "gitea"}
+_SCP_LIKE = re.compile(r"(?:[^@/:]+@)?([A-Za-z0-9.-]+\.[A-Za-z]+):(?!/)(.+)")
+_TEMPLATE = re.compile(r"https?://[^\s\"'<>\\]+")
+
+
+def links_of(setting: str, repository: str) -> Links:
+    """Return the links to the commits of a repository, as CACHELOG_RECIPES_URL says.
+
+    The setting is empty: then the repository's own URL says it, if its host is named as GitHub,
+    GitLab, Gitea, Forgejo or Codeberg; ``none``; the URL of a repository on such a host, or
+    ``FORGE:URL`` on another; or templates, with a space between them. Raises InvalidArgument.
+    """
+    if setting == "none":
+        return Links()
+    if not setting:
+        base = _web_address(repository)
+        return Links() if base is None else _of_forge(base, _forge_of(base))
+    if "{" in setting:
+        return _of_templates(setting.split())
+    prefix, _, base = setting.partition(":")
+    forge: str | None = prefix
+    if prefix not in _FORGES:
+        forge, base = _forge_of(setting), setting
+    if not _TEMPLATE.fullmatch(base) or not forge:
+        known = ", ".join(_FORGES)
+        reason = f"{quoted(setting)} is neither none, a URL on a forge ({known}), nor a template"
+        raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
+    return _of_forge(base.rstrip("/").removesuffix(".git"), forge)
+
+
+def _of_templates(templates: Sequence[str]) -> Links:
+    values: dict[str, str] = {}
+    for template in templates:
+        holes = [hole for hole in ("{hash}", "{number}") if hole in template]
+        rest = template.replace("{hash}", "").replace("{number}", "")
+        if len(holes) != 1 or not _TEMPLATE.fullmatch(rest) or "{" in rest or holes[0] in values:
+            reason = f"{quoted(template)} is no http(s):// URL with {{hash}} or {{number}} once"
+            raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
+        values[holes[0]] = template
+    return Links(values.get("{hash}"), values.get("{number}"))
+
+
+def _of_forge(base: str, forge: str | None) -> Links:
+    if forge is None:
+        return Links()
+    return Links(*(template.format(base=base) for template in _FORGES[forge]))
+
+
+def _web_address(repository: str) -> str | None:
+    """Return where people look at a repository in a browser; None for a folder."""
+    match = _SCP_LIKE.fullmatch(repository)
+    address = f"https://{match[1]}/{match[2]}" if match else repository
+    if not _TEMPLATE.fullmatch(address) or "{" in address:
+        return None
+    return address.rstrip("/").removesuffix(".git")
+
+
+def _forge_of(base: str) -> str | None:
+    try:
+        host = urlsplit(base).hostname or ""
+    except ValueError:
+        return None
+    labels = host.split(".")
+    return next((_FORGE_OF_LABEL[label] for label in labels if label in _FORGE_OF_LABEL), None)
+
+
+# -- the commits between two
+
+
+class FoundBy(Enum):
+    """How the recipes' commit of a revision was found."""
+
+    GIVEN = "given"
+    REF = "ref"
+    DATE = "date"
+
+
+class Recipes(msgspec.Struct, frozen=True):
+    """The commit of the recipes that a revision's specs were concretized with.
+
+    ``repository`` is the path or URL as it was given, without credentials. ``line`` tells two
+    histories of a repository apart that share no known commit, as after it was rewritten: it is
+    the number of those before this one.
+    """
+
+    repository: str
+    commit: str
+    found_by: FoundBy
+    line: int = 0
+
+    @property
+    def source(self) -> tuple[str, int]:
+        """What commits are compared within: the repository, whatever its URL ends with."""
+        return self.repository.rstrip("/").removesuffix(".git"), self.line
+
+
+class Between(msgspec.Struct, frozen=True):
+    """The commits between two states of the recipes, each list in the order of ``Commit.order``.
+
+    ``reached`` are those that head's commit reaches and base's does not, ``taken_back`` those that
+    base's reaches and head's does not.
+    """
+
+    reached: Sequence[Commit] = ()
+    taken_back: Sequence[Commit] = ()
+
+
+class CommitGraph:
+    """The kept commits of one repository.
+
+    They are all that some revision's commit reaches, but not all revisions' commits do. So what
+    two commits of revisions reach apart from each other is among them.
+    """
+
+    def __init__(self, commits: Iterable[Commit]) -> None:
+        self.commits: Mapping[str, Commit] = {commit.oid: commit for commit in commits}
+
+    def missing_parents(self) -> set[str]:
+        """Return the parents of kept commits that are not kept: all revisions' commits reach them.
+
+        Of a shallow clone they may not be there at all.
+        """
+        parents = {parent for commit in self.commits.values() for parent in commit.parents}
+        return parents - self.commits.keys()
+
+    def between(self, base: str, head: str) -> Between:
+        """Return the commits between two commits of revisions; merges are passed over."""
+        if base == head:
+            return Between()
+        reached, taken_back = self._apart(base, head)
+        return Between(*(sorted(commits, key=_order) for commits in (reached, taken_back)))
+
+    def _apart(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
+        # As git does: from the newest down, until all that is left is reached from both.
+        heights = self._heights
+        colours: dict[str, int] = defaultdict(int)
+        queue: list[tuple[int, str]] = []
+        num_apart = 0
+        for oid, colour in ((base, 1), (head, 2)):
+            if oid in heights:
+                colours[oid] = colour
+                heapq.heappush(queue, (-heights[oid], oid))
+                num_apart += 1
+        sides: dict[int, list[Commit]] = {1: [], 2: [], 3: []}
+        while queue and num_apart:
+            _, oid = heapq.heappop(queue)
+            colour, commit = colours[oid], self.commits[oid]
+            num_apart -= colour != 3
+            if len(commit.parents) < 2:
+                sides[colour].append(commit)
+            for parent in commit.parents:
+                if parent not in heights:
+                    continue
+                before = colours[parent]
+                if before == 0:
+                    heapq.heappush(queue, (-heights[parent], parent))
+                colours[parent] = before | colour
+                num_apart += (before | colour in (1, 2)) - (before in (1, 2))
+        return sides[2], sides[1]
+
+    @cached_property
+    def _heights(self) -> dict[str, int]:
+        """A number of each commit that is above those of its parents."""
+        num_children: dict[str, int] = defaultdict(int)
+        for commit in self.commits.values():
+            for parent in commit.parents:
+                num_children[parent] += 1
+        pending = [oid for oid in self.commits if oid not in num_children]
+        height = len(self.commits)
+        heights: dict[str, int] = {}
+        while pending:
+            oid = pending.pop()
+            heights[oid] = height
+            height -= 1
+            for parent in self.commits[oid].parents:
+                num_children[parent] -= 1
+                if not num_children[parent] and parent in self.commits:
+                    pending.append(parent)
+        return heights
+
+
+def _order(commit: Commit) -> tuple[bool, float, str]:
+    return commit.order
+
+
+def is_oid_prefix(text: str) -> bool:
+    """Tell whether a text can be a commit's hash or how it begins."""
+    return is_plain(text) and _OID.fullmatch(text) is not None

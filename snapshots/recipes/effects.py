@@ -1,0 +1,210 @@
+"""Which commits explain which causes of a comparison, how closely, and what each commit did.
+
+docs/commits.md defines the terms. All of it follows from the explanation of the two contents and
+the commits between their recipes.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum
+
+import msgspec
+import numpy as np
+
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.causes import CauseCount
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.sides import Side, node_codes
+from snapshots.recipes.commits import Between, Commit
+
+MOST_DEPENDENTS = 20
+"""So many commits of packages that depend on one are named for it at most."""
+
+
+class CommitLevel(Enum):
+    """How closely a commit explains a cause, the closest first."""
+
+    OWN_RECIPE = "own_recipe"
+    DEPENDENT = "dependent"
+    STACK = "stack"
+    SPACK = "spack"
+
+
+LEVELS = tuple(CommitLevel)
+
+
+class CauseCommit(msgspec.Struct, frozen=True):
+    """A commit that explains a cause; ``taken_back`` if base has it in its history and head not."""
+
+    commit: Commit
+    level: CommitLevel
+    taken_back: bool
+
+
+class CommitEffect(msgspec.Struct, frozen=True):
+    """What a commit did in a comparison.
+
+    ``causes`` are the numbers of the causes that it explains at ``level``, the closest that it
+    explains any at, as they are ranked; ``num_specs`` and ``num_involved`` the sums over these.
+    Several commits that explain one cause have it each.
+    """
+
+    commit: Commit
+    level: CommitLevel
+    taken_back: bool
+    causes: Sequence[int]
+    num_specs: int
+    num_involved: int
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """A sort key: the closest, then those that explain most, then the newest."""
+        commit = self.commit
+        counts = -self.num_specs, -self.num_involved
+        return commit.is_sweeping, LEVELS.index(self.level), *counts, commit.order
+
+
+class Attribution:
+    """The commits of all causes of a comparison that is not narrowed."""
+
+    def __init__(self, explanation: Explanation, between: Between) -> None:
+        self._explanation = explanation
+        self._commits = sorted(
+            [
+                *((commit, False) for commit in between.reached),
+                *((commit, True) for commit in between.taken_back),
+            ],
+            key=lambda pair: pair[0].order,
+        )
+        self._of_causes = self._found()
+
+    def of_cause(self, number: int) -> Sequence[CauseCommit]:
+        """Return the commits that explain a cause, all at one level: the closest that has any.
+
+        They are in the order of ``Commit.order``.
+        """
+        return self._of_causes.get(number, ())
+
+    def is_external(self, number: int) -> bool:
+        """Tell whether the package of a cause is outside the cache, so that a machine changed."""
+        name = self._explanation.causes.name_of(number)
+        if name.kind is CauseKind.EXTERNAL:
+            return True
+        if name.kind not in (CauseKind.VERSION, CauseKind.RECIPE):
+            return False
+        return name.package in self._external_packages()
+
+    def effects(
+        self,
+        counts: Iterable[CauseCount] | None = None,
+        levels: Collection[CommitLevel] | None = None,
+        package: str | None = None,
+    ) -> list[CommitEffect]:
+        """Return what each commit did that explains any of some causes, in their order.
+
+        ``counts`` are those of a narrowed comparison; without them all causes count in full. With
+        ``levels`` only effects at these remain, with ``package`` those on causes in it.
+        """
+        causes = self._explanation.causes
+        of_commits: dict[tuple[str, bool], list[tuple[CauseCommit, CauseCount]]] = defaultdict(list)
+        for count in causes.counted() if counts is None else counts:
+            if package not in (None, causes.name_of(count.number).package):
+                continue
+            for commit in self.of_cause(count.number):
+                of_commits[commit.commit.oid, commit.taken_back].append((commit, count))
+        effects = [_effect(pairs) for pairs in of_commits.values()]
+        if levels is not None:
+            effects = [effect for effect in effects if effect.level in levels]
+        return sorted(effects, key=lambda effect: effect.order)
+
+    def _found(self) -> dict[int, list[CauseCommit]]:
+        names = [self._explanation.causes.name_of(n) for n in range(len(self._explanation.causes))]
+        of_package = self._touching(lambda commit: commit.packages)
+        found: dict[int, list[CauseCommit]] = {}
+        open_: dict[int, str | None] = {}
+        for number, name in enumerate(names):
+            if name.package in of_package:
+                found[number] = _at(CommitLevel.OWN_RECIPE, of_package[name.package])
+            else:
+                open_[number] = name.package
+        dependents = self._dependents({package for package in open_.values() if package})
+        of_stack = self._touching(lambda commit: commit.stacks)
+        bumps = [pair for pair in self._commits if pair[0].spack is not None]
+        for number, package in open_.items():
+            above = self._of_any(of_package, dependents.get(package or "", ()))
+            of_stacks = self._of_any(of_stack, self._stacks(number) if of_stack else ())
+            if above:
+                found[number] = _at(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
+            elif package and of_stacks:
+                found[number] = _at(CommitLevel.STACK, of_stacks)
+            elif bumps:
+                found[number] = _at(CommitLevel.SPACK, bumps)
+        return found
+
+    def _touching(
+        self, names_of: Callable[[Commit], Iterable[str]]
+    ) -> dict[str | None, list[tuple[Commit, bool]]]:
+        """Return the commits that touch each name."""
+        touching: dict[str | None, list[tuple[Commit, bool]]] = defaultdict(list)
+        for pair in self._commits:
+            for name in names_of(pair[0]):
+                touching[name].append(pair)
+        return dict(touching)
+
+    def _of_any(
+        self, touching: Mapping[str | None, list[tuple[Commit, bool]]], names: Iterable[str]
+    ) -> list[tuple[Commit, bool]]:
+        pairs = {pair[0].oid: pair for name in names for pair in touching.get(name, ())}
+        return sorted(pairs.values(), key=lambda pair: pair[0].order)
+
+    def _dependents(self, packages: Collection[str]) -> dict[str, set[str]]:
+        """Return the names of what depends directly on packages, in either content."""
+        dependents: dict[str, set[str]] = defaultdict(set)
+        if not packages:
+            return dependents
+        for side in (self._explanation.base, self._explanation.head):
+            names = _package_names(side)
+            is_one = np.array([name in packages for name in names], np.bool_)
+            codes = node_codes(side, "package")
+            targets = codes[side.graph.targets]
+            edges = np.flatnonzero(is_one[targets])
+            pairs = codes[side.graph.sources[edges]].astype(np.int64) * len(names) + targets[edges]
+            for pair in np.unique(pairs).tolist():
+                above, below = divmod(pair, len(names))
+                dependents[names[below]].add(names[above])
+        return dependents
+
+    def _stacks(self, number: int) -> set[str]:
+        """Return the stacks of the specs that a cause is involved in."""
+        causes, frame = self._explanation.causes, self._explanation.head.frame
+        lists = frame.stacks.present(causes.rows_of(number, involved=True))
+        return {stack for stacks in lists for stack in stacks or ()}
+
+    def _external_packages(self) -> set[str]:
+        """Return the packages that are outside the cache in either content, and never in it."""
+        outside: set[str] = set()
+        for side in (self._explanation.base, self._explanation.head):
+            inside = set(side.frame.package.values)
+            outside |= set(side.graph.outside.package.values) - inside
+        return outside
+
+
+def _at(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:
+    return [CauseCommit(commit, level, taken_back) for commit, taken_back in pairs]
+
+
+def _effect(pairs: Sequence[tuple[CauseCommit, CauseCount]]) -> CommitEffect:
+    level = min((commit.level for commit, _ in pairs), key=LEVELS.index)
+    counts = [count for commit, count in pairs if commit.level is level]
+    return CommitEffect(
+        pairs[0][0].commit,
+        level,
+        pairs[0][0].taken_back,
+        [count.number for count in counts],
+        sum(count.num_specs for count in counts),
+        sum(count.num_involved for count in counts),
+    )
+
+
+def _package_names(side: Side) -> list[str]:
+    return [*side.frame.package.values, *side.graph.outside.package.values]

@@ -1,0 +1,381 @@
+"""The repository of recipes: which commit a revision was made of, and what lies between two.
+
+It is read in place or cloned as ``snapshots.sources.git`` does: nothing of its configuration runs,
+partial clones without blobs are enough, and time and bytes are bounded.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cached_property
+from threading import Timer
+from time import monotonic
+
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.recipes.commits import (
+    FOLDERS,
+    SPACK_PIN,
+    Commit,
+    CommitGraph,
+    FoundBy,
+    Recipes,
+    SpackChange,
+    package_of,
+    stack_of,
+)
+from snapshots.refs import series
+from snapshots.sources.git.clones import fetch_blobs, open_repository
+from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, run
+from snapshots.sources.settings import ReadSettings
+from snapshots.texts import legible, quoted, short_digest
+
+REFS = ("refs/snapshots/{tag}", "refs/tags/{tag}", "refs/heads/{tag}")
+"""The refs that are named after a tag, the first that is there first."""
+
+MAX_COMMITS = 1_000_000
+"""How many commits may be read of a repository."""
+
+MAX_BYTES = 1 << 30
+"""How many bytes git may say of them."""
+
+LONGEST = 600.0
+"""How many seconds that may take."""
+
+_CHUNK = 1 << 16
+_LONGEST_SUBJECT = 300
+_MAX_PINS = 10_000
+_MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+_FORMAT = "--format=%H %ct %P%n%s"
+_MOST_WORKERS = 4
+_FEW_COMMITS = 500
+"""Fewer than this are read by one process: to start another takes longer."""
+
+_HEX = re.compile(r"[0-9a-f]{4,64}")
+_REF_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
+_PIN = re.compile(rb"^\s*(?:export\s+)?(\w*SPACK\w*)\s*[=:]\s*[\"']?([^\s\"'#]+)", re.M)
+_PIN_HASH = re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
+
+
+class TagRefs:
+    """Which refs are named after a tag: patterns in which ``{tag}`` stands for it.
+
+    Raises InvalidArgument for a pattern that is no ref, or has another number of ``{tag}`` than 1.
+    """
+
+    def __init__(self, patterns: Sequence[str] = REFS) -> None:
+        for pattern in patterns:
+            name = pattern.replace("{tag}", "x", 1)
+            if not name.startswith("refs/") or not _REF_NAME.fullmatch(name) or ".." in name:
+                reason = f"{quoted(pattern)} is no ref such as refs/snapshots/{{tag}}"
+                raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
+            if pattern.count("{tag}") != 1:
+                reason = f"{quoted(pattern)} has no {{tag}}, or several"
+                raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
+        self.patterns = tuple(patterns)
+
+    def of(self, tag: str) -> list[str]:
+        """Return the names of the refs of a tag."""
+        return [pattern.replace("{tag}", tag) for pattern in self.patterns]
+
+    @property
+    def globs(self) -> list[str]:
+        """The refs of all tags."""
+        return [pattern.replace("{tag}", "*") for pattern in self.patterns]
+
+
+@contextmanager
+def open_recipes(
+    location: str, settings: ReadSettings, refs: TagRefs | None = None
+) -> Iterator["RecipesRepository"]:
+    """Open the repository of recipes in a folder or at a URL, as ``open_repository`` does.
+
+    Raises SourceError and InvalidArgument as that.
+    """
+    refs = refs or TagRefs()
+    opened = open_repository(location, settings, option="--recipes", refs=refs.globs)
+    with opened as repository:
+        yield RecipesRepository(repository, refs)
+
+
+class RecipesRepository:
+    """A repository of recipes that is open, as ``open_recipes`` yields it."""
+
+    def __init__(self, repository: Repository, refs: TagRefs) -> None:
+        self._repository = repository
+        self._refs = refs
+        self._end = monotonic() + LONGEST
+
+    @property
+    def location(self) -> str:
+        """The path or URL as it was given, without credentials."""
+        return self._repository.location
+
+    # -- the commit of a revision
+
+    def recipes_of(self, tag: str, taken_at: datetime, given: str | None = None) -> Recipes | None:
+        """Return the recipes' commit of a revision; None where all commits are newer.
+
+        It is the one that is ``given``, as a hash or a ref; else that of a ref named after the tag,
+        for a mutable tag only where it is no newer than the revision; else the last one of the
+        default branch until then. Raises InvalidArgument where there is no commit that is given,
+        and SourceError.
+        """
+        if given is not None:
+            return Recipes(self.location, self.commit(given), FoundBy.GIVEN)
+        for name in self._refs.of(tag):
+            commit = self._commit_of(self._all_refs[name]) if name in self._all_refs else None
+            is_fixed = series(tag) != tag
+            if commit and (is_fixed or self._moment(commit) <= taken_at):
+                return Recipes(self.location, commit, FoundBy.REF)
+        seconds = taken_at.timestamp()
+        for moment, commit in self._line:
+            if moment <= seconds:
+                return Recipes(self.location, commit, FoundBy.DATE)
+        return None
+
+    def commit(self, name: str) -> str:
+        """Return the hash of a commit that is named by a hash, its beginning, or a ref.
+
+        Raises InvalidArgument where there is none, or where several begin so.
+        """
+        names = [name, *(f"refs/{part}{name}" for part in ("", "tags/", "heads/", "remotes/"))]
+        for ref in [*names, f"refs/remotes/origin/{name}"]:
+            commit = self._commit_of(self._all_refs[ref]) if ref in self._all_refs else None
+            if commit:
+                return commit
+        commit = self._commit_of(name) if name == "HEAD" or _HEX.fullmatch(name.lower()) else None
+        if commit is None:
+            reason = f"{quoted(name)} is no commit or ref of {legible(self.location, 200)}"
+            raise InvalidArgument("--recipes-commit", reason)
+        return commit
+
+    def has(self, commits: Iterable[str]) -> set[str]:
+        """Return those of some commits, given by their hashes, that the repository has."""
+        names = [commit for commit in commits if _HEX.fullmatch(commit)]
+        data = "".join(f"{name}\n" for name in names).encode()
+        command = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+        lines = run(self._repository, *command, data=data).decode(errors="replace").splitlines()
+        return {line.partition(" ")[0] for line in lines if line.endswith(" commit")}
+
+    @cached_property
+    def _all_refs(self) -> dict[str, str]:
+        listed = run(self._repository, "for-each-ref", "--format=%(objectname) %(refname)")
+        lines = listed.decode(errors="backslashreplace").splitlines()
+        return {name: target for target, _, name in (line.partition(" ") for line in lines)}
+
+    @cached_property
+    def _line(self) -> list[tuple[int, str]]:
+        """The times and hashes of the default branch's own commits, newest first."""
+        command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={MAX_COMMITS}")
+        lines = self._run(*command, "HEAD", "--").decode().splitlines()
+        return [(int(seconds), commit) for seconds, commit in map(str.split, lines)]
+
+    def _commit_of(self, name: str) -> str | None:
+        with suppress(SourceError):
+            command = ("rev-parse", "--quiet", "--verify", "--end-of-options")
+            return run(self._repository, *command, f"{name}^{{commit}}").decode().strip()
+        return None
+
+    def _moment(self, commit: str) -> datetime:
+        listed = self._run("rev-list", "--timestamp", "--max-count=1", commit, "--")
+        return _moment(listed.split()[0].decode())
+
+    # -- the commits between
+
+    def unknown(self, tips: Collection[str], new: Collection[str], graph: CommitGraph) -> list[str]:
+        """Return the commits that have to be read once the commits of new revisions are known.
+
+        ``graph`` has what lies between ``tips``, the commits of earlier revisions. With what is
+        returned it has all that some of ``tips`` and ``new`` reach, but not all of them do.
+        """
+        added = sorted({*new}.difference(tips))
+        if not added or len({*tips, *new}) < 2:
+            return []
+        if len(added) == 1 and tips:
+            floor = {*tips, *graph.missing_parents()} - graph.commits.keys()
+            known = self.has(floor)
+            above = self._reached(added, tips)
+            below = self._reached(sorted(known), added) if known else []
+            oids = dict.fromkeys([*above, *below])
+            return [oid for oid in oids if oid not in graph.commits]
+        return [oid for oid in self._apart({*tips, *added}) if oid not in graph.commits]
+
+    def _reached(self, commits: Iterable[str], excluded: Iterable[str]) -> list[str]:
+        names = [*commits, *(f"^{commit}" for commit in excluded)]
+        data = "".join(f"{name}\n" for name in names).encode()
+        count = f"--max-count={MAX_COMMITS + 1}"
+        listed = self._run("rev-list", "--topo-order", count, "--stdin", data=data)
+        return self._bounded(listed.decode().split())
+
+    def _apart(self, tips: Collection[str]) -> list[str]:
+        """Return the commits that some of these reach, but not all do, newest first."""
+        data = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
+        command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
+        lines = self._run(*command, "--stdin", data=data).decode().splitlines()
+        # Bit n of a commit's number says whether tip n reaches it; children stand before parents.
+        reached = {tip: 1 << number for number, tip in enumerate(sorted(tips))}
+        everywhere = (1 << len(tips)) - 1
+        apart = []
+        for line in self._bounded(lines):
+            oid, *parents = line.split()
+            bits = reached.pop(oid)
+            for parent in parents:
+                reached[parent] = reached.get(parent, 0) | bits
+            if bits != everywhere:
+                apart.append(oid)
+        return apart
+
+    def _bounded(self, lines: list[str]) -> list[str]:
+        if len(lines) > MAX_COMMITS:
+            raise SourceError(self.location, f"has more than {MAX_COMMITS:,} commits to read")
+        return lines
+
+    def read(self, oids: Sequence[str]) -> list[Commit]:
+        """Return commits with what they touched. Raises SourceError."""
+        num_workers = min(_MOST_WORKERS, os.cpu_count() or 1, 1 + len(oids) // _FEW_COMMITS)
+        size = -(-len(oids) // num_workers)
+        parts = [oids[first : first + size] for first in range(0, len(oids), size or 1)]
+        with ThreadPoolExecutor(max(1, len(parts))) as pool:
+            lists = list(pool.map(self._read_part, parts))
+        read = [commit for part in lists for commit in part]
+        spack = self._spack_changes({blob for _, pin in read if pin for blob in pin})
+        return [
+            commit
+            if pin is None
+            else Commit(
+                commit.oid,
+                commit.parents,
+                commit.committed_at,
+                commit.subject,
+                commit.packages,
+                commit.stacks,
+                SpackChange(*(spack.get(blob) for blob in pin)),
+            )
+            for commit, pin in read
+        ]
+
+    def _read_part(self, oids: Sequence[str]) -> list[tuple[Commit, tuple[str, str] | None]]:
+        data = "".join(f"{oid}\n" for oid in oids).encode()
+        command = ["diff-tree", "--stdin", "--root", "--always", "-r", "-z", "--raw"]
+        command += ["--no-renames", "--no-ext-diff", "--encoding=UTF-8", _FORMAT, "--", *FOLDERS]
+        shallow = self._shallow
+        commits: list[tuple[Commit, tuple[str, str] | None]] = []
+        fields = self._fields(command, data)
+        reading: _Reading | None = None
+        for field in fields:
+            entry = field.lstrip(b"\n")
+            if entry.startswith(b":"):
+                path = next(fields, b"").decode(errors="backslashreplace")
+                if reading is not None:
+                    reading.touch(path, entry)
+            elif entry:
+                if reading is not None:
+                    commits.append(reading.result())
+                reading = _Reading(entry, shallow)
+        if reading is not None:
+            commits.append(reading.result())
+        return commits
+
+    @cached_property
+    def _shallow(self) -> frozenset[str]:
+        """The commits whose parents the repository has not, although they have some."""
+        with suppress(OSError):
+            return frozenset((self._repository.folder / "shallow").read_text().split())
+        return frozenset()
+
+    def _fields(self, command: Sequence[str], data: bytes) -> Iterator[bytes]:
+        """Yield what git says, split at NUL, as long as time and bytes are left."""
+        num_bytes, rest = 0, b""
+        with Stream(self._repository, *command, data=data) as stream:
+            timer = Timer(max(0.0, self._end - monotonic()), stream.kill)
+            timer.start()
+            try:
+                while chunk := stream.output.read(_CHUNK):
+                    num_bytes += len(chunk)
+                    if num_bytes > MAX_BYTES:
+                        reason = f"its commits touch more paths than {MAX_BYTES >> 20:,} MiB hold"
+                        raise SourceError(self.location, reason)
+                    *fields, rest = (rest + chunk).split(b"\0")
+                    yield from fields
+                if monotonic() >= self._end:
+                    raise SourceError(self.location, f"git took longer than {LONGEST:,g} s")
+                stream.check()
+            finally:
+                timer.cancel()
+        yield rest
+
+    def _run(self, *command: str, data: bytes = b"") -> bytes:
+        return run(self._repository, *command, data=data)
+
+    # -- which Spack is used
+
+    def _spack_changes(self, blobs: Collection[str]) -> dict[str, str]:
+        """Return the Spack that files named by their blobs name; none where it is not known."""
+        named = sorted(blob for blob in blobs if blob.strip("0"))[:_MAX_PINS]
+        pins: dict[str, str] = {}
+        with suppress(SourceError):  # then it is said that Spack changed, not from what to what
+            fetch_blobs(self._repository, named)
+            with blobs_of(self._repository) as reader:
+                for blob in named:
+                    with suppress(BadBlob):
+                        pin = _pinned(reader.read(blob, self.location))
+                        if pin is not None:
+                            pins[blob] = pin
+        return pins
+
+
+class _Reading:
+    """A commit of which git says one line after the other."""
+
+    def __init__(self, header: bytes, shallow: Collection[str]) -> None:
+        facts, _, subject = header.decode(errors="replace").partition("\n")
+        self._oid, seconds, *parents = facts.split(" ")
+        self._moment = _moment(seconds)
+        self._parents = tuple(parent for parent in parents if parent)
+        self._subject = legible(subject.strip(), _LONGEST_SUBJECT)
+        self._packages: set[str] = set()
+        self._stacks: set[str] = set()
+        self._pin: tuple[str, str] | None = None
+        self._is_cut = self._oid in shallow  # it seems to have made all that there is
+
+    def touch(self, path: str, entry: bytes) -> None:
+        """Take in that a path changed, with what git says of it."""
+        if self._is_cut:
+            return
+        if path == SPACK_PIN:
+            _, _, before, after, _ = entry.decode().split(" ")
+            self._pin = before, after
+        elif package := package_of(path):
+            self._packages.add(package)
+        elif stack := stack_of(path):
+            self._stacks.add(stack)
+
+    def result(self) -> tuple[Commit, tuple[str, str] | None]:
+        """Return the commit, and the blobs that named Spack before and after it."""
+        names = tuple(sorted(self._packages)), tuple(sorted(self._stacks))
+        return Commit(self._oid, self._parents, self._moment, self._subject, *names), self._pin
+
+
+def _moment(seconds: str) -> datetime:
+    """Return a time that a commit states, which can be any number."""
+    with suppress(ValueError):
+        return datetime.fromtimestamp(max(0, min(int(seconds), int(_MAX_TIME))), UTC)
+    return datetime.fromtimestamp(0, UTC)
+
+
+def _pinned(data: bytes) -> str | None:
+    """Return which Spack a file names: a commit, else a ref in a variable of Spack's."""
+    values = [match[2] for match in _PIN.finditer(data)]
+    hashes = [value for value in values if _HEX.fullmatch(value.decode(errors="replace"))]
+    hashes += _PIN_HASH.findall(data)
+    named = hashes or [value for value in values if b"/" not in value]
+    return legible(named[0].decode(errors="replace"), 100) if named else None
+
+
+def describe(recipes: Recipes) -> str:
+    """Return a revision's recipes in words: 1c00c8f6e17f of REPOSITORY, by date."""
+    ways = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
+    return f"{short_digest(recipes.commit)} of {recipes.repository}, {ways[recipes.found_by]}"

@@ -1,0 +1,154 @@
+"""Which addresses an import may reach: those of the public net, and such as it began at.
+
+A list of tags or a redirect from elsewhere could otherwise let cachelog ask services of the
+machine or the network that it runs in. The special ranges are those of the IANA registries, as
+Python's ``ipaddress`` has them, and those that some versions of it lack.
+"""
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from threading import Lock
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import msgspec
+
+_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_NOT_GLOBAL = tuple(
+    ip_network(network)
+    for network in (
+        "192.88.99.0/24",  # relays of 6to4, deprecated by RFC 7526
+        "64:ff9b:1::/48",  # translation within a network, RFC 8215
+        "3fff::/20",  # documentation, RFC 9637
+        "fec0::/10",  # site-local, deprecated by RFC 3879
+    )
+)
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
+
+
+def hosts_of(*urls: str) -> list[str]:
+    """Return the hosts of URLs; what is none has no host."""
+    named = []
+    for url in urls:
+        with suppress(ValueError):
+            named.append(urlsplit(url).hostname)
+    return [host for host in named if host]
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """What a boundary learned of the hosts that it knows: the kinds that may be reached."""
+
+    hosts: frozenset[str] = frozenset()
+    kinds: frozenset[str | None] = frozenset([None])
+
+
+class AddressRefused(Exception):
+    """A host leads to an address that the import must not reach."""
+
+
+def kind_of(address: str) -> str | None:
+    """Return loopback, link-local, private or reserved; None for an address of the public net.
+
+    An IPv6 address that stands for an IPv4 address is of that one's kind.
+    """
+    literal = ip_address(address.partition("%")[0])
+    ip = _meant(literal)
+    if ip.is_loopback or ip.is_unspecified:  # Linux takes 0.0.0.0 for the machine itself
+        return "loopback"
+    if ip.is_link_local:
+        return "link-local"
+    if ip.is_multicast or ip.is_reserved:
+        return "reserved"
+    is_global = ip.is_global and not any(literal in net or ip in net for net in _NOT_GLOBAL)
+    return None if is_global else "private"
+
+
+def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    if isinstance(ip, IPv4Address) or ip.is_loopback:
+        return ip
+    if ip.ipv4_mapped is not None:
+        return ip.ipv4_mapped
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    if ip.teredo is not None:
+        return ip.teredo[1]
+    if any(ip in network for network in _TRANSLATED):
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host, as the system finds them."""
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
+
+
+class Boundary:
+    """Says which addresses may be connected to; safe to share between threads.
+
+    ``trusted`` are hosts that the import begins at. Where such a host has special addresses when it
+    is first asked for, addresses of their kinds may be reached. Without any, the first host that is
+    asked for counts as such. ``configured`` are URLs that settings name, as the system does
+    proxies: their hosts may have special addresses, too, but lead to no others. ``reached`` is what
+    another boundary of the same import learned.
+    """
+
+    def __init__(
+        self,
+        trusted: Iterable[str] | None,
+        resolve: Resolve = resolve,
+        reached: Reached | None = None,
+        *,
+        configured: Iterable[str] = (),
+    ) -> None:
+        self._trusted = None if trusted is None else {_normal(host) for host in trusted}
+        self._resolve = resolve
+        named = hosts_of(*configured, *getproxies().values())
+        self._configured: dict[str, frozenset[str | None] | None] = {
+            _normal(host): None for host in named
+        }
+        """The kinds of addresses that each had when it was first asked for."""
+
+        learned = reached or Reached()
+        self._known, self._kinds = set(learned.hosts), set(learned.kinds)
+        self._lock = Lock()
+
+    @property
+    def reached(self) -> Reached:
+        """What was learned until now."""
+        with self._lock:
+            return Reached(frozenset(self._known), frozenset(self._kinds))
+
+    def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a host, all of which may be reached.
+
+        Raises AddressRefused where one must not, and what the resolver raises.
+        """
+        addresses = self._resolve(host, port)
+        kinds = {address: kind_of(address) for address in addresses}
+        name = _normal(host)
+        with self._lock:
+            if self._trusted is None and name not in self._configured:
+                self._trusted = {name}
+            if name in (self._trusted or ()) and name not in self._known:
+                # Only once: afterwards its addresses may be others, which nobody named.
+                self._known.add(name)
+                self._kinds.update(kinds.values())
+            allowed = set(self._kinds)
+            if name in self._configured:
+                of_name = self._configured[name] or frozenset(kinds.values())
+                self._configured[name] = of_name
+                allowed |= of_name
+        for address, kind in kinds.items():
+            if kind not in allowed:
+                reason = f"leads to {host} ({address}), a {kind} address"
+                raise AddressRefused(f"{reason}; only an import that begins there may go there")
+        return addresses
+
+
+def _normal(host: str) -> str:
+    return host.lower().rstrip(".").strip("[]")

@@ -1,0 +1,829 @@
+"""Specs as Spack's own JSON has them, to Spec records: databases, and documents of single specs.
+
+A database of versions 5 to 9 is the index of a build cache, or of an installation. Up to version 7
+each spec has its ``compiler``; version 8 has it among the dependencies, or in the annotations of
+specs that an older Spack made; version 9 has specs of format 6, with what they provide. Edges have
+``parameters``, or in older indexes ``type``. The form of version 5 before Spack 0.17, in which the
+name stands around each object, is not read. An entry of a build cache's says whether it is
+``in_buildcache``, one of an installation's whether it is ``installed``, when, and whether it was
+asked for. What was deprecated is not installed there.
+
+Where no index has all specs, each is read from a document of its own, ``{"spec": {"_meta":
+{"version"}, "nodes": [...]}}``, as ``spack buildcache push`` writes it. The first node is the spec
+itself, the others are what it depends on, near and far; a node has the same form as in an index.
+
+The compiler of a spec is what it states (up to version 7), what its annotations state, or the
+build dependency that provides a language to it. Only what a Spec needs is decoded, and what many
+entries share (architecture, parameters, edges) stays JSON, to be decoded once for each distinct
+text.
+
+Sources: the databases that Spack writes, its documentation of the format of specs, and how it
+computes DAG hashes since its spec format 3.
+"""
+
+import base64
+import hashlib
+import json
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Annotated, Any, Generic, Self, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from snapshots.errors import SourceError
+from snapshots.models import Dependency, Spec, UnprovenReason
+from snapshots.sources.inputs import decode_json, refuse_repeated_keys
+from snapshots.sources.reports import Report
+from snapshots.spack.names import (
+    Check,
+    check_number,
+    checked_build_spec,
+    checked_checksum,
+    checked_compiler,
+    checked_hash,
+    checked_items,
+    checked_line,
+    checked_name,
+    checked_version,
+    checked_virtual,
+    checked_word,
+)
+from snapshots.spack.notation import canonical_compiler, checked_variants, variant_of
+from snapshots.texts import quoted, shortened
+
+# -- databases
+
+VERSIONS = ("5", "6", "7", "8", "9")
+"""The versions of the database that can be read."""
+
+SPEC_FORMATS = {"8": 5, "9": 6}
+"""The spec format of the nodes that Spack writes into a version; older ones may have several."""
+
+NEWEST_FORMAT = 6
+"""The newest version of Spack's format of specs that can be read."""
+
+FORMAT_OF_VIRTUALS = 6
+"""The first one that says of each spec which virtual packages it provides."""
+
+Entry = TypeVar("Entry")
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+
+_Seconds = Annotated[float, msgspec.Meta(ge=0, lt=253_402_300_800)]  # up to the year 9999
+
+Parameters = dict[str, Any]
+"""The form of ``NodeRecord.parameters``: variants and flags by name."""
+
+
+class Named(msgspec.Struct, gc=False):
+    """An object of which only the name matters."""
+
+    name: str
+
+
+class Compiler(msgspec.Struct, gc=False):
+    """The compiler of a spec, as databases up to version 7 state it."""
+
+    name: str
+    version: str
+
+
+class Annotations(msgspec.Struct, gc=False):
+    """What version 8 and later note of a spec: the format that it was first written in.
+
+    Of specs that an older Spack made also the ``compiler``, as gcc@=10.2.1.
+    """
+
+    original_specfile_version: int | None = None
+    compiler: str | None = None
+
+
+class BuildSpec(msgspec.Struct, gc=False):
+    """The spec that a spliced spec was built as."""
+
+    name: str
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.hash}"
+
+
+class External(msgspec.Struct, gc=False):
+    """Where a spec is that Spack did not install, and the environment modules that load it."""
+
+    path: str | None = None
+    module: list[str] | str | None = None
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules as a list."""
+        return [self.module] if isinstance(self.module, str) else self.module or []
+
+
+class Arch(msgspec.Struct, gc=False):
+    """The form of ``NodeRecord.arch``."""
+
+    platform: str
+    platform_os: str
+    target: str | Named
+
+
+class EdgeParameters(msgspec.Struct, gc=False):
+    """The types of a dependency, and the virtual packages that it provides."""
+
+    deptypes: list[str]
+    virtuals: list[str] = []
+
+
+class EdgeRecord(msgspec.Struct, gc=False):
+    """A dependency of a node: newer edges have ``parameters``, older ones ``type``."""
+
+    name: str
+    hash: str
+    parameters: EdgeParameters | None = None
+    type: list[str] | None = None
+
+
+class NodeRecord(msgspec.Struct, gc=False):
+    """A spec. The hash is absent in some databases, where the entry's key is all there is."""
+
+    name: str
+    version: str
+    arch: Raw
+    parameters: Raw = Raw(b"{}")
+    dependencies: list[Raw] = []
+    namespace: str | None = None
+    package_hash: str | None = None
+    compiler: Compiler | None = None
+    annotations: Annotations | None = None
+    patches: list[str] = []
+    hash: str | None = None
+    provided_virtuals: list[str] | None = None
+    external: External | None = None
+    build_spec: BuildSpec | None = None
+
+
+class Install(msgspec.Struct, gc=False):
+    """An entry; one that is not held is there because others depend on it.
+
+    ``in_buildcache`` is None in the database of an installation, which has the facts behind it.
+    ``installation_time`` is in seconds since 1970. Raises ValueError for an entry of neither.
+    """
+
+    spec: NodeRecord
+    in_buildcache: bool | None = None
+    installed: bool | None = None
+    explicit: bool | None = None
+    installation_time: _Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.in_buildcache is None and self.installed is None:
+            raise ValueError("has neither in_buildcache nor installed")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the build cache or the installation has the spec itself."""
+        return bool(self.installed if self.in_buildcache is None else self.in_buildcache)
+
+    @property
+    def installed_at(self) -> str | None:
+        """When it was installed: RFC 3339, in UTC."""
+        if self.in_buildcache is not None or self.installation_time is None:
+            return None
+        moment = datetime.fromtimestamp(int(self.installation_time), UTC)
+        return moment.isoformat().replace("+00:00", "Z")
+
+
+class _Database(msgspec.Struct, Generic[Entry]):
+    version: str
+    installs: dict[str, Entry]
+
+
+class _Document(msgspec.Struct, Generic[Entry]):
+    database: _Database[Entry]
+
+
+class _NodeText(msgspec.Struct):
+    spec: Raw
+
+
+def node_texts(data: bytes | bytearray) -> tuple[int | None, Mapping[str, Raw]]:
+    """Return the spec format of a database, and the JSON text of each node by its hash.
+
+    ``installs`` has read the same. Entries without a node are left out.
+    """
+    try:
+        database = msgspec.json.decode(data, type=_Document[_NodeText]).database
+        texts = {digest: entry.spec for digest, entry in database.installs.items()}
+        return SPEC_FORMATS.get(database.version), texts
+    except msgspec.ValidationError:
+        raws = msgspec.json.decode(data, type=_Document[Raw]).database
+    texts = {}
+    for digest, raw in raws.installs.items():
+        with suppress(msgspec.ValidationError):
+            texts[digest] = msgspec.json.decode(raw, type=_NodeText).spec
+    return SPEC_FORMATS.get(raws.version), texts
+
+
+def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[str, Install]:
+    """Return the entries of a database by their hashes; ``location`` names it in errors.
+
+    They are decoded all at once; where one of them is bad, each by itself, to name it. It then
+    goes to ``report.bad``. Raises SourceError where the whole is no database, or has a key twice.
+    """
+    try:
+        database = msgspec.json.decode(data, type=_Document[Install]).database
+        _check_version(database.version, location)
+        _check_keys(data, len(database.installs), location)
+        return database.installs
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raw = decode_json(data, _Document[Raw], location).database
+    _check_version(raw.version, location)
+    _check_keys(data, len(raw.installs), location)
+    entries: dict[str, Install] = {}
+    for digest, text in raw.installs.items():
+        try:
+            entries[digest] = decode_json(text, Install, location, f"installs.{digest}")
+        except SourceError as error:
+            report.bad(error)
+    return entries
+
+
+def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[str, Install]:
+    """Return the entries of two databases of one build cache, each hash once.
+
+    A cache can have one for each Spack that writes to it, and neither then holds all. Where both
+    have an entry, the one that tells more of its spec counts, and else the newer one. It is in the
+    cache where either says so.
+    """
+    entries = dict(newer)
+    for digest, install in older.items():
+        other = entries.get(digest)
+        if other is None:
+            entries[digest] = install
+            continue
+        richer = install if _richness(install.spec) > _richness(other.spec) else other
+        in_buildcache = install.is_held or other.is_held
+        entries[digest] = Install(in_buildcache=in_buildcache, spec=richer.spec)
+    return entries
+
+
+_IN_ALL = frozenset({"name", "version", "arch", "parameters", "compiler", "hash"})
+"""The facts of a node that databases of all versions tell, if under other names."""
+
+
+def _richness(node: NodeRecord) -> int:
+    """Return how many of the facts that not every database has a node tells."""
+    facts = msgspec.structs.asdict(node)
+    return sum(bool(facts[name]) for name in facts.keys() - _IN_ALL)
+
+
+def _check_version(version: str, location: str) -> None:
+    if version not in VERSIONS:
+        reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
+        reason += "; newer ones take a newer cachelog"
+        raise SourceError(location, reason, key="database.version")
+
+
+def _check_keys(data: bytes | bytearray, num_entries: int, location: str) -> None:
+    """Raise SourceError where an entry stands there twice, or has one of its own keys twice.
+
+    msgspec keeps the last one. Each entry has each of its keys once, so that they are counted
+    first: what cannot be decided so, as where a key may be written with escapes, is read again.
+    """
+    is_plain = b"\\u00" not in data
+    if not is_plain or any(
+        data.count(key) != num_entries for key in (b'"in_buildcache"', b'"spec"')
+    ):
+        refuse_repeated_keys(data, location)
+
+
+# -- proof of hashes
+
+
+def dag_hash(text: bytes) -> str:
+    """Return the hash of a node whose JSON text is written as Spack hashes it."""
+    digest = hashlib.sha1(text, usedforsecurity=False).digest()
+    return base64.b32encode(digest).decode().lower()
+
+
+def record_proof(
+    unproven: dict[str, UnprovenReason | None], digest: str, reason: UnprovenReason | None
+) -> None:
+    """Enter what ``unproven_reason`` returned for a hash; once proven, it stays so."""
+    unproven[digest] = reason and unproven.get(digest, reason)
+
+
+def unproven_reason(
+    text: bytes, digest: str, written_format: int | None, location: str, key: str
+) -> UnprovenReason | None:
+    """Return None for a node that hashes to ``digest``, or why that cannot be told.
+
+    ``text`` is the node as JSON, which has been decoded before; ``location`` and ``key`` say where
+    it stands. ``written_format`` is the spec format of the document, None where it has none.
+
+    What a newer Spack converted keeps the hash of the older text, a spliced spec keeps a part of
+    another hash, and an external is hashed with details that an index leaves out. Raises
+    SourceError where none of that applies and the hash is another one.
+    """
+    end = b',"hash":"%s"}' % digest.encode()
+    if text.endswith(end) and dag_hash(text[: -len(end)] + b"}") == digest:
+        return None
+    try:
+        node = json.loads(text)
+    except (ValueError, RecursionError) as error:  # in a key that no decoder has looked at
+        raise SourceError(location, f"is no good JSON: {error}", key=key) from None
+    node.pop("hash", None)
+    computed = dag_hash(json.dumps(node, separators=(",", ":")).encode())
+    if computed == digest:
+        return None
+    if node.get("build_spec") is not None:
+        return UnprovenReason.SPLICED
+    if node.get("external") is not None:
+        return UnprovenReason.EXTERNAL
+    original = (node.get("annotations") or {}).get("original_specfile_version")
+    if written_format is None or not isinstance(original, int) or original > NEWEST_FORMAT:
+        return UnprovenReason.FORMAT_UNKNOWN  # who reads the node refuses a format that is newer
+    if original < written_format:
+        return UnprovenReason.CONVERTED
+    reason = f"its content has another hash, {computed}: it is damaged or forged"
+    raise SourceError(location, f"{reason}; --skip-bad leaves it out", key=key)
+
+
+# -- entries to records
+
+_SHORT = 7
+_LONGEST_CIRCLE = 400
+_LANGUAGES = ("c", "cxx", "fortran")
+
+
+class IndexSpecs(msgspec.Struct, frozen=True):
+    """What an index says of specs, by hash: of those in the cache, and of others.
+
+    ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
+    ``unproven`` has the reason why a hash could not be computed anew, None where it was found
+    right; it is empty where that was not asked.
+    ``is_installation`` tells whether it is an installation that has them, and no build cache.
+    """
+
+    in_cache: Mapping[str, Spec]
+    outside: Mapping[str, Spec]
+    unproven: Mapping[str, UnprovenReason | None]
+    is_installation: bool = False
+
+
+def decode(
+    data: bytes | bytearray,
+    location: str,
+    report: Report,
+    *,
+    older: Iterable[bytes | bytearray] = (),
+    proof: bool = True,
+) -> IndexSpecs:
+    """Return the specs of an index; ``location`` names it in errors.
+
+    ``older`` are indexes of older versions that the same build cache has beside it, newest first:
+    they are joined by hash. With ``proof`` the hashes are computed anew, and a spec that has
+    another one is bad. Raises SourceError with the key of what is wrong. An entry that cannot be
+    read goes to ``report.bad``, a compiler that the index does not hold to ``report.warn``.
+    """
+    entries: Mapping[str, Install] = {}
+    unproven: dict[str, UnprovenReason | None] = {}
+    for document in chain([data], older):
+        own = installs(document, location, report)
+        if proof:
+            own = _with_right_hashes(document, own, location, report, unproven)
+        entries = joined(entries, own)
+
+    def place(digest: str) -> NodePlace:
+        return NodePlace(location, f"installs.{digest}", f"installs.{digest}.spec")
+
+    return gather(entries, location, report, place, unproven)
+
+
+class NodePlace(msgspec.Struct, frozen=True):
+    """Where a document has a spec: its location, the key of its hash, and the key of its node."""
+
+    location: str
+    entry: str
+    node: str
+
+
+def gather(
+    installs: Mapping[str, Install],
+    location: str,
+    report: Report,
+    place: Callable[[str], NodePlace],
+    unproven: Mapping[str, UnprovenReason | None],
+) -> IndexSpecs:
+    """Return the specs of entries by their hashes, which ``place`` finds in what was read.
+
+    An entry that cannot be read, or that depends on itself, goes to ``report.bad``, a compiler that
+    is among none of them to ``report.warn``, with the location of them all. ``unproven`` is what
+    became of their hashes.
+    """
+    reader = SpecReader({digest: install.spec for digest, install in installs.items()}, location)
+    in_cache: dict[str, Spec] = {}
+    outside: dict[str, Spec] = {}
+
+    def read(digest: str, into: dict[str, Spec]) -> None:
+        where = place(digest)
+        try:
+            into[digest] = reader.at(where.location).spec(digest, where.entry, where.node)
+        except SourceError as error:
+            report.bad(error)
+
+    is_installation = False
+    for digest, install in installs.items():
+        if install.is_held:
+            read(digest, in_cache)
+        if install.in_buildcache is None:
+            is_installation = True
+            if spec := in_cache.get(digest):
+                in_cache[digest] = msgspec.structs.replace(
+                    spec, explicit=install.explicit, installed_at=install.installed_at
+                )
+    seen: set[str] = set()
+    while pending := reader.ends() - seen:
+        seen |= pending
+        for digest in sorted(pending):
+            if digest in installs and not installs[digest].is_held:
+                read(digest, outside)
+    for (name, digest), count in reader.absent_compilers.items():
+        who = f"the compiler {name}/{digest} of {count:,} specs"
+        report.warn(f"{location}: {who} is not in the index, so they are read without one")
+    for circle in _circles({**outside, **in_cache}):
+        names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+        where = place(circle[0].hash)
+        reason = f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+        report.bad(SourceError(where.location, reason, key=where.node))
+        for spec in circle:
+            in_cache.pop(spec.hash, None)
+            outside.pop(spec.hash, None)
+    return IndexSpecs(in_cache, outside, unproven, is_installation)
+
+
+def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+    """Yield circles of dependencies, the specs of each in order, until without them none is left.
+
+    A hash covers those of the dependencies, so that only what was tampered with has one.
+    """
+    done: set[str] = set()
+    for start in specs:
+        path: dict[str, Iterator[Dependency]] = {}
+        if start not in done:
+            path[start] = iter(specs[start].dependencies or ())
+        while path:
+            here, edges = next(reversed(path.items()))
+            end = next((edge.hash for edge in edges), None)
+            if end is None:
+                done.add(here)
+                path.popitem()
+            elif end in path:
+                circle: deque[Spec] = deque()
+                while end in path:
+                    digest, _ = path.popitem()
+                    done.add(digest)
+                    circle.appendleft(specs[digest])
+                yield circle
+            elif end in specs and end not in done:
+                path[end] = iter(specs[end].dependencies or ())
+
+
+def _with_right_hashes(
+    data: bytes | bytearray,
+    entries: Mapping[str, Install],
+    location: str,
+    report: Report,
+    unproven: dict[str, UnprovenReason | None],
+) -> Mapping[str, Install]:
+    """Return the entries whose hashes are right or cannot be computed; say in ``unproven`` which.
+
+    The others go to ``report.bad``. A hash that one index proves stays proven.
+    """
+    written_format, texts = node_texts(data)
+    right: dict[str, Install] = {}
+    for digest, install in entries.items():
+        text, key = bytes(texts[digest]), f"installs.{digest}"
+        try:
+            reason = unproven_reason(text, digest, written_format, location, key)
+        except SourceError as error:
+            report.bad(error)
+            continue
+        right[digest] = install
+        record_proof(unproven, digest, reason)
+    return right
+
+
+class SpecReader:
+    """Makes Spec records of the nodes of one document, and shares what is equal among them.
+
+    ``nodes`` are by their hashes. ``location`` names the document in errors.
+    """
+
+    def __init__(self, nodes: Mapping[str, NodeRecord], location: str) -> None:
+        self.absent_compilers: Counter[tuple[str, str]] = Counter()
+        self._nodes = nodes
+        self._location = location
+        self._arches: dict[bytes, tuple[str, str, str]] = {}
+        self._variants: dict[bytes, tuple[str, ...]] = {}
+        self._edges: dict[bytes, Dependency] = {}
+
+    def at(self, location: str) -> Self:
+        """Name another document in errors from now on: that of the next node."""
+        self._location = location
+        return self
+
+    def ends(self) -> set[str]:
+        """Return the hashes that the specs read so far depend on."""
+        return {edge.hash for edge in self._edges.values()}
+
+    def spec(self, digest: str, entry: str, place: str) -> Spec:
+        """Return the record of one node, without stacks. Raises SourceError.
+
+        ``entry`` is the key that the hash stands at, ``place`` that of the node.
+        """
+        node = self._nodes[digest]
+        self._checked(entry, checked_hash, digest)
+        if node.hash not in (None, digest):
+            raise self._wrong(
+                f"{place}.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
+            )
+        self._checked(f"{place}.name", checked_name, node.name)
+        version = self._checked(f"{place}.version", checked_version, node.version)
+        platform, operating_system, target = self._arch(node.arch, place)
+        dependencies = self._dependencies(node.dependencies, place)
+        spec_format = self._format(node, place)
+        external_path, external_modules = self._external(node.external, f"{place}.external")
+        return Spec(
+            hash=digest,
+            name=sys.intern(node.name),
+            version=version,
+            compiler=self._checked_compiler(node, dependencies, place),
+            operating_system=operating_system,
+            platform=platform,
+            target=target,
+            variants=self._parameters(node.parameters, place),
+            stacks=(),
+            namespace=self._checked(f"{place}.namespace", checked_word, node.namespace)
+            if node.namespace
+            else None,
+            package_hash=self._checked(f"{place}.package_hash", checked_checksum, node.package_hash)
+            if node.package_hash
+            else None,
+            dependencies=dependencies,
+            patches=self._items(f"{place}.patches", checked_checksum, node.patches),
+            provided_virtuals=self._provided(node, spec_format, place),
+            external_path=external_path,
+            external_modules=external_modules,
+            build_spec=None
+            if node.build_spec is None
+            else self._checked(f"{place}.build_spec", checked_build_spec, str(node.build_spec)),
+            spec_format=spec_format,
+        )
+
+    def _format(self, node: NodeRecord, place: str) -> int | None:
+        """Return the format that a node was first written in, None where that is not told."""
+        if node.annotations is None or node.annotations.original_specfile_version is None:
+            return None
+        spec_format = node.annotations.original_specfile_version
+        if not 0 < spec_format <= NEWEST_FORMAT:
+            reason = (
+                f"{spec_format} is not a format of specs that can be read: 1 to "
+                f"{NEWEST_FORMAT}; a newer cachelog may read it"
+            )
+            raise self._wrong(f"{place}.annotations.original_specfile_version", reason)
+        return spec_format
+
+    def _external(
+        self, external: External | None, place: str
+    ) -> tuple[str | None, tuple[str, ...] | None]:
+        """Return the path and the modules of an external node; None for another."""
+        if external is None:
+            return None, None
+        path = external.path and self._checked(f"{place}.path", checked_line, external.path)
+        return path, self._items(f"{place}.module", checked_line, external.modules)
+
+    def _provided(
+        self, node: NodeRecord, spec_format: int | None, place: str
+    ) -> tuple[str, ...] | None:
+        """Return the virtuals that a node provides; None where its format does not tell them."""
+        virtuals = node.provided_virtuals
+        if virtuals is None and (spec_format or 0) < FORMAT_OF_VIRTUALS:
+            return None
+        key = f"{place}.provided_virtuals"
+        return self._items(key, checked_virtual, sorted(set(virtuals or ())))
+
+    def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
+        text = bytes(raw)
+        facts = self._arches.get(text)
+        if facts is None:
+            arch = decode_json(text, Arch, self._location, f"{place}.arch")
+            target = arch.target if isinstance(arch.target, str) else arch.target.name
+            facts = self._arches[text] = (
+                self._checked(f"{place}.arch.platform", checked_word, arch.platform),
+                self._checked(f"{place}.arch.platform_os", checked_word, arch.platform_os),
+                self._checked(f"{place}.arch.target", checked_word, target),
+            )
+        return facts
+
+    def _parameters(self, raw: Raw, place: str) -> tuple[str, ...]:
+        text = bytes(raw)
+        variants = self._variants.get(text)
+        if variants is None:
+            key = f"{place}.parameters"
+            values = decode_json(text, Parameters, self._location, key)
+            self._checked(key, check_number, len(values))
+            spelled = [self._variant(name, value, key) for name, value in values.items()]
+            stated = [variant for variant in spelled if variant is not None]
+            variants = self._variants[text] = self._checked(key, checked_variants, stated)
+        return variants
+
+    def _variant(self, name: str, value: object, key: str) -> str | None:
+        try:
+            return variant_of(name, value)
+        except TypeError:
+            reason = "is none of true, false, a number, a text or a list of those"
+            raise self._wrong(f"{key}.{name}", reason) from None
+
+    def _dependencies(self, raws: Sequence[Raw], place: str) -> tuple[Dependency, ...]:
+        self._checked(f"{place}.dependencies", check_number, len(raws))
+        edges = self._edges
+        dependencies: list[Dependency] = []
+        for index, raw in enumerate(raws):
+            text = bytes(raw)
+            edge = edges.get(text)
+            if edge is None:
+                edge = edges[text] = self._edge(text, f"{place}.dependencies[{index}]")
+            dependencies.append(edge)
+        return tuple(sorted(dependencies))
+
+    def _edge(self, text: bytes, key: str) -> Dependency:
+        edge = decode_json(text, EdgeRecord, self._location, key)
+        self._checked(f"{key}.name", checked_name, edge.name)
+        self._checked(f"{key}.hash", checked_hash, edge.hash)
+        types = edge.parameters.deptypes if edge.parameters else edge.type
+        if types is None:
+            raise self._wrong(f"{key}.parameters", "is missing, and so is type")
+        virtuals = edge.parameters.virtuals if edge.parameters else []
+        return Dependency(
+            name=sys.intern(edge.name),
+            hash=edge.hash,
+            types=self._items(f"{key}.parameters.deptypes", checked_name, sorted(set(types))),
+            virtuals=self._items(f"{key}.parameters.virtuals", checked_name, sorted(set(virtuals))),
+        )
+
+    def _checked_compiler(
+        self, node: NodeRecord, dependencies: Sequence[Dependency], place: str
+    ) -> str | None:
+        compiler = self._compiler(node, dependencies)
+        return compiler and self._checked(f"{place}.compiler", checked_compiler, compiler)
+
+    def _compiler(self, node: NodeRecord, dependencies: Sequence[Dependency]) -> str | None:
+        if node.compiler is not None:
+            return canonical_compiler(f"{node.compiler.name}@{node.compiler.version}")
+        if node.annotations is not None and node.annotations.compiler is not None:
+            return canonical_compiler(node.annotations.compiler)
+        for language in _LANGUAGES:
+            for edge in dependencies:
+                if language in edge.virtuals and "build" in edge.types:
+                    return self._compiler_node(edge)
+        return None
+
+    def _compiler_node(self, edge: Dependency) -> str | None:
+        node = self._nodes.get(edge.hash)
+        if node is None:
+            self.absent_compilers[edge.name, edge.hash] += 1
+            return None
+        compiler = canonical_compiler(f"{node.name}@{node.version}")
+        try:
+            return compiler and checked_compiler(compiler)
+        except ValueError:  # what is wrong is told where its own entry is read
+            return None
+
+    def _checked(self, key: str, check: Callable[[Value], Result], value: Value) -> Result:
+        """Return what a check returns. Raises SourceError with the key where it fails."""
+        try:
+            return check(value)
+        except ValueError as error:
+            raise self._wrong(key, str(error)) from None
+
+    def _items(self, key: str, check: Check, texts: Iterable[str]) -> tuple[str, ...]:
+        return self._checked(key, lambda texts: checked_items(texts, check), texts)
+
+    def _wrong(self, key: str, reason: str) -> SourceError:
+        return SourceError(self._location, reason, key=key)
+
+
+# -- documents of single specs
+
+FORMATS = range(2, NEWEST_FORMAT + 1)
+"""The versions of the format that can be read."""
+
+
+class _Meta(msgspec.Struct):
+    version: int
+
+
+class _Nodes(msgspec.Struct):
+    meta: _Meta = msgspec.field(name="_meta")
+    nodes: list[Raw]
+
+
+class _SpecDocument(msgspec.Struct):
+    spec: _Nodes
+
+
+class SpecDocuments:
+    """The specs of many documents, put together as an index would have them.
+
+    ``location`` names all of them in warnings, as the folder or the registry that they lie in.
+    With ``proof`` the hashes of nodes are computed anew.
+    """
+
+    def __init__(self, location: str, report: Report, *, proof: bool = True) -> None:
+        self._location = location
+        self._report = report
+        self._proof = proof
+        self._unproven: dict[str, UnprovenReason | None] = {}
+        self._installs: dict[str, Install] = {}
+        self._places: dict[str, NodePlace] = {}
+        self._seen: set[bytes] = set()
+
+    def add(self, digest: str, document: bytes | bytearray, location: str) -> None:
+        """Take in the document of the spec with the hash ``digest``; ``location`` names it.
+
+        A node that other documents have too counts once: as its own document has it, otherwise as
+        the first one. Raises SourceError, with nothing taken in, for what is no such document, is
+        of another format, or is that of another spec or of one that has a document already, or
+        where a node has another hash than it says.
+        """
+        spec = decode_json(document, _SpecDocument, location).spec
+        if spec.meta.version not in FORMATS:
+            formats = f"{FORMATS[0]} to {FORMATS[-1]}"
+            reason = f"{spec.meta.version} is not a format of specs that can be read: {formats}"
+            raise SourceError(location, reason, key="spec._meta.version")
+        new = self._new_nodes(spec.nodes, location)
+        own = new.get(0)
+        if own is None or own.hash != digest:
+            stated = "nothing" if own is None else quoted(own.hash or "")
+            reason = f"is {stated}, but the document is published as that of {quoted(digest)}"
+            raise SourceError(location, reason, key="spec.nodes[0].hash")
+        if digest in self._installs and self._installs[digest].in_buildcache:
+            first = self._places[digest].location
+            raise SourceError(location, f"holds the spec {digest}, which {first} holds, too")
+        unproven = {
+            node.hash or "": unproven_reason(
+                bytes(spec.nodes[index]),
+                node.hash or "",
+                spec.meta.version,
+                location,
+                f"spec.nodes[{index}]",
+            )
+            for index, node in new.items()
+            if self._proof
+        }
+        for index, node in new.items():
+            self._take(node, NodePlace(location, *[f"spec.nodes[{index}]"] * 2), is_own=index == 0)
+        self._seen.update(map(bytes, spec.nodes))
+        for node_hash, why in unproven.items():
+            record_proof(self._unproven, node_hash, why)
+
+    def specs(self) -> IndexSpecs:
+        """Return the records of all that was added: as in the cache, and as outside of it.
+
+        A spec that cannot be read goes to ``report.bad``.
+        """
+        return gather(
+            self._installs,
+            self._location,
+            self._report,
+            self._places.__getitem__,
+            self._unproven,
+        )
+
+    def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:
+        """Return the nodes by their position: the spec itself, and those not met before."""
+        nodes = {}
+        for index, raw in enumerate(raws):
+            text = bytes(raw)
+            if index == 0 or text not in self._seen:
+                key = f"spec.nodes[{index}]"
+                nodes[index] = node = decode_json(text, NodeRecord, location, key)
+                if node.hash is None:
+                    raise SourceError(location, "is missing", key=f"{key}.hash")
+        return nodes
+
+    def _take(self, node: NodeRecord, place: NodePlace, *, is_own: bool) -> None:
+        digest = node.hash or ""
+        if is_own:
+            self._installs[digest] = Install(in_buildcache=True, spec=node)
+            self._places[digest] = place
+        elif digest not in self._installs:
+            self._installs[digest] = Install(in_buildcache=False, spec=node)
+            self._places[digest] = place

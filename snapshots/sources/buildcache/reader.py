@@ -1,0 +1,625 @@
+"""From a location to snapshots: one index, one build cache, or the list of tags and stacks.
+
+The list of a public cache is ``{TAG: [{"label": STACK, "url": URL of the stack's index}, ...],
+...}``. The indexes of one tag, a stack each, are merged: each spec once, with the stacks that have
+it.
+"""
+
+import hashlib
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import InvalidArgument, SourceError, TagNeeded
+from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec, UnprovenReason
+from snapshots.program import importer_name
+from snapshots.refs import check_tag, fits
+from snapshots.sources.boundary import Reached
+from snapshots.sources.buildcache import database, layouts, oci
+from snapshots.sources.buildcache.database import IndexSpecs, record_proof
+from snapshots.sources.buildcache.layouts import (
+    DOCUMENT_HEADS,
+    BinaryPackage,
+    BuildCache,
+    FetchedIndex,
+    IndexPlace,
+    cleartext,
+    read_packages,
+    read_specs,
+)
+from snapshots.sources.buildcache.oci import OciRepository, Registry
+from snapshots.sources.downloads import GZIP_HEAD
+from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
+from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
+from snapshots.sources.reports import Found, PartRead, PartReader, Report
+from snapshots.sources.settings import ReadSettings
+from snapshots.sources.transport import Transport
+from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
+from snapshots.texts import nearest_hint, nearest_names, quoted
+
+# -- the list of tags and stacks
+
+_MOST_TAGS = 20
+
+
+class StackIndex(msgspec.Struct, frozen=True):
+    """A stack of a tag in the list: its name and where its index lies."""
+
+    label: str
+    url: str
+
+
+def only_tag(tags: Sequence[str], location: str) -> str:
+    """Return the tag for a location that says none of its own.
+
+    ``tags`` are what the user asked for. Raises TagNeeded where there is none, and InvalidArgument
+    for several, or for a text that cannot be a tag.
+    """
+    if not tags:
+        raise TagNeeded(location)
+    if len(tags) > 1:
+        raise InvalidArgument("--tag", f"{location} is one build cache: name one tag")
+    return check_tag(tags[0])
+
+
+def chosen_tags(
+    listed: Mapping[str, Raw], tags: Sequence[str], location: str, report: Report
+) -> Iterator[tuple[str, list[StackIndex]]]:
+    """Yield the listed tags that fit one of ``tags`` (names or globs) with their stacks.
+
+    Where ``tags`` is empty, all listed ones. Raises InvalidArgument for a name or glob that fits
+    none. What is wrong with a tag goes to ``report.bad``.
+    """
+    for name in tags:
+        if not any(fits(tag, [name]) for tag in listed):
+            names = _some_of(sorted(listed), name)
+            raise InvalidArgument("--tag", f"{name} fits no tag of {location} ({names})")
+    for tag, raw in listed.items():
+        if not tags or fits(tag, tags):
+            try:
+                yield tag, _stacks(tag, raw, location)
+            except SourceError as error:
+                report.bad(error)
+
+
+def _some_of(tags: Sequence[str], name: str) -> str:
+    """Return tags as an error lists them; of many the first, and those that resemble the name."""
+    first = ", ".join(tags[:_MOST_TAGS]) or "none"
+    if len(tags) <= _MOST_TAGS:
+        return first
+    more = f"{len(tags) - _MOST_TAGS:,} more"
+    return f"{first} and {more}{nearest_hint(nearest_names(name, tags))}"
+
+
+def _stacks(tag: str, raw: Raw, location: str) -> list[StackIndex]:
+    """Return the stacks of a tag, in order."""
+    try:
+        check_tag(tag)
+    except InvalidArgument as error:
+        raise SourceError(location, error.reason, key=tag) from None
+    stacks = decode_json(raw, list[StackIndex], location, tag)
+    if not stacks:
+        raise SourceError(location, "lists no stacks", key=tag)
+    if len(stacks) > ITEMS_MAX:
+        reason = f"lists {len(stacks):,} stacks, more than {ITEMS_MAX:,}"
+        raise SourceError(location, reason, key=tag)
+    positions: dict[StackIndex, int] = {}
+    for position, stack in enumerate(stacks):
+        if not is_name(stack.label):
+            reason = f"{quoted(stack.label)} cannot name a stack"
+            raise SourceError(location, reason, key=f"{tag}[{position}].label")
+        first = positions.setdefault(stack, position)
+        if first != position:
+            reason = f"names the index that {tag}[{first}] names, for the same stack"
+            raise SourceError(location, reason, key=f"{tag}[{position}].url")
+    return in_order(stacks)
+
+
+def in_order(stacks: Iterable[StackIndex]) -> list[StackIndex]:
+    """Return the stacks root first: the packages that it has are taken from there."""
+    return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
+
+
+def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
+    """Return the stacks that the user names, in order.
+
+    Raises InvalidArgument for one that stands there twice, and for more than can be.
+    """
+    counts = Counter(stacks)
+    for stack, count in counts.items():
+        if count > 1:
+            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} stands there twice")
+    if len(counts) > ITEMS_MAX:
+        raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
+    return in_order(stacks)
+
+
+# -- indexes merged
+
+_NONE: Mapping[str, BinaryPackage] = {}
+
+
+class Merged:
+    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``.
+
+    ``is_installation`` tells whether one of them is the database of an installation.
+    ``packages`` has what is known of them already, by hash.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.is_installation = False
+        self._report = report
+        self._specs: dict[str, Spec] = {}
+        self._outside: dict[str, Spec] = {}
+        self._homes: dict[str, IndexPlace] = {}
+        self._stacks: defaultdict[str, set[str]] = defaultdict(set)
+        self._unproven: dict[str, UnprovenReason | None] = {}
+        self.packages: dict[str, BinaryPackage] = {}
+
+    def add(
+        self,
+        stack: str | None,
+        specs: IndexSpecs,
+        home: IndexPlace,
+        packages: Mapping[str, BinaryPackage] = _NONE,
+    ) -> None:
+        """Take in one index. Its ``packages`` are those that reading it told, by hash.
+
+        What one index does not know of a spec, another one may. The package of a spec is that of
+        the first one that told it, otherwise it is where the first one is that has the spec. Of a
+        spec outside the cache the first index that states a fact counts.
+        """
+        self.is_installation |= specs.is_installation
+        for digest, spec in specs.outside.items():
+            first = self._outside.setdefault(digest, spec)
+            self._outside[digest] = _completed(first, spec)
+        for digest, spec in specs.in_cache.items():
+            first = self._specs.setdefault(digest, spec)
+            if first is spec:
+                self._homes[digest] = home
+            elif first != spec:
+                completed = _completed(first, spec)
+                if completed != _completed(spec, first):
+                    self._report.bad(self._conflict(first, spec, home))
+                    continue
+                self._specs[digest] = completed
+            if digest in packages and digest not in self.packages:
+                self._homes[digest], self.packages[digest] = home, packages[digest]
+            if stack is not None:
+                self._stacks[digest].add(stack)
+            if digest in specs.unproven:
+                record_proof(self._unproven, digest, specs.unproven[digest])
+
+    def proof(self) -> ProofCounts:
+        """Return how many hashes were found right; one that one index proves is proven."""
+        return ProofCounts.of(self._unproven.values())
+
+    def add_to_all(self, stack: str) -> None:
+        """Let every spec be in a stack."""
+        for digest in self._specs:
+            self._stacks[digest].add(stack)
+
+    def by_cache(self) -> Mapping[BuildCache | None, Sequence[Spec]]:
+        """Return the specs whose package is not known by the build cache that it lies in.
+
+        None stands for an unknown one.
+        """
+        specs: defaultdict[BuildCache | None, list[Spec]] = defaultdict(list)
+        for digest, spec in self._specs.items():
+            if digest not in self.packages:
+                specs[self._homes[digest].cache].append(spec)
+        return specs
+
+    def specs(self, packages: Mapping[str, BinaryPackage]) -> Iterator[Spec]:
+        """Yield each spec with its stacks, and the size and URL of its package if known."""
+        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for digest, spec in self._specs.items():
+            stacks = tuple(sorted(self._stacks[digest]))
+            cache = self._homes[digest].cache
+            package = packages.get(digest)
+            tarball = cache.tarball(spec) if cache else None
+            if package and cache:
+                tarball = link(cache.base, package.path)
+            yield msgspec.structs.replace(
+                spec,
+                stacks=shared.setdefault(stacks, stacks),
+                size=package.size if package else None,
+                tarball=tarball,
+            )
+
+    def outside(self) -> Iterator[Spec]:
+        """Yield what those in the cache depend on, near or far, without being there themselves.
+
+        A spec that one index has in the cache is in the cache, whatever the others say.
+        """
+        seen: set[str] = set()
+        pending = _ends(self._specs.values())
+        while pending:
+            seen |= pending
+            specs = [
+                self._outside[digest]
+                for digest in pending
+                if digest in self._outside and digest not in self._specs
+            ]
+            yield from specs
+            pending = _ends(specs) - seen
+
+    def _conflict(self, first_spec: Spec, spec: Spec, home: IndexPlace) -> SourceError:
+        for field in Spec.__struct_fields__:
+            before, now = getattr(first_spec, field), getattr(spec, field)
+            is_unknown = SPEC_FACTS[field].may_be_unknown and None in (before, now)
+            if before != now and not is_unknown:
+                break
+        first = self._homes[spec.hash].location
+        reason = f"{field} is {now!r}, but {before!r} in {first}"
+        return SourceError(home.location, reason, key=f"installs.{spec.hash}")
+
+
+def _completed(spec: Spec, other: Spec) -> Spec:
+    """Return a spec with the facts of another record of it that its own does not know.
+
+    Its hash covers neither who asked for it nor when it was installed, so that two installations
+    may say other things: it is explicit where one of them says so, and there since the earlier
+    moment.
+    """
+    facts = {
+        name: value
+        for name, fact in SPEC_FACTS.items()
+        if fact.may_be_unknown
+        and getattr(spec, name) is None
+        and (value := getattr(other, name)) is not None
+    }
+    if spec.explicit is not None and other.explicit is not None:
+        facts["explicit"] = spec.explicit or other.explicit
+    if spec.installed_at is not None and other.installed_at is not None:
+        facts["installed_at"] = min(spec.installed_at, other.installed_at)
+    return msgspec.structs.replace(spec, **facts) if facts else spec
+
+
+def _ends(specs: Iterable[Spec]) -> set[str]:
+    return {edge.hash for spec in specs for edge in spec.dependencies or ()}
+
+
+# -- from a location to snapshots
+
+_HEAD_BYTES = 4096
+
+
+def recognise(location: str, settings: ReadSettings) -> bool:
+    """Tell whether a location looks like an index, a build cache or a list of tags.
+
+    Of a local path no more is looked at than which files there are and how one begins; nothing is
+    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git, and any oci:// or
+    oci+http:// URL. Raises nothing.
+    """
+    if is_registry(location):
+        return True
+    try:
+        if is_url(location) or location[:5].lower() == "s3://":
+            return not location.rstrip("/").endswith(".git")
+        path = Path(resolve(location, settings))
+        if path.is_dir():
+            return layouts.holds_index(path)
+        file, _ = open_regular(str(path))
+        with file:
+            head = file.read(_HEAD_BYTES).lstrip()
+        is_packed = head.startswith(GZIP_HEAD) and layouts.is_blob(str(path))
+        return is_packed or head.startswith(DOCUMENT_HEADS)
+    except (SourceError, OSError, ValueError):
+        return False
+
+
+def read_apart(
+    location: str,
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+    reader: PartReader[Found],
+) -> Iterator[Found]:
+    """Read the same as ``read``, tag by tag of a list."""
+    if is_registry(location):
+        repository, tag = oci.repository_at(location, settings), only_tag(tags, location)
+        with Transport(settings, report, repository.url) as transport:
+            reading = _Reading(repository.location, transport, sizes=sizes)
+            opened = _Opened(reading, tag, partial(reading.take_in, repository))
+            yield from reader.here(opened).snapshots
+        return
+    origin = resolve(location, settings)
+    with Transport(settings, report, origin) as transport:
+        place = layouts.locate(origin, transport)
+        if place.cache is not None:
+            only_tag(tags, location)  # its error comes before anything large is fetched
+        reading = _Reading(_told(location, settings), transport, sizes=sizes)
+        if place.is_listed:
+            opened = _Opened(reading, only_tag(tags, location), partial(reading.list_specs, place))
+            yield from reader.here(opened).snapshots
+            return
+        fetched = layouts.fetch(place, transport)
+        data, version = fetched.load(transport)
+        with fetched.body.forgotten_if_bad():
+            listed = None if place.cache else _listed(data, location)
+        if listed is None:
+            tag = only_tag(tags, location)
+            held = [data]
+            del data
+
+            def add(merged: Merged) -> str:
+                reading.add(merged, None, fetched, held.pop())
+                return version
+
+            yield from reader.here(_Opened(reading, tag, add)).snapshots
+            return
+        reached = transport.reached
+    parts = [
+        ListedTag(
+            location=location,
+            origins=(origin,),
+            listed_in=place.location,
+            tag=tag,
+            stacks=stacks,
+            sizes=sizes,
+            reached=reached,
+        )
+        for tag, stacks in chosen_tags(listed, tags, location, report)
+    ]
+    for part_read in reader.each(parts):
+        yield from part_read.snapshots
+
+
+def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
+    """Return the stack that a location is given for, as STACK=LOCATION; None where it is for none.
+
+    What stands before ``=`` has to be the name of a stack. A path that is there itself is taken as
+    a whole, unless what stands behind ``=`` looks like an index or a build cache. Raises
+    InvalidArgument where nothing stands behind it.
+    """
+    label, sign, rest = location.partition("=")
+    if not is_name(label) or not sign:
+        return None
+    if not rest:
+        if os.path.lexists(location):
+            return None
+        reason = f"{location} names a stack and no place; write {location}LOCATION, without a space"
+        raise InvalidArgument("LOCATION", reason)
+    if os.path.lexists(location) and not recognise(rest, settings):
+        return None
+    return StackIndex(label, rest)
+
+
+def read_stacks_apart(
+    stacks: Sequence[StackIndex],
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    reader: PartReader[Found],
+) -> Iterator[Found]:
+    """Read indexes and build caches that the user names as the stacks of one revision.
+
+    As in a public list each spec is in root, too: what that names if it is among them, otherwise
+    the union of all. Raises what ``read`` does.
+    """
+    ordered = named_stacks(stacks)
+    location = " ".join(f"{stack.label}={_told(stack.url, settings)}" for stack in ordered)
+    part = ListedTag(
+        location=location,
+        origins=[_origin(stack.url, settings) for stack in ordered],
+        listed_in="",
+        tag=only_tag(tags, location),
+        stacks=ordered,
+        sizes=sizes,
+    )
+    for part_read in reader.each([part]):
+        yield from part_read.snapshots
+
+
+def _origin(location: str, settings: ReadSettings) -> str:
+    """Return the path or the http(s) URL at which reading a location begins."""
+    if is_registry(location):
+        return oci.repository_at(location, settings).url
+    return resolve(location, settings)
+
+
+def _told(location: str, settings: ReadSettings) -> str:
+    """Return the location that a revision tells of itself: that of the view where it is of one."""
+    if settings.view is None:
+        return public(location)
+    return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
+
+
+class _Opened:
+    """The one index or build cache that lies at a location.
+
+    ``add`` takes it in, and returns the version that was read.
+    """
+
+    def __init__(self, reading: "_Reading", tag: str, add: Callable[[Merged], str]) -> None:
+        self._reading = reading
+        self._tag = tag
+        self._add = add
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
+        """Decode it; what is bad goes to the report of who opened it."""
+        merged = Merged(self._reading.report)
+        version = self._add(merged)
+        snapshots = self._reading.snapshot(self._tag, merged, version)
+        return PartRead(list(snapshots), frozenset([(self._tag, None)]))
+
+
+class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag of the list at a location, with its stacks; ``reached`` is where reading that led.
+
+    Of stacks that the user names ``listed_in`` is empty. Where none of them is root, the union of
+    all is made one.
+    """
+
+    location: str
+    origins: Sequence[str]
+    listed_in: str
+    tag: str
+    stacks: list[StackIndex]
+    sizes: bool
+    reached: Reached | None = None
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
+        """Read the indexes of its stacks."""
+        with Transport(settings, report, self.origins, self.reached) as transport:
+            reading = _Reading(self.location, transport, sizes=self.sizes)
+            merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
+            if not self.listed_in and all(stack.label != ROOT_STACK for stack in self.stacks):
+                merged.add_to_all(ROOT_STACK)
+            snapshots = reading.snapshot(self.tag, merged, version)
+            return PartRead(list(snapshots), frozenset([(self.tag, None)]))
+
+
+class _Reading:
+    """One reading of a location: what all its tags share."""
+
+    def __init__(self, location: str, transport: Transport, *, sizes: bool) -> None:
+        self._location = location
+        self._transport = transport
+        self.report = transport.report
+        self._sizes = sizes
+
+    def merge(self, tag: str, stacks: Sequence[StackIndex], listed_in: str) -> tuple[Merged, str]:
+        """Return what the indexes of a tag's stacks hold, and a version that stands for them all.
+
+        They are fetched several at a time, and unpacked and decoded one after another, so only one
+        of them is in memory.
+        """
+
+        def fetch(stack: StackIndex) -> FetchedIndex | IndexPlace | OciRepository:
+            if not listed_in and is_registry(stack.url):
+                return oci.repository_at(stack.url, self._transport.settings)
+            location = resolve_listed(stack.url, listed_in, self._transport.settings)
+            place = layouts.locate(location, self._transport)
+            return place if place.is_listed else layouts.fetch(place, self._transport)
+
+        merged = Merged(self.report)
+        versions = hashlib.sha256()
+        for done, (stack, result) in enumerate(self._transport.ahead(fetch, stacks)):
+            self._transport.progress(f"reading {tag}", done, len(stacks))
+            try:
+                fetched = result.result()
+                if isinstance(fetched, OciRepository):
+                    version = self.take_in(fetched, merged, stack.label)
+                elif isinstance(fetched, IndexPlace):
+                    version = self.list_specs(fetched, merged, stack.label)
+                else:
+                    data, version = fetched.load(self._transport)
+                    _check_index(data, fetched.place.location)
+                    self.add(merged, stack.label, fetched, data)
+                    del data
+            except SourceError as error:
+                self.report.bad(error)
+                continue
+            versions.update(f"{stack.label} {version}\n".encode())
+        self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
+        return merged, f"sha256:{versions.hexdigest()}"
+
+    def add(
+        self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray
+    ) -> None:
+        """Decode an index, with the older ones beside it, and take it in. Raises SourceError."""
+        with ExitStack() as bodies:
+            for index in (fetched, *fetched.older):
+                bodies.enter_context(index.body.forgotten_if_bad())
+            older = (index.load(self._transport)[0] for index in fetched.older)
+            proof = self._transport.settings.proof
+            indexed = database.decode(
+                data, fetched.place.location, self.report, older=older, proof=proof
+            )
+        merged.add(stack, indexed, fetched.place)
+
+    def take_in(self, repository: OciRepository, merged: Merged, stack: str | None = None) -> str:
+        """Take in a repository of a registry; return its version. Raises SourceError."""
+        registry = Registry(repository, self._transport)
+        fetched = registry.index()
+        if fetched is None:
+            listed = registry.published()
+            merged.add(stack, listed.specs, registry.place, listed.packages)
+            return listed.version
+        data, version = fetched.load(self._transport)
+        with fetched.body.forgotten_if_bad():
+            proof = self._transport.settings.proof
+            indexed = database.decode(data, fetched.place.location, self.report, proof=proof)
+        del data
+        packages = registry.packages(indexed.in_cache.values()) if self._sizes else {}
+        merged.add(stack, indexed, fetched.place, packages)
+        return version
+
+    def list_specs(self, place: IndexPlace, merged: Merged, stack: str | None = None) -> str:
+        """Take in a build cache without an index; return its version. Raises SourceError."""
+        assert place.cache is not None  # noqa: S101 - there are no specs outside of one
+        listed = read_specs(place.cache, place.location, self._transport)
+        merged.add(stack, listed.specs, place, listed.packages)
+        return listed.version
+
+    def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
+        """Yield the snapshot of a tag, unless all that it has was skipped."""
+        packages = merged.packages
+        if self._sizes:
+            packages = packages | read_packages(merged.by_cache(), self._transport)
+        content = Content.of(merged.specs(packages), merged.outside())
+        if content or not self.report.skipped:
+            source = Source(
+                kind="installation" if merged.is_installation else "index",
+                location=public(self._location),
+                version=version,
+                importer=importer_name(),
+            )
+            proof = merged.proof() if self._transport.settings.proof else None
+            yield Snapshot(tag=tag, content=content, source=source, proof=proof)
+
+
+def _check_index(data: bytearray, location: str) -> None:
+    """Raise SourceError for what plainly is no index."""
+    if b'"database"' not in data[:_HEAD_BYTES] and _listed(data, location) is not None:
+        reason = "is a list of tags, which have stacks themselves; name an index or a build cache"
+        raise SourceError(location, reason)
+
+
+def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
+    """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
+    try:
+        outer = decode_json(cleartext(data, location), dict[str, Raw], location)
+    except SourceError as error:
+        forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
+        raise SourceError(location, f"is neither {forms}: {error.reason}") from None
+    if "database" in outer:
+        return None
+    if reason := explain(outer):
+        raise SourceError(location, reason)
+    refuse_repeated_keys(cleartext(data, location), location)
+    return outer
+
+
+# -- documents that are no index
+
+_INSTEAD = (
+    "import the index.json that describes the whole build cache, or the build cache itself "
+    "(its folder or URL)"
+)
+
+
+def explain(document: Mapping[str, Raw]) -> str | None:
+    """Return what a document is instead of an index or a list of tags; None where it may be one.
+
+    A spec is an object below ``spec`` or, before Spack 0.17, a list; that of a tag named ``spec``
+    has labels. A lockfile states itself what it is.
+    """
+    spec = bytes(document.get("spec", b"")).lstrip()
+    if spec.startswith(b"{") or (spec.startswith(b"[") and b'"label"' not in spec):
+        return f"is the spec.json of one spec, not the index of a build cache; {_INSTEAD}"
+    if b'"spack-lockfile"' in bytes(document.get("_meta", b"")):
+        return f"is the spack.lock of an environment, not the index of a build cache; {_INSTEAD}"
+    return None

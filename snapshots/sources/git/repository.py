@@ -1,0 +1,548 @@
+"""A repository, read through git's own program: commits, trees and blobs.
+
+The program rather than a library: it is wherever such repositories are, it knows every transport
+and pack format, and it streams. Only plumbing is called, whose output no user's settings change.
+
+A repository's own configuration can name commands that git then runs (``core.fsmonitor``,
+``core.sshCommand``, remotes that missing objects are fetched from ...). So all commands work in a
+folder of cachelog's own, and of a repository on this machine only the objects are used. A pipe or a
+device in it is refused: git opens what it finds, and would wait for ever. Git makes no such files;
+a socket it may, and to open one fails at once.
+"""
+
+import hashlib
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from stat import S_ISBLK, S_ISCHR, S_ISFIFO
+from tempfile import TemporaryFile
+from types import MappingProxyType, TracebackType
+from typing import IO, Self
+
+import msgspec
+from msgspec.structs import replace
+
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.sources.inputs import read_regular
+from snapshots.sources.pages.folders import MAX_PAGE_BYTES
+
+# -- commands
+
+SCHEMES = ("file", "git", "http", "https", "ssh")
+"""The schemes of URLs that git may open; others, such as ``ext``, can run commands."""
+
+MAX_MEMORY = 1 << 30
+"""How many bytes of memory a git command may fill that reads a repository."""
+
+_LONGEST_RUN = 3_600.0
+_LONGEST_LOOK = 10.0  # a setting may include a file that never ends
+
+_SETTINGS = {
+    "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_OUT_OF_MEMORY = ("out of memory", "attempting to allocate")
+# They stand above a repository's own settings, for the commands that must see those.
+_OVERRIDES = {
+    "core.alternateRefsCommand": "false",
+    "core.bigFileThreshold": "16m",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "fetch.uriProtocols": "",  # else a server can name URLs to fetch more from
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "60",
+    "protocol.ext.allow": "never",
+    "transfer.bundleURI": "false",
+}
+# Git sets these for its hooks; a command run from one would follow them to another repository.
+_SET_FOR_HOOKS = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
+
+
+class Repository(msgspec.Struct, frozen=True):
+    """A bare repository of cachelog's own, and the location that names it in errors and sources.
+
+    Where ``objects`` is given, that folder holds its objects. ``network`` is how what its clone
+    lacks can be brought.
+    """
+
+    folder: Path
+    location: str
+    objects: Path | None = None
+    network: "Network | None" = None
+
+
+class Network(msgspec.Struct, frozen=True):
+    """How a command may talk to others: by these ``protocols`` alone, and for some ``seconds``.
+
+    ``config`` has settings of git that are in force for the command.
+    """
+
+    protocols: tuple[str, ...] = ()
+    seconds: float = _LONGEST_RUN
+    config: Mapping[str, str] = MappingProxyType({})
+
+    def named(self, remote: str, url: str) -> Self:
+        """Return the same where ``remote`` is the name of a repository at a URL."""
+        return replace(self, config={**self.config, f"remote.{remote}.url": url})
+
+
+_NONE = Network()
+
+
+def run(
+    repository: Repository, *command: str, data: bytes = b"", network: Network = _NONE
+) -> bytes:
+    """Run a git command that reads ``data`` and return what it writes.
+
+    Raises SourceError where git fails, takes longer than ``network`` allows or than an hour, or is
+    not installed.
+    """
+    environment = _environment(repository, network)
+    # What it brings from elsewhere may be a pack of any size, which git writes to disk.
+    is_bounded = not network.protocols
+    return _run(repository, command, environment, data, network.seconds, is_bounded=is_bounded)
+
+
+def discover(folder: Path, location: str, *question: str) -> bytes:
+    """Return what ``git rev-parse`` says of the repository in a folder of the user's.
+
+    This alone reads the configuration of that repository; it runs nothing that stands there. So
+    it may be another user's, as one is that is mounted read-only: git would refuse it otherwise,
+    and is told that this folder, and none else, is safe. Raises SourceError, naming ``location``,
+    where there is no repository.
+    """
+    place = folder.resolve()
+    network = Network(config={"safe.directory": str(place)})
+    # A folder in a working tree is not that repository.
+    environment = _variables(network) | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
+    command = ("rev-parse", *question)
+    return _run(Repository(folder, location), command, environment, seconds=_LONGEST_LOOK)
+
+
+def _run(
+    repository: Repository,
+    command: Sequence[str],
+    environment: dict[str, str],
+    data: bytes = b"",
+    seconds: float = _LONGEST_RUN,
+    *,
+    is_bounded: bool = True,
+) -> bytes:
+    try:
+        with subprocess.Popen(  # noqa: S603 - callers put no option into the command unseen
+            ["git", *command],  # noqa: S607 - which git is the user's choice
+            cwd=repository.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            try:
+                if is_bounded:
+                    _bound(process)
+                output, complaints = process.communicate(data, seconds)
+            except BaseException:
+                process.kill()
+                raise
+    except subprocess.TimeoutExpired:
+        raise SourceError(repository.location, f"git took longer than {seconds:,g} s") from None
+    except OSError as error:
+        raise _not_started(repository, error) from None
+    if process.returncode:
+        raise _failed(repository, complaints, process.returncode)
+    return output
+
+
+def _bound(process: "subprocess.Popen[bytes]") -> None:
+    """Limit the memory of a command, which small trees that name each other could fill."""
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):  # it ended already, or has a lower limit
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
+
+
+class Stream:
+    """A git command that runs during a ``with`` block, and is killed at its end.
+
+    It reads ``data``, or what is written to ``input`` if ``data`` is None. Entering raises
+    SourceError where git is not installed.
+    """
+
+    input: IO[bytes]
+    output: IO[bytes]
+
+    def __init__(self, repository: Repository, *command: str, data: bytes | None = None) -> None:
+        self._repository = repository
+        self._command = ["git", *command]
+        self._data = data
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        # Files for the input and for complaints: two more pipes could block one another.
+        self._complaints = self._open.enter_context(TemporaryFile())
+        input_file = self._open.enter_context(TemporaryFile())
+        if self._data is not None:
+            input_file.write(self._data)
+            input_file.seek(0)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - as in run()
+                self._command,
+                cwd=self._repository.folder,
+                env=_environment(self._repository),
+                stdin=subprocess.PIPE if self._data is None else input_file,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+            )
+        except OSError as error:
+            self._open.close()
+            raise _not_started(self._repository, error) from None
+        _bound(self._process)
+        assert self._process.stdout is not None  # noqa: S101 - for the type checker
+        self.input = self._process.stdin or input_file
+        self.output = self._process.stdout
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):  # of what a command that ended did not read any more
+                self._process.stdin.close()
+        with self._open, self._process:
+            pass
+
+    def kill(self) -> None:
+        """End the command at once."""
+        self._process.kill()
+
+    def check(self) -> None:
+        """Wait for the end of the command and raise SourceError where it failed."""
+        if self._process.wait():
+            raise self.failure()
+
+    def failure(self) -> SourceError:
+        """Return the error for output that ended too early."""
+        self._process.kill()
+        status = self._process.wait()
+        self._complaints.seek(0)
+        return _failed(self._repository, self._complaints.read(), status)
+
+
+def _environment(repository: Repository, network: Network = _NONE) -> dict[str, str]:
+    """Return the variables of a command that works in a repository of cachelog's own."""
+    own = {"GIT_DIR": str(repository.folder)}
+    if repository.objects is not None:
+        own["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
+    return _variables(network) | own
+
+
+def _variables(network: Network) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
+    config = {**_OVERRIDES, **network.config}
+    overrides = {"GIT_CONFIG_COUNT": str(len(config))}
+    for number, (name, value) in enumerate(config.items()):
+        overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    # Git takes an empty list for all that its settings allow.
+    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
+    return kept | _SETTINGS | overrides | allowed
+
+
+def _not_started(repository: Repository, error: OSError) -> SourceError:
+    if isinstance(error, FileNotFoundError):
+        return SourceError(repository.location, "git is needed to read it, and is not installed")
+    return SourceError(repository.location, f"git cannot be started: {error.strerror}")
+
+
+def _failed(repository: Repository, complaints: bytes, status: int) -> SourceError:
+    lines = complaints.decode(errors="replace").splitlines() or [f"(nothing, status {status})"]
+    graver = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    reason = (graver or lines)[0].removeprefix("fatal: ").removeprefix("error: ")
+    if any(words in reason.lower() for words in _OUT_OF_MEMORY):
+        limit = f"{MAX_MEMORY >> 20:,} MiB"
+        reason = f"it needs more than {limit} of memory: too many paths, or too large an object"
+    return SourceError(repository.location, f"git says: {reason}")
+
+
+# -- commits, trees and blobs
+
+MAX_CHANGES = 1_000_000
+"""How many paths may differ between two states; small trees can name each other for ever more."""
+
+MAX_CHANGES_IN_ALL = 100_000_000
+"""How many paths may differ between all states."""
+
+_CHUNK = 1 << 16
+_REGULAR_FILE = b"100"
+_FOLDER = b"040000"
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """A commit that changed the folder of pages; ``tree`` is what that folder held then."""
+
+    hash: str
+    time: datetime
+    tree: str
+
+    @property
+    def short(self) -> str:
+        """The hash as messages name it."""
+        return self.hash[:12]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A path that differs between two trees; ``blob`` is what the second holds there.
+
+    It is None for a path that is gone, or is no regular file any more. ``is_folder`` tells whether
+    the path is or was a folder.
+    """
+
+    path: str
+    blob: str | None
+    is_folder: bool
+
+
+def folder_path(path: str) -> str:
+    """Return a folder's path in a repository without superfluous slashes; empty for the root.
+
+    Raises InvalidArgument where the path leads out of the repository or git cannot be asked for it.
+    """
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts or "\n" in path or "\0" in path:
+        raise InvalidArgument("--path", f"{path!r} is no path of a folder in a repository")
+    return "/".join(parts)
+
+
+def commits_of(repository: Repository, folder: str) -> list[Commit]:
+    """Return the commits on HEAD's first-parent line that changed a folder, oldest first.
+
+    Times are the committers', in UTC. Raises SourceError where no commit has the folder.
+    """
+    listed = run(repository, "rev-list", "--first-parent", "--reverse", "--timestamp", "HEAD", "--")
+    lines = [line.split() for line in listed.decode().splitlines()]
+    requests = "".join(f"{commit}:{folder}\n" for _, commit in lines)
+    check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
+    answers = run(repository, *check, data=requests.encode(errors="surrogateescape")).split(b"\n")
+    nothing = tree = empty_tree(lines[0][1])
+    commits = []
+    for (seconds, commit), answer in zip(lines, answers, strict=False):
+        name, _, kind = answer.decode(errors="replace").rpartition(" ")
+        before, tree = tree, name if kind == "tree" else nothing
+        if tree != before:
+            commits.append(Commit(commit, _moment(repository, commit, seconds), tree))
+    if not commits:
+        raise SourceError(repository.location, f"no commit has a folder {folder or '/'}")
+    return commits
+
+
+def empty_tree(like: str) -> str:
+    """Return the name of the tree without entries, in the hash function of the name ``like``."""
+    function = "sha1" if len(like) == 40 else "sha256"
+    return hashlib.new(function, b"tree 0\0", usedforsecurity=False).hexdigest()
+
+
+def _moment(repository: Repository, commit: str, seconds: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        reason = f"commit {commit} has no usable date: {seconds}"
+        raise SourceError(repository.location, reason) from None
+
+
+def changes_between(
+    repository: Repository, trees: Sequence[str], *, recursive: bool = True
+) -> Generator[list[Change], None, None]:
+    """Yield what changes from each tree to the next; only its direct entries if not recursive.
+
+    Raises SourceError where git fails.
+    """
+    requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
+    command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
+    with Stream(repository, *command, data=requests.encode()) as stream:
+        yield from _parse_changes(_fields(stream), repository.location)
+
+
+def _fields(stream: Stream) -> Iterator[bytes]:
+    """Split the output at NUL, reading no further than the caller asks."""
+    rest = b""
+    while chunk := stream.output.read(_CHUNK):
+        *fields, rest = (rest + chunk).split(b"\0")
+        yield from fields
+    stream.check()
+    yield rest
+
+
+def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Change]]:
+    # Before the changes of a pair stands a line with its two trees; it alone ends in a newline,
+    # and so begins the field of the change that follows.
+    changes: list[Change] | None = None
+    in_all = 0
+    for field in fields:
+        *pairs, entry = field.split(b"\n")
+        for _ in pairs:
+            if changes is not None:
+                yield changes
+            changes = []
+        if entry and changes is not None:
+            before, after, _, blob, _ = entry.removeprefix(b":").split(b" ")
+            path = next(fields).decode(errors="backslashreplace")
+            is_file = after.startswith(_REGULAR_FILE)
+            is_folder = _FOLDER in (before, after)
+            in_all += 1
+            if len(changes) == MAX_CHANGES:
+                raise SourceError(location, f"a commit changes more than {MAX_CHANGES:,} paths")
+            if in_all > MAX_CHANGES_IN_ALL:
+                reason = f"its commits change more than {MAX_CHANGES_IN_ALL:,} paths"
+                raise SourceError(location, reason)
+            changes.append(Change(path, blob.decode() if is_file else None, is_folder))
+    if changes is not None:
+        yield changes
+
+
+class BadBlob(SourceError):
+    """A blob that is missing, or is too large to be read."""
+
+
+class Blobs:
+    """Reads blobs, one after the other, from a running ``git cat-file --batch``."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._stream = self._opened()
+
+    def read(self, blob: str, location: str) -> bytes:
+        """Return a blob's bytes.
+
+        Raises BadBlob, naming ``location``, where it is missing or too large for a page, and
+        SourceError where git fails.
+        """
+        try:
+            self._stream.input.write(blob.encode() + b"\n")
+            self._stream.input.flush()
+        except BrokenPipeError:
+            raise self._stream.failure() from None
+        answer = self._stream.output.readline().split()
+        if answer[-1:] == [b"missing"]:
+            raise BadBlob(location, f"the repository lacks its object {blob}")
+        if len(answer) != 3:
+            raise self._stream.failure()
+        size = int(answer[2])
+        if size > MAX_PAGE_BYTES:
+            # Git states the size first. It is ended before it writes, or unpacks, the rest.
+            self.close()
+            self._stream = self._opened()
+            raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
+        data = self._stream.output.read(size + 1)
+        if len(data) <= size:
+            raise self._stream.failure()
+        return data[:-1]
+
+    def close(self) -> None:
+        """End the command."""
+        self._stream.__exit__(None, None, None)
+
+    def _opened(self) -> Stream:
+        return Stream(self._repository, "cat-file", "--batch").__enter__()
+
+
+def blobs_of(repository: Repository) -> "closing[Blobs]":
+    """Open a repository's blobs for a block; raises SourceError where git cannot be started."""
+    return closing(Blobs(repository))
+
+
+# -- pipes and devices
+
+_ALTERNATES_BYTES = 1 << 20
+_MOST_FOLDERS = 100
+_HOLDS_OBJECTS = re.compile(r"[0-9a-f]{2}|info|pack")
+
+
+def refuse_pipes(repository: Path, location: str) -> None:
+    """Raise SourceError, naming ``location``, where a repository holds a pipe or a device.
+
+    ``repository`` is a bare one, or the ``.git`` of another. The folders that it borrows objects
+    from are looked through as well. What cannot be read is left to git.
+    """
+    _refuse(repository, location)
+    for file in _files_below(repository):
+        _refuse(file, location)
+    pending, seen = [repository / "objects"], set[str]()
+    while pending:
+        objects = pending.pop()
+        seen.add(os.path.realpath(objects))
+        if len(seen) > _MOST_FOLDERS:
+            raise SourceError(location, f"borrows objects from more than {_MOST_FOLDERS} folders")
+        for other in _alternates(objects):
+            if os.path.realpath(other) not in seen:
+                for file in _objects_in(other):
+                    _refuse(file, location)
+                pending.append(other)
+
+
+def _refuse(file: Path, location: str) -> None:
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return
+    if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
+        raise SourceError(location, f"has no file at {file}, but a pipe or a device")
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield what is no plain file: links too, but not what stands below a link to a folder."""
+    pending = [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        yield Path(entry.path)
+        except OSError:
+            continue
+
+
+def _objects_in(folder: Path) -> Iterator[Path]:
+    """Yield as ``_files_below``, but only where git has objects: the folder can be any."""
+    try:
+        entries = list(folder.iterdir())
+    except OSError:
+        return
+    for inner in entries:
+        if _HOLDS_OBJECTS.fullmatch(inner.name):
+            yield from _files_below(inner)
+
+
+def _alternates(objects: Path) -> list[Path]:
+    try:
+        data = read_regular(str(objects / "info/alternates"), _ALTERNATES_BYTES)
+    except SourceError:
+        return []
+    lines = [os.fsdecode(line) for line in data.splitlines()]
+    named = dict.fromkeys(line for line in lines if line and not line.startswith(("#", '"', "\0")))
+    return [objects / line for line in named if "\0" not in line]

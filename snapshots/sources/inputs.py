@@ -1,0 +1,126 @@
+"""Input from outside, read without trust in what it is: regular files, and JSON to typed records.
+
+A name can stand for a pipe that nobody writes to or a device that never ends, and a file can be
+larger than memory. So the kind and the size of a file are looked at before it is read.
+"""
+
+import json
+import os
+import re
+from stat import S_ISREG
+from typing import Any, BinaryIO, TypeVar
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.texts import quoted
+
+# -- regular files
+
+
+class Missing(SourceError):
+    """Nothing can be read at a location: no such file, or HTTP 403, 404 or 410."""
+
+
+class Forbidden(Missing):
+    """HTTP 403, which S3 answers for what is missing, too, where it may not be listed."""
+
+
+def open_regular(location: str) -> tuple[BinaryIO, int]:
+    """Open a regular file; return it with its size in bytes.
+
+    Raises Missing where there is none, and SourceError for what cannot be read or is no file.
+    """
+    try:
+        # Without O_NONBLOCK to open a pipe would wait for somebody who writes to it.
+        descriptor = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except FileNotFoundError:
+        raise Missing(location, "does not exist") from None
+    except OSError as error:
+        raise unreadable(location, error) from None
+    except ValueError:  # a NUL in it
+        raise SourceError(location, "is no path") from None
+    status = os.fstat(descriptor)
+    if not S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise SourceError(location, "is no file")
+    return os.fdopen(descriptor, "rb"), status.st_size
+
+
+def read_regular(location: str, limit: int) -> bytes:
+    """Return the content of a regular file of ``limit`` bytes or fewer.
+
+    Raises Missing where there is none, and SourceError for what cannot be read, is no file or is
+    larger.
+    """
+    file, size = open_regular(location)
+    with file:
+        try:
+            data = file.read(size + 1) if size <= limit else b""
+            if len(data) > size:  # it grows, or the system makes it up as it is read
+                data += file.read(max(0, limit + 1 - len(data)))
+        except OSError as error:
+            raise unreadable(location, error) from None
+    if size > limit or len(data) > limit:
+        raise SourceError(location, f"holds more than {limit:,} bytes")
+    return data
+
+
+def unreadable(location: str, error: OSError) -> SourceError:
+    """Return the error for a path that the operating system does not let be read."""
+    return SourceError(location, f"cannot be read: {error.strerror}")
+
+
+# -- JSON to typed records
+
+_VALIDATION = re.compile(r"(?P<reason>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?", re.S)
+_ABSENT = re.compile(r"Object missing required field `(?P<field>.+)`")
+
+T = TypeVar("T")
+
+
+def decode_json(
+    data: bytes | bytearray | msgspec.Raw, shape: type[T], location: str, key: str = ""
+) -> T:
+    """Decode JSON as ``shape``; ``location`` and ``key`` say where the text stands.
+
+    Raises SourceError with the key of what is wrong.
+    """
+    try:
+        return msgspec.json.decode(data, type=shape)
+    except msgspec.ValidationError as error:
+        raise _misshapen(str(error), location, key) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SourceError(location, f"is no good JSON: {error}", key=key or None) from None
+    except RecursionError:
+        raise SourceError(location, "is nested too deeply", key=key or None) from None
+
+
+def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
+    """Raise SourceError where an object of good JSON has a key twice, of which one would be lost.
+
+    This takes as long as Python's own decoder: some 10 s a GB.
+    """
+
+    def keys_of(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise SourceError(location, f"has the key {quoted(key)} twice in one object")
+            seen.add(key)
+
+    try:
+        json.loads(data, object_pairs_hook=keys_of)
+    except RecursionError:
+        raise SourceError(location, "is nested too deeply") from None
+    except ValueError as error:
+        raise SourceError(location, f"is no good JSON: {error}") from None
+
+
+def _misshapen(text: str, location: str, key: str) -> SourceError:
+    match = _VALIDATION.fullmatch(text)
+    reason, path = match.group("reason", "path") if match else (text, None)
+    place = f"{key}{path or ''}"
+    if absent := _ABSENT.fullmatch(reason):
+        return SourceError(location, "is missing", key=f"{place}.{absent['field']}".lstrip("."))
+    return SourceError(location, reason[0].lower() + reason[1:], key=place.lstrip(".") or None)

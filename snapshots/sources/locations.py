@@ -1,0 +1,159 @@
+"""Locations: which paths and URLs can be read, what they stand for, and what lies below them.
+
+Spack installs from a mirror: the folder or URL that has ``build_cache`` (layout 2), or ``v3`` and
+``blobs`` (layout 3), directly below it, or a repository of an OCI registry. Source: Spack's
+documentation of build caches.
+"""
+
+import re
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.request import url2pathname
+
+from msgspec.structs import replace
+
+from snapshots.errors import SourceError
+from snapshots.sources import buckets
+from snapshots.sources.settings import ReadSettings
+
+# -- locations
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.S)
+
+
+def is_url(location: str) -> bool:
+    """Tell whether the location is read over HTTP, be it in a bucket."""
+    return location[:8].lower().startswith(("http://", "https://", "s3://"))
+
+
+def is_registry(location: str) -> bool:
+    """Tell whether the location is a repository of an OCI registry."""
+    return location[:11].lower().startswith(("oci://", "oci+http://"))
+
+
+def resolve(location: str, settings: ReadSettings) -> str:
+    """Return the path or the http(s) URL that a location stands for.
+
+    An s3:// URL stays one where there are credentials for its bucket. Raises SourceError for a URL
+    of another kind, one with a login, and what is no good URL.
+    """
+    match = _URL.fullmatch(location)
+    if match is None:
+        return location
+    scheme, authority, rest = match["scheme"].lower(), match["authority"], match["rest"]
+    if scheme in ("http", "https"):
+        return _web_url(scheme, authority, rest)
+    if scheme == "s3":
+        url = f"{buckets.bucket_url(location, authority, settings)}{rest}"
+        is_signed = buckets.is_signed(authority, settings)
+        return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
+    if scheme != "file":
+        forms = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
+        raise SourceError(location, f"is none of what can be read: {forms}")
+    if authority not in ("", "localhost"):
+        raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")
+    return url2pathname(urlsplit(f"file://{rest}").path)
+
+
+def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str:
+    """Return what a location stands for that a document at the resolved ``listed_in`` names.
+
+    It can be relative to the document. One from the net cannot name a local file, and credentials
+    are used for no bucket that only it names. Raises SourceError.
+    """
+    if not is_url(listed_in):
+        resolved = resolve(location, settings)
+        return resolved if is_url(resolved) else str(Path(listed_in).parent / resolved)
+    try:
+        joined = location if _URL.fullmatch(location) else _joined(listed_in, location)
+    except ValueError as error:
+        raise SourceError(listed_in, f"names {location!r}, which is no URL: {error}") from None
+    bucket, _, _ = listed_in.removeprefix("s3://").partition("/")
+    if not joined.startswith(f"s3://{bucket}/"):
+        settings = replace(settings, s3=settings.s3.unsigned())
+    resolved = resolve(joined, settings)
+    if not is_url(resolved):
+        raise SourceError(listed_in, f"names the local file {location}")
+    return resolved
+
+
+def _joined(base: str, location: str) -> str:
+    """Return a relative location below the folder of ``base``. Raises ValueError."""
+    if not base.startswith("s3://"):
+        return urljoin(base, location)
+    joined = urljoin(f"https{base[2:]}", location)  # urljoin does not know s3
+    return f"s3{joined[5:]}" if urlsplit(joined).netloc == urlsplit(base).netloc else joined
+
+
+def public(location: str) -> str:
+    """Return the location as all may read it: a URL without its query, which can hold a key."""
+    if not is_url(location):
+        return location
+    return urlunsplit(urlsplit(location)._replace(query="", fragment=""))
+
+
+def path_of(location: str) -> str:
+    """Return the path of a URL, or the absolute path of a file, with ``/`` between its parts."""
+    return urlsplit(location).path if is_url(location) else Path(location).absolute().as_posix()
+
+
+def with_path(location: str, path: str) -> str:
+    """Return the location with another path; a URL keeps its host and query."""
+    return urlunsplit(urlsplit(location)._replace(path=path)) if is_url(location) else path
+
+
+def join(base: str, path: str) -> str:
+    """Return the location of a path below a folder or a URL."""
+    return with_path(base, f"{path_of(base).rstrip('/')}/{path}")
+
+
+def link(base: str, path: str) -> str:
+    """Return the public URL of a path below a folder or a URL; that of a folder is file://."""
+    location = join(base, path)
+    return public(location) if is_url(location) else Path(location).as_uri()
+
+
+def _web_url(scheme: str, authority: str, rest: str) -> str:
+    url = f"{scheme}://{authority}{rest}"
+    if "@" in authority:  # it would stand in the catalog for all to read
+        shown = f"{scheme}://{authority.rpartition('@')[2]}{rest}"
+        raise SourceError(shown, "the URL holds a login; only what is public can be read")
+    try:
+        parts = urlsplit(url.encode().decode())  # an argument that is no UTF-8 fails here
+        host, _ = parts.hostname, parts.port  # both are parsed only here
+    except ValueError as error:
+        raise SourceError(url, f"is no URL that can be read: {error}") from None
+    if not host:
+        raise SourceError(url, "is no URL that can be read: it names no host")
+    return urlunsplit(parts._replace(fragment=""))
+
+
+# -- mirrors
+
+_LAYER = re.compile(r"http(?P<s>s?)://(?P<host>[^/]+)/v2/(?P<name>.+)/blobs/sha\d+:[0-9a-f]+")
+_BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
+
+
+def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
+    """Return the mirror to add for a spec; None where nothing tells it.
+
+    ``kind`` and ``location`` say what a revision was read from, ``tarball`` is the URL of the
+    spec's binary where it is known: it tells the mirror of a stack where the location is a list of
+    many. Of an index that lies alone, of a relative folder, and of what is no build cache nothing
+    is told.
+    """
+    if kind == "index" and is_registry(location):
+        return location
+    if tarball and (mirror := _above(tarball)):
+        return mirror
+    if kind != "index" or not (is_url(location) or location.startswith("/")):
+        return None
+    return _above(location) or (None if location.endswith(".json") else location.rstrip("/"))
+
+
+def _above(location: str) -> str | None:
+    """Return the registry's repository that a location is in, or what has a cache's folders."""
+    if layer := _LAYER.fullmatch(location):
+        return f"{'oci' if layer['s'] else 'oci+http'}://{layer['host']}/{layer['name']}"
+    match = _BELOW.search(location)
+    return location[: match.start()] if match else None

@@ -1,0 +1,198 @@
+"""The front matter of a Markdown page, read without trust in it.
+
+A cache page holds values of up to 300 kB that are written as JSON on one line. orjson reads those
+some hundred times faster than YAML would; JSON is YAML too, so the result is the same.
+"""
+
+import re
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import orjson
+import yaml
+
+from snapshots.errors import SourceError
+
+MAX_DEPTH = 50
+"""How deep YAML may nest; the deepest real page needs four."""
+
+_SHORT = 200
+_NOT_TYPED: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
+
+_MARKER = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
+_KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?=\S)")
+
+
+class FrontMatter:
+    """The keys of a page with their values, and the line (from 1) that each key stands on.
+
+    A value is in ``typed`` where it was decoded to a type that the caller asked for, otherwise in
+    ``values``.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.values: dict[str, Any] = {}
+        self.typed: dict[str, Any] = {}
+        self.lines: dict[str, int] = {}
+
+    def add(self, key: object, value: Any, line: int, *, typed: bool = False) -> None:
+        """Add one key. Raises SourceError where it is no text or stands there already."""
+        if not isinstance(key, str):
+            raise SourceError(self.location, f"the key {key!r} is no text", line=line)
+        if key in self.lines:
+            raise SourceError(self.location, "stands there twice", line=line, key=key)
+        (self.typed if typed else self.values)[key] = value
+        self.lines[key] = line
+
+
+def parse(
+    data: bytes,
+    location: str,
+    *,
+    typed: Mapping[str, "msgspec.json.Decoder[Any]"] = _NOT_TYPED,
+) -> FrontMatter:
+    """Parse a page that is front matter between two ``---`` lines and nothing else.
+
+    ``typed`` has decoders by key: what such a decoder makes of a value that is one line of JSON is
+    in the result's ``typed``. A value that it cannot decode is read like any other.
+
+    Raises SourceError, with ``location`` in it, where the bytes are anything else.
+    """
+    text = _between_markers(data, location)
+    return _parse_lines(text, location, typed) or _parse_yaml(text, location)
+
+
+def _between_markers(data: bytes, location: str) -> str:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise SourceError(location, "is empty")
+    opening = _MARKER.match(data)
+    if opening is None:
+        raise SourceError(location, "does not begin with a '---' line", line=1)
+    start = opening.end()
+    closing = _marker_after(data, start)
+    if closing is None:
+        raise SourceError(location, "is cut: the closing '---' line is missing")
+    if data[closing.end() :].strip():
+        line = data.count(b"\n", 0, closing.start()) + 2
+        raise SourceError(location, "has text after its front matter", line=line)
+    try:
+        return data[start : closing.start()].decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, start + error.start) + 1
+        raise SourceError(location, f"is not UTF-8: {error.reason}", line=line) from None
+
+
+def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
+    # A regular expression that searches the whole page takes as long as decoding it.
+    place = start
+    while True:
+        if marker := _MARKER.match(data, place):
+            return marker
+        place = data.find(b"\n---", place) + 1
+        if not place:
+            return None
+
+
+def _parse_lines(
+    text: str, location: str, typed: Mapping[str, "msgspec.json.Decoder[Any]"]
+) -> FrontMatter | None:
+    """Read a page whose every line is a key with its whole value; None where one is not."""
+    matter = FrontMatter(location)
+    for number, line in enumerate(text.split("\n"), start=2):
+        match = _KEY.match(line)
+        if match is None:
+            if line.strip():
+                return None
+            continue
+        key = match["key"]
+        decoder = typed.get(key)
+        if decoder is not None:
+            try:
+                matter.add(key, decoder.decode(line[match.end() :]), number, typed=True)
+                continue
+            except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+                pass
+        try:
+            value = (_short_value if len(line) <= _SHORT else _value)(line, match.end())
+        except (yaml.YAMLError, ValueError):
+            return None
+        matter.add(key, value, number)
+    return matter
+
+
+def _value(line: str, place: int) -> Any:
+    """Return the value that stands at a place of a line, as JSON or YAML."""
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(line[place:])
+    _refuse_dangers(line)
+    (value,) = yaml.load(line.rstrip(), Loader=_Loader).values()  # noqa: S506 - a safe loader
+    return value
+
+
+# All pages of a tag share lines such as "layout: cache". A list would be shared between them, but
+# nothing changes a value.
+_short_value = lru_cache(maxsize=1024)(_value)
+
+
+def _parse_yaml(text: str, location: str) -> FrontMatter:
+    matter = FrontMatter(location)
+    try:
+        _refuse_dangers(text)
+        loader = _Loader(text)
+        try:
+            root = loader.get_single_node()
+            if root is None or not isinstance(root, yaml.MappingNode):
+                raise SourceError(location, "is not a list of keys and values", line=2)
+            for key_node, value_node in root.value:
+                key = loader.construct_object(key_node, deep=True)
+                value = loader.construct_object(value_node, deep=True)
+                matter.add(key, value, key_node.start_mark.line + 2)
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 2 if mark else None
+        raise SourceError(location, f"is not YAML: {error.problem}", line=line) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(location, f"is not YAML: {reason}") from None
+    return matter
+
+
+class _Loader(yaml.CSafeLoader):
+    """PyYAML's safe C loader, which also refuses a key that stands in a mapping twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Build a mapping; raises yaml.MarkedYAMLError on a key given twice."""
+        mapping = super().construct_mapping(node, deep)
+        if len(mapping) != len(node.value):
+            raise yaml.MarkedYAMLError(problem="a key given twice", problem_mark=node.start_mark)
+        return mapping
+
+
+def _refuse_dangers(text: str) -> None:
+    """Raise yaml.MarkedYAMLError on anchors, aliases, tags, and nesting that exhausts the stack.
+
+    They let a small file grow into a large or endless value, or into objects; no real page has any.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            raise _refusal("anchors and aliases are refused", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refusal("tags (!...) are refused", event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _refusal(f"nested deeper than {MAX_DEPTH} levels", event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _refusal(problem: str, event: yaml.Event) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)  # type: ignore[arg-type]

@@ -1,0 +1,523 @@
+"""Reading bytes from a folder, a file, or an http(s):// or s3:// URL.
+
+What is large is written to disk while it is downloaded, so several indexes can be fetched at once
+in little memory. Requests for s3:// URLs are signed with the credentials of the settings. For all
+else none are used but such as a caller sends along, and those reach no other server that one
+redirects to.
+"""
+
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urljoin
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.models import utc
+from snapshots.program import importer_name
+from snapshots.sources import buckets
+from snapshots.sources.boundary import AddressRefused, Boundary, Reached, hosts_of
+from snapshots.sources.downloads import (
+    Note,
+    Store,
+    StoredBody,
+    collected,
+    too_large,
+    unpacked,
+    user_file,
+)
+from snapshots.sources.inputs import Forbidden, Missing, unreadable
+from snapshots.sources.locations import is_url
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+    from snapshots.sources.network import BoundedBackend
+
+
+# -- responses
+
+_MISSING = frozenset({404, 410})
+
+
+class Unauthorized(SourceError):
+    """HTTP 401 of the server that was asked for; ``challenges`` are its WWW-Authenticate."""
+
+    def __init__(self, location: str, reason: str, challenges: list[str]) -> None:
+        super().__init__(location, reason)
+        self.challenges = challenges
+
+
+class ReceivedDocument(msgspec.Struct, frozen=True):
+    """A small body, and the URL of the page behind it if there is one, as ``Link`` has it."""
+
+    data: bytearray
+    next_page: str | None = None
+
+
+def _refusal(response: "httpx.Response", url: str) -> SourceError:
+    """Return the error for a response that is not what was asked for."""
+    code = response.status_code
+    status = status_of(response)
+    if code == 403 or code in _MISSING:
+        kind = Forbidden if code == 403 else Missing
+        return kind(url, f"{status}: it is not there, or not for everyone to read")
+    reason = f"{status}: check the URL, and that it asks for no login"
+    if code == 401 and _is_first(response):
+        return Unauthorized(url, reason, response.headers.get_list("WWW-Authenticate"))
+    return SourceError(url, reason)
+
+
+def _is_unchanged(response: "httpx.Response") -> bool:
+    return response.status_code == 304 and "If-None-Match" in response.request.headers
+
+
+def status_of(response: "httpx.Response") -> str:
+    """Return the status as people read it: HTTP 404 Not Found."""
+    return f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+
+
+def may_recover(response: "httpx.Response") -> bool:
+    """Tell whether the same request may succeed a little later."""
+    return response.status_code == 429 or response.status_code >= 500
+
+
+def retry_after(response: "httpx.Response") -> float:
+    """Return the seconds that a server asks to wait, 0 if it does not say (RFC 9110, 10.2.3)."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        moment = utc(parsedate_to_datetime(text))
+    except (ValueError, OverflowError):
+        return 0.0
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _length_of(response: "httpx.Response") -> int | None:
+    """Return how many bytes the body has on the way, if the response says so."""
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() else None
+
+
+def _encoding_of(response: "httpx.Response", url: str) -> str | None:
+    """Return gzip or None, the Content-Encoding. Raises SourceError for another one."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
+        return None
+    if encoding in ("gzip", "x-gzip"):
+        return "gzip"
+    raise SourceError(url, f"came in the Content-Encoding {encoding!r}, not in gzip or none")
+
+
+def _next_page_of(response: "httpx.Response", url: str) -> str | None:
+    """Return the URL of the next page, if there is one (RFC 8288). Raises SourceError."""
+    link = response.links.get("next")
+    if link is None:
+        return None
+    try:
+        return urljoin(url, link["url"])
+    except ValueError as error:
+        raise SourceError(url, f"names a next page that is no URL: {error}") from None
+
+
+def _etag_of(response: "httpx.Response") -> str | None:
+    """Return the ETag, unless it holds what cannot be sent back in a request."""
+    etag: str = response.headers.get("ETag", "")
+    return etag if etag and etag.isascii() and etag.isprintable() else None
+
+
+def _is_first(response: "httpx.Response") -> bool:
+    """Tell whether a response is of the server that was asked, not of one that it led to."""
+    url = response.url
+    return all(
+        (earlier.url.scheme, earlier.url.netloc) == (url.scheme, url.netloc)
+        for earlier in response.history
+    )
+
+
+# -- transport
+
+_DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
+_MAX_REDIRECTS = 10
+_LONGEST_WAIT = 120.0
+_NONE: Mapping[str, str] = {}
+_PAGES_MAX = 10_000
+_LISTED_MAX = 1_000_000  # ten times what the largest cache has
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class ListedFile(msgspec.Struct, frozen=True):
+    """A file or object below a location; its ``version`` is another one where its content is."""
+
+    location: str
+    version: str | None
+
+
+class Transport:
+    """Reads locations; a context manager, and safe to share between threads.
+
+    ``origin`` is where the import begins, one location or several: only if such a one has a special
+    address (loopback, private ...) may other locations have such. None takes the first host that is
+    asked for. ``reached`` is what another transport of the same import learned of the hosts.
+
+    Leaving it closes every body. A request that is still running then, in any thread, ends with a
+    SourceError: at the next bytes received, or when the server was silent for too long.
+    """
+
+    def __init__(
+        self,
+        settings: ReadSettings,
+        report: Report,
+        origin: str | Sequence[str] | None = None,
+        reached: Reached | None = None,
+    ) -> None:
+        self.settings = settings
+        self.report = report
+        self._open = ExitStack()
+        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
+        self._lock = Lock()
+        self._stopped = Event()
+        self._boundary = Boundary(
+            _trusted(settings, origin),
+            reached=reached,
+            configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
+        )
+        self._http: httpx.Client | None = None
+        self._backend: BoundedBackend | None = None
+        self._store: Store | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._pool.shutdown(cancel_futures=True)
+        self._open.close()
+
+    @property
+    def reached(self) -> Reached:
+        """What was learned of the hosts that were asked for."""
+        return self._boundary.reached
+
+    def exists(self, location: str) -> bool:
+        """Tell whether a file lies at the location. Raises SourceError if that cannot be told."""
+        if is_url(location):
+            try:
+                return self._request("HEAD", location, {}, lambda _: True)
+            except Missing:
+                return False
+        try:
+            return Path(location).is_file()
+        except OSError as error:
+            raise SourceError(location, f"cannot be read: {error.strerror}") from None
+
+    def read(self, location: str) -> bytearray:
+        """Return the content of a small document. Raises Missing or SourceError."""
+        if not is_url(location):
+            return user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+        return self.receive(location).data
+
+    def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> ReceivedDocument:
+        """Return a small document at a URL; ``headers`` are sent along.
+
+        Raises Missing, Unauthorized or SourceError.
+        """
+
+        def content(response: "httpx.Response") -> ReceivedDocument:
+            encoding = _encoding_of(response, url)
+            chunks = unpacked(response.iter_raw(), encoding, url)
+            data = collected(chunks, _DOCUMENT_BYTES, url)
+            return ReceivedDocument(data, _next_page_of(response, url))
+
+        return self._request("GET", url, headers, content)
+
+    def fetch(
+        self, location: str, *, key: str | None = None, headers: Mapping[str, str] = _NONE
+    ) -> StoredBody:
+        """Download a large content to disk, unless it is there unchanged since an earlier run.
+
+        One content is kept for each ``key``, which is the location by default. ``headers`` are
+        sent along to a URL. Raises Missing, Unauthorized or SourceError.
+        """
+        if not is_url(location):
+            return self._held(user_file(location, self.settings.max_index_bytes))
+        key = key or location
+        store = self._opened_store()
+        kept = store.find(key, location)
+        if kept and kept.etag:
+            headers = {**headers, "If-None-Match": kept.etag}
+        if kept is not None:
+            self._held(kept)
+
+        def stored(response: "httpx.Response") -> StoredBody:
+            if kept is not None and response.status_code == 304:
+                return kept
+            encoding = _encoding_of(response, location)
+            note = Note(location, _etag_of(response), encoding)
+            return self._held(store.keep(key, note, self._watched(response, location)))
+
+        return self._request("GET", location, headers, stored)
+
+    def can_list(self, location: str) -> bool:
+        """Tell whether what lies below a location can be listed: folders and buckets."""
+        return not is_url(location) or buckets.in_bucket(location, self.settings) is not None
+
+    def listing(self, location: str) -> list[ListedFile]:
+        """Return the files below a folder, or the objects below a URL in a bucket, in order.
+
+        Raises SourceError, also for a list that does not end.
+        """
+        place = buckets.in_bucket(location, self.settings) if is_url(location) else None
+        versions: dict[str, str | None] = {}
+        for path, version in self._objects(location, place) if place else _files(location):
+            if path in versions:
+                raise SourceError(location, f"its list has {path} twice, perhaps in a circle")
+            versions[path] = version
+            if len(versions) > _LISTED_MAX:
+                raise SourceError(location, f"holds more than {_LISTED_MAX:,} files")
+            if not len(versions) % 1000:
+                self.progress(f"listing {location}", len(versions), None)
+        return [ListedFile(path, versions[path]) for path in sorted(versions)]
+
+    def _objects(self, location: str, place: buckets.InBucket) -> Iterator[tuple[str, str | None]]:
+        """Yield the location and the ETag of each object below a place in a bucket."""
+        below = msgspec.structs.replace(place, key=f"{place.key.rstrip('/')}/".removeprefix("/"))
+        token: str | None = None
+        for _ in range(_PAGES_MAX):
+            try:
+                page = buckets.parse_list(self.read(buckets.list_location(below, token)), location)
+            except SourceError as error:
+                raise SourceError(location, f"cannot be listed: {error.reason}") from None
+            for key, etag in page.objects:
+                if key.startswith(below.key):
+                    yield buckets.location_of(below.root, key), etag
+            if page.next_token is None:
+                return
+            if page.next_token == token:
+                break
+            token = page.next_token
+        raise SourceError(location, "its list does not end; read it by an index")
+
+    def ahead(
+        self, work: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Future[Result]]]:
+        """Yield each item with the result of its work, in order, as soon as that is done.
+
+        The work on a few of the next items is under way meanwhile, in other threads.
+        """
+        rest = iter(items)
+        under_way = deque(self._begin(work, islice(rest, 2 * self.settings.workers)))
+        while under_way:
+            item, future = under_way.popleft()
+            wait([future])
+            yield item, future
+            under_way.extend(self._begin(work, islice(rest, 1)))
+
+    def progress(self, task: str, done: int, total: int | None) -> None:
+        """Tell the report, from any thread."""
+        with self._lock:
+            self.report.progress(task, done, total)
+
+    def _begin(
+        self, work: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Future[Result]]]:
+        return ((item, self._pool.submit(work, item)) for item in items)
+
+    def _held(self, body: StoredBody) -> StoredBody:
+        with self._lock:
+            self._open.callback(body.file.close)
+        return body
+
+    def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
+        """Yield the body as it is received; stop at the limit, and when reading is stopped."""
+        limit, total = self.settings.max_index_bytes, _length_of(response)
+        done = 0
+        for chunk in response.iter_raw():
+            done += len(chunk)
+            if max(done, total or 0) > limit:
+                raise too_large(location, limit)
+            self._check_stopped(location)
+            self.progress(f"reading {location}", done, total)
+            yield chunk
+        self.progress(f"reading {location}", done, done)
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        use: Callable[["httpx.Response"], Result],
+    ) -> Result:
+        """Return what ``use`` makes of the response; try again where that may help."""
+        from snapshots.sources.network import Overdue
+
+        client = self._client()
+        assert self._backend is not None  # noqa: S101 - the client has it
+        try:
+            with self._backend.deadline(self.settings.deadline):
+                return self._attempts(client, method, url, headers, use)
+        except AddressRefused as error:
+            raise SourceError(url, str(error)) from None
+        except Overdue:
+            reason = f"the whole answer took longer than {self.settings.deadline:g} s"
+            raise SourceError(url, f"{reason}; try again later") from None
+
+    def _attempts(
+        self,
+        client: "httpx.Client",
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        use: Callable[["httpx.Response"], Result],
+    ) -> Result:
+        import httpx
+
+        failure, requested_wait = "", 0.0
+        for attempt in range(self.settings.attempts):
+            if attempt:
+                self._pause(attempt, requested_wait)
+            self._check_stopped(url)
+            requested_wait = 0.0
+            try:
+                target, signature = self._target(method, url)
+                with client.stream(
+                    method,
+                    target,
+                    headers={**headers, **signature},
+                    follow_redirects=not signature,  # it is for this host alone
+                ) as response:
+                    if not may_recover(response):
+                        self._check_status(response, url)
+                        return use(response)
+                    failure = status_of(response)
+                    requested_wait = retry_after(response)
+            except httpx.TooManyRedirects:
+                reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
+                raise SourceError(url, f"{reason}; give the final URL") from None
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise SourceError(url, f"is no URL that can be read: {error}") from None
+            except httpx.TimeoutException:
+                failure = f"no answer within {self.settings.timeout:g} s"
+            except httpx.TransportError as error:
+                failure = f"the connection failed: {str(error) or type(error).__name__}"
+            if requested_wait > _LONGEST_WAIT:
+                raise SourceError(
+                    url, f"{failure}; try again in {requested_wait:.0f} s, as it asks"
+                )
+        times = f"tried {self.settings.attempts} times"
+        raise SourceError(url, f"{failure} ({times}); try again later")
+
+    def _target(self, method: str, url: str) -> tuple[str, Mapping[str, str]]:
+        """Return the http(s) URL that a URL stands for, and the headers that sign a request."""
+        if not url.startswith("s3://"):
+            return url, {}
+        target = buckets.object_url(url, self.settings)
+        return target, buckets.signed_headers(method, target, self.settings.s3, datetime.now(UTC))
+
+    def _check_status(self, response: "httpx.Response", url: str) -> None:
+        """Return if the response is what was asked for.
+
+        Raises Missing, Forbidden, Unauthorized and SourceError.
+        """
+        if response.status_code == 200 or _is_unchanged(response):
+            return
+        if buckets.is_asked(url, self.settings):
+            raise buckets.refusal(response, url, status_of(response))
+        raise _refusal(response, url)
+
+    def _pause(self, attempt: int, requested_wait: float) -> None:
+        """Wait before another attempt, at least as long as the server asked for."""
+        jitter = random.uniform(0.5, 1.5)  # noqa: S311  # it spreads load and hides nothing
+        pause = self.settings.backoff * 2 ** (attempt - 1) * jitter
+        self._stopped.wait(max(pause, requested_wait))
+
+    def _check_stopped(self, url: str) -> None:
+        if self._stopped.is_set():
+            raise SourceError(url, "reading was stopped")
+
+    def _client(self) -> "httpx.Client":
+        import httpx
+
+        from snapshots.sources.network import BoundedBackend, keep_within
+
+        with self._lock:
+            if self._http is None:
+                client = httpx.Client(
+                    verify=_trust(),
+                    follow_redirects=True,
+                    max_redirects=_MAX_REDIRECTS,
+                    timeout=self.settings.timeout,
+                    limits=httpx.Limits(max_connections=self.settings.workers),
+                    headers={
+                        "Accept-Encoding": "gzip",
+                        "User-Agent": importer_name().replace(" ", "/"),
+                    },
+                )
+                self._backend = BoundedBackend(self._boundary)
+                keep_within(client, self._backend)
+                self._http = self._open.enter_context(client)
+            return self._http
+
+    def _opened_store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = Store(self._kept_bodies(), self.settings.cache_bytes)
+            return self._store
+
+    def _kept_bodies(self) -> Path | None:
+        if self.settings.cache_dir is None:
+            return None
+        folder = self.settings.cache_dir / "indexes"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.report.warn(f"{folder}: cannot keep anything: {error.strerror}")
+            return None
+        return folder
+
+
+def _trusted(settings: ReadSettings, origin: str | Sequence[str] | None) -> list[str] | None:
+    """Return the hosts that reading begins at; None where that is the first that is asked for."""
+    if origin is None:
+        return None
+    origins = [origin] if isinstance(origin, str) else origin
+    return hosts_of(
+        *(buckets.object_url(url, settings) if url.startswith("s3://") else url for url in origins)
+    )
+
+
+def _files(location: str) -> Iterator[tuple[str, None]]:
+    """Yield the path of each file below a folder. Raises SourceError."""
+
+    def refuse(error: OSError) -> None:
+        raise unreadable(error.filename or location, error)
+
+    for folder, _, names in os.walk(location, onerror=refuse):
+        for name in names:
+            yield os.path.join(folder, name), None  # noqa: PTH118 - of a million files
+
+
+@cache
+def _trust() -> "ssl.SSLContext":
+    """Return the authorities that certificates are checked against; to load them takes a while."""
+    import httpx
+
+    return httpx.create_ssl_context()

@@ -1,0 +1,183 @@
+"""Which packages are available where, cell by cell, and what rules say of it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import Any, NamedTuple
+
+from snapshots.changes.rules.measures import Only
+from snapshots.changes.rules.rules import Forbidden
+from snapshots.models import Spec
+from snapshots.spack.names import natural_key
+from snapshots.spack.notation import compiler_key
+from snapshots.spack.versions import VersionKey, version_key
+from tests.model.states import State, stacks_of
+
+NUM_NEAREST = 3
+
+_ALIKE = ("version", "compiler", "platform", "operating_system", "target", "variants", "stacks")
+_DIMENSIONS = {"stacks": "stack"}
+
+
+class Cell(NamedTuple):
+    """A package with one value for each of some dimensions."""
+
+    package: str
+    values: tuple[str, ...]
+
+
+class CellChange(NamedTuple):
+    """A cell that only one side has, and how many of its specs stand in it.
+
+    ``nearest`` are hashes of head; there are none for a cell that is gained.
+    """
+
+    is_lost: bool
+    cell: Cell
+    num_specs: int
+    nearest: tuple[str, ...]
+
+
+def values_of(spec: Spec, dimension: str) -> Collection[str]:
+    """Return the values that a spec has in a dimension, named as in GraphQL but in lower case."""
+    match dimension:
+        case "stack":
+            return stacks_of(spec)
+        case "compiler":
+            return [spec.compiler] if spec.compiler else []
+        case "compiler_name":
+            return [spec.compiler.partition("@")[0]] if spec.compiler else []
+    return [getattr(spec, dimension)]
+
+
+def states_all(dimensions: Iterable[str], specs: Collection[Spec]) -> bool:
+    """Tell whether one of some specs, if there are any, has a value for each dimension."""
+    return not specs or all(any(values_of(spec, by) for spec in specs) for by in dimensions)
+
+
+def cells(specs: Iterable[Spec], dimensions: Sequence[str]) -> Mapping[Cell, list[Spec]]:
+    """Return the specs of each cell; the value of a dimension that is named twice stands twice."""
+    by_cell: defaultdict[Cell, list[Spec]] = defaultdict(list)
+    distinct = list(dict.fromkeys(dimensions))
+    for spec in specs:
+        for values in product(*(values_of(spec, dimension) for dimension in distinct)):
+            value = dict(zip(distinct, values, strict=True))
+            by_cell[Cell(spec.name, tuple(value[by] for by in dimensions))].append(spec)
+    return by_cell
+
+
+def coverage(base: State, head: State, dimensions: Sequence[str]) -> list[CellChange]:
+    """Return the cells that were lost or gained, by package and value by value.
+
+    Nothing is where a side has specs, but none that states a value of a dimension.
+    """
+    sides = base.specs.values(), head.specs.values()
+    if not all(states_all(dimensions, specs) for specs in sides):
+        return []
+    before, after = (cells(specs, dimensions) for specs in sides)
+    changes = [
+        CellChange(True, cell, len(before[cell]), _nearest(cell, before[cell], head, dimensions))
+        for cell in before.keys() - after.keys()
+    ] + [CellChange(False, cell, len(after[cell]), ()) for cell in after.keys() - before.keys()]
+    return sorted(changes, key=lambda change: _order(change.cell, dimensions))
+
+
+def _order(cell: Cell, dimensions: Sequence[str]) -> tuple[Any, ...]:
+    values = (_value_order(*value) for value in zip(dimensions, cell.values, strict=True))
+    return natural_key(cell.package), cell.package, *values
+
+
+def _value_order(dimension: str, value: str) -> tuple[Any, ...]:
+    if dimension == "version":
+        return version_key(value), value
+    return compiler_key(value) if dimension == "compiler" else (natural_key(value), value)
+
+
+def _nearest(
+    cell: Cell, lost: Sequence[Spec], head: State, dimensions: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the specs of the package that head still has, those most like the cell first."""
+    others = [fact for fact in _ALIKE if _DIMENSIONS.get(fact, fact) not in dimensions]
+
+    def is_alike(spec: Spec, fact: str) -> bool:
+        if fact == "stacks":
+            return any(stacks_of(spec) & stacks_of(other) for other in lost)
+        value = getattr(spec, fact)
+        return value is not None and any(value == getattr(other, fact) for other in lost)
+
+    def rank(spec: Spec) -> tuple[int, int]:
+        values = zip(dimensions, cell.values, strict=True)
+        equal = sum(value in values_of(spec, dimension) for dimension, value in values)
+        return -equal, -sum(is_alike(spec, fact) for fact in others)
+
+    specs = sorted(head.of_package(cell.package), key=lambda spec: spec.hash)
+    specs.sort(key=lambda spec: (version_key(spec.version), spec.version), reverse=True)
+    return tuple(spec.hash for spec in sorted(specs, key=rank)[:NUM_NEAREST])
+
+
+# -- rules
+
+Keys = set[tuple[str, ...]]
+"""What rules find: packages, versions, hashes, stacks or cells."""
+
+
+def in_scope(specs: Iterable[Spec], only: Only, matches: Callable[[Spec], bool]) -> list[Spec]:
+    """Return the specs that a rule is about."""
+    return [
+        spec
+        for spec in specs
+        if (only.stack is None or only.stack in spec.stacks)
+        and (not only.package or any(fnmatchcase(spec.name, glob) for glob in only.package))
+        and not any(fnmatchcase(spec.name, glob) for glob in only.except_)
+        and (only.matching is None or matches(spec))
+    ]
+
+
+def forbidden(
+    what: Forbidden, base: Sequence[Spec], head: Sequence[Spec], stack: str | None
+) -> Keys:
+    """Return what happened between the specs of base and of head that a rule is about."""
+    match what:
+        case Forbidden.PACKAGE_REMOVED:
+            return _lost(base, head, lambda specs: {(spec.name,) for spec in specs})
+        case Forbidden.VERSION_REMOVED:
+            return _lost(base, head, lambda specs: {(spec.name, spec.version) for spec in specs})
+        case Forbidden.SPEC_REMOVED:
+            return _lost(base, head, lambda specs: {(spec.hash,) for spec in specs})
+        case Forbidden.STACK_REMOVED:
+            return _lost(base, head, lambda specs: {key[1:] for key in _of(specs, stack)})
+        case Forbidden.COVERAGE_LOST:
+            return lost_cells(("stack", "target"), base, head, stack)
+        case Forbidden.PACKAGE_DOWNGRADED:
+            return {
+                (name,)
+                for name in {spec.name for spec in base} & {spec.name for spec in head}
+                if _newest(base, name) > _newest(head, name)
+            }
+
+
+def lost_cells(
+    dimensions: Sequence[str], base: Sequence[Spec], head: Sequence[Spec], stack: str | None
+) -> Keys:
+    """Return the cells that base has and head has not; of one stack, or of all."""
+    return _lost(base, head, lambda specs: _of(specs, stack, dimensions))
+
+
+def _of(specs: Iterable[Spec], stack: str | None, dimensions: Sequence[str] = ("stack",)) -> Keys:
+    """Return the keys of cells; where one of the dimensions is the stack, those of one stack."""
+    return {
+        (cell.package, *cell.values)
+        for cell in cells(specs, dimensions)
+        if stack is None or "stack" not in dimensions or stack in cell.values
+    }
+
+
+def _lost(
+    base: Sequence[Spec], head: Sequence[Spec], keys: Callable[[Sequence[Spec]], Keys]
+) -> Keys:
+    return keys(base) - keys(head)
+
+
+def _newest(specs: Iterable[Spec], name: str) -> VersionKey:
+    return max(version_key(spec.version) for spec in specs if spec.name == name)

@@ -1,0 +1,531 @@
+"""What changed between two states, and why, decided spec by spec as docs/causes.md says.
+
+From top to bottom: the dependencies of two specs, their own facts, counterparts, reasons, causes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
+from enum import Enum, auto
+from functools import cached_property, lru_cache
+from itertools import pairwise, product
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from snapshots.models import Dependency, Spec
+from snapshots.spack.versions import version_key
+from tests.model.states import State, architecture_of, depends_on_compiler, direct_names, stacks_of
+
+# -- the dependencies of two specs
+
+
+class PairedEdges(NamedTuple):
+    """The dependencies of two specs: of both, of the one before alone, of the one after alone."""
+
+    common: list[tuple[Dependency, Dependency]]
+    lost: list[Dependency]
+    gained: list[Dependency]
+
+
+def pair_edges(base: State, head: State, before: Spec, after: Spec) -> PairedEdges:
+    """Pair the dependencies of two specs; nothing is lost or gained where a side states none."""
+    paired = PairedEdges([], [], [])
+    if before.dependencies is None or after.dependencies is None:
+        return paired
+    counts = [Counter(edge.name for edge in edges) for edges in _dependencies(before, after)]
+    twice = {name for count in counts for name, number in count.items() if number > 1}
+
+    def key(edge: Dependency) -> Hashable:
+        return (edge.name, edge.types) if edge.name in twice else edge.name
+
+    for common in {key(edge) for edge in (*before.dependencies, *after.dependencies)}:
+        olds = [edge for edge in before.dependencies if key(edge) == common]
+        news = [edge for edge in after.dependencies if key(edge) == common]
+        for edge in list(olds):
+            same = next((new for new in news if new.hash == edge.hash), None)
+            if same is not None:
+                olds.remove(edge)
+                news.remove(same)
+                paired.common.append((edge, same))
+        olds.sort(key=lambda edge: _place(base, edge))
+        news.sort(key=lambda edge: _place(head, edge))
+        number = min(len(olds), len(news))
+        paired.common.extend(zip(olds[:number], news[:number], strict=True))
+        paired.lost.extend(olds[number:])
+        paired.gained.extend(news[number:])
+    return paired
+
+
+def _dependencies(*specs: Spec) -> list[tuple[Dependency, ...]]:
+    return [spec.dependencies or () for spec in specs]
+
+
+def _place(state: State, edge: Dependency) -> tuple[object, ...]:
+    """Return what several dependencies of one name and one set of types stand in the order of."""
+    node = state.nodes.get(edge.hash)
+    version = (version_key(node.version), node.version) if node else ()
+    return version, edge.hash, edge.virtuals
+
+
+# -- own facts
+
+
+class Kind(Enum):
+    """Why a spec changed, in the order that decides which of several causes is the main one."""
+
+    VERSION = auto()
+    RECIPE = auto()
+    VARIANTS = auto()
+    COMPILER = auto()
+    TARGET = auto()
+    DEPENDENCY_ADDED = auto()
+    DEPENDENCY_REMOVED = auto()
+    PROVIDER = auto()
+    EXTERNAL = auto()
+    FORMAT = auto()
+    UNKNOWN = auto()
+
+
+class Cause(NamedTuple):
+    """Why specs changed: one thing that happened to one package."""
+
+    kind: Kind
+    package: str | None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """What puts causes in the order of their names."""
+        return self.package or "", f"{self.kind.value:02}", self.before or "", self.after or ""
+
+
+def own_differences(before: Spec, after: Spec) -> list[str]:
+    """Return which facts of their own differ, in the order that names the cause.
+
+    What one of the two does not state does not differ.
+    """
+    has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
+    facts: dict[str, list[object]] = {
+        "version": [before.version, after.version],
+        "package_hash": [before.package_hash, after.package_hash],
+        "namespace": [before.namespace, after.namespace],
+        "variants": [set(before.variants), set(after.variants)],
+        "dependencies": [_shape(before), _shape(after)],
+        "compiler": [None if has_compiler else str(spec.compiler) for spec in (before, after)],
+        "platform": [before.platform, after.platform],
+        "operating_system": [before.operating_system, after.operating_system],
+        "target": [before.target, after.target],
+    }
+    return [name for name, (old, new) in facts.items() if None not in (old, new) and old != new]
+
+
+def _shape(spec: Spec) -> Counter[tuple[object, ...]] | None:
+    if spec.dependencies is None:
+        return None
+    return Counter((edge.name, edge.types, edge.virtuals) for edge in spec.dependencies)
+
+
+def format_cause(before: Spec | None, after: Spec | None) -> Cause | None:
+    """Return the cause of two specs that were written in two formats; None for others."""
+    old, new = (spec.spec_format if spec else None for spec in (before, after))
+    if old is None or new is None or old == new:
+        return None
+    return Cause(Kind.FORMAT, None, str(old), str(new))
+
+
+def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:
+    """Return the causes that two specs are by themselves: those of the first fact that differs.
+
+    Only a change of dependencies can be several; they come in the order of their kinds.
+    """
+    first = next(iter(own_differences(before, after)), None)
+    package = after.name
+    match first:
+        case None:
+            return []
+        case "version":
+            return [Cause(Kind.VERSION, package, before.version, after.version)]
+        case "package_hash" | "namespace":
+            return [Cause(Kind.RECIPE, package)]
+        case "variants":
+            lost, gained = (
+                " ".join(sorted(set(some.variants) - set(others.variants))) or None
+                for some, others in ((before, after), (after, before))
+            )
+            return [Cause(Kind.VARIANTS, package, lost, gained)]
+        case "compiler":
+            return [Cause(Kind.COMPILER, package, before.compiler, after.compiler)]
+        case "platform" | "operating_system" | "target":
+            sides = ("-".join(architecture_of(spec)) for spec in (before, after))
+            return [Cause(Kind.TARGET, package, *sides)]
+    causes = set(_dependency_causes(before, after, edges))
+    return sorted(causes, key=lambda cause: (cause.kind.value, cause.order))
+
+
+def _dependency_causes(before: Spec, after: Spec, edges: PairedEdges) -> Iterator[Cause]:
+    package = after.name
+    if not edges.lost and not edges.gained:
+        yield from _edge_causes(before, after)
+    switched = {(old.name, name) for old in edges.lost for name in _other_providers(old, after)}
+    switched |= {(name, new.name) for new in edges.gained for name in _other_providers(new, before)}
+    for names in switched:
+        yield Cause(Kind.PROVIDER, package, *names)
+    for name in {edge.name for edge in edges.gained} - {new for _, new in switched}:
+        yield Cause(Kind.DEPENDENCY_ADDED, package, None, name)
+    for name in {edge.name for edge in edges.lost} - {old for old, _ in switched}:
+        yield Cause(Kind.DEPENDENCY_REMOVED, package, name, None)
+
+
+def _other_providers(edge: Dependency, spec: Spec) -> set[str]:
+    """Return the names of what else provides to a spec a virtual that this edge provides."""
+    return {
+        other.name
+        for other in spec.dependencies or ()
+        if other.name != edge.name and set(other.virtuals) & set(edge.virtuals)
+    }
+
+
+def _edge_causes(before: Spec, after: Spec) -> Iterator[Cause]:
+    """Yield the causes of edges that lead to the same, but not for the same types or virtuals."""
+    for name in {edge.name for edge in after.dependencies or ()}:
+        olds, news = (
+            [(edge.types, edge.virtuals) for edge in edges if edge.name == name]
+            for edges in _dependencies(before, after)
+        )
+        if sorted(olds) != sorted(news):
+            old_purposes, new_purposes = (
+                {purpose for types, virtuals in edges for purpose in (*types, *virtuals)}
+                for edges in (olds, news)
+            )
+            is_more = not new_purposes <= old_purposes
+            kind = Kind.DEPENDENCY_ADDED if is_more else Kind.DEPENDENCY_REMOVED
+            yield Cause(kind, after.name, name, name)
+
+
+# -- counterparts
+
+Fact = Callable[[Spec], Hashable]
+Candidate = tuple[Spec, Spec]
+
+
+def _variants(spec: Spec) -> Hashable:
+    return frozenset(spec.variants)
+
+
+def _version(spec: Spec) -> Hashable:
+    return spec.version
+
+
+TIERS: tuple[tuple[Fact, ...], ...] = (
+    (_variants, direct_names, _version),
+    (_variants, direct_names),
+    (_variants, _version),
+    (_variants,),
+    (direct_names, _version),
+    (direct_names,),
+    (_version,),
+    (),
+)
+"""What two counterparts have in common beside package and architecture, most first."""
+
+
+@lru_cache(maxsize=64)
+def counterparts(base: State, head: State) -> dict[str, str]:
+    """Return the hash in base of what each spec of head took the place of, by its own hash."""
+    removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
+    added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
+    pairs: dict[str, str] = {}
+    for is_close in (_same_architecture, _common_stack):
+        for tier in TIERS:
+            for olds, news in _by_common_key(removed.values(), added.values(), tier):
+                for before, after in _most_alike_first(base, head, olds, news, is_close):
+                    if before.hash in removed and after.hash in added:
+                        del removed[before.hash], added[after.hash]
+                        pairs[after.hash] = before.hash
+    return pairs
+
+
+def _same_architecture(before: Spec, after: Spec) -> bool:
+    return architecture_of(before) == architecture_of(after)
+
+
+def _common_stack(before: Spec, after: Spec) -> bool:
+    return bool(stacks_of(before) & stacks_of(after))
+
+
+def _by_common_key(
+    olds: Iterable[Spec], news: Iterable[Spec], tier: Iterable[Fact]
+) -> list[tuple[list[Spec], list[Spec]]]:
+    groups: dict[Any, tuple[list[Spec], list[Spec]]] = {}
+    for side, specs in enumerate((olds, news)):
+        for spec in specs:
+            key = spec.name, *(fact(spec) for fact in tier)
+            groups.setdefault(key, ([], []))[side].append(spec)
+    return [group for group in groups.values() if all(group)]
+
+
+def _most_alike_first(
+    base: State,
+    head: State,
+    olds: list[Spec],
+    news: list[Spec],
+    is_close: Callable[[Spec, Spec], bool],
+) -> list[Candidate]:
+    """Return the candidates of one key, the most alike first."""
+    candidates = [pair for pair in product(olds, news) if is_close(*pair)]
+    if len(candidates) < 2:
+        return candidates
+    order = _version_places(base, head, olds[0].name)
+    ranked = [(_rank(base, head, pair, order), pair) for pair in candidates]
+    return [pair for _, pair in sorted(ranked, key=itemgetter(0))]
+
+
+def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> tuple[Any, ...]:
+    """Return what candidates are sorted by, the most alike first."""
+    before, after = pair
+    old, new = order[before.version], order[after.version]
+    return (
+        -share(base.below(before), head.below(after)),
+        -share(base.below(before, with_variants=True), head.below(after, with_variants=True)),
+        -share(stacks_of(before), stacks_of(after)),
+        -share(set(before.variants), set(after.variants)),
+        abs(old - new),
+        -new,
+        -old,
+        before.hash,
+        after.hash,
+    )
+
+
+def share(some: Set[Any], others: Set[Any]) -> float:
+    """Return how much of two sets is common: 1 where they are equal, even if empty."""
+    union = some | others
+    return len(some & others) / len(union) if union else 1.0
+
+
+def _version_places(base: State, head: State, package: str) -> dict[str, int]:
+    """Return the place of each version of a package on either side, in Spack's order."""
+    specs = [*base.of_package(package), *head.of_package(package)]
+    keys = sorted({(version_key(spec.version), spec.version) for spec in specs})
+    return {version: place for place, (_, version) in enumerate(keys)}
+
+
+# -- reasons
+
+
+def added_reasons(
+    base: State, head: State, returned: Collection[str] = frozenset()
+) -> dict[str, str]:
+    """Return the reason of each spec that head alone has; ``returned`` had been there before."""
+    replaced = counterparts(base, head)
+    reasons: dict[str, str] = {}
+    for digest in head.specs.keys() - base.specs.keys():
+        spec = head.specs[digest]
+        if digest in replaced:
+            differences = own_differences(base.specs[replaced[digest]], spec)
+            reasons[digest] = "replaces" if differences else "rebuilt"
+        elif digest in returned:
+            reasons[digest] = "returned"
+        else:
+            reasons[digest] = f"new_{_what_is_missing(base, spec)}"
+    return reasons
+
+
+def removed_reasons(base: State, head: State) -> dict[str, str]:
+    """Return the reason of each spec that base alone has."""
+    replaced = set(counterparts(base, head).values())
+    return {
+        digest: "replaced"
+        if digest in replaced
+        else f"{_what_is_missing(head, base.specs[digest])}_gone"
+        for digest in base.specs.keys() - head.specs.keys()
+    }
+
+
+def _what_is_missing(other: State, spec: Spec) -> str:
+    """Return the largest thing about a spec that the other side has not."""
+    of_package = other.of_package(spec.name)
+    stacks = stacks_of(spec)
+    if not of_package:
+        return "package"
+    if stacks and other.states_stacks and not stacks & other.stacks:
+        return "stack"
+    if all(spec.version != build.version for build in of_package):
+        return "version"
+    if all(architecture_of(spec) != architecture_of(build) for build in of_package):
+        return "target"
+    return "build"
+
+
+# -- causes
+
+Pair = tuple[str, str]
+"""The hashes of two nodes, in base and in head."""
+
+
+class Causes:
+    """Why specs are others than their counterparts, walked pair by pair of nodes.
+
+    ``counterparts`` has the hash in base of each spec of head that took the place of one.
+    """
+
+    def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
+        self._base = base
+        self._head = head
+        self._packages: dict[Pair, str] = {}
+        self._edges: dict[Pair, PairedEdges] = {}
+        self.starts = {after: (before, after) for after, before in counterparts.items()}
+        self.below: dict[Pair, list[Pair]] = {}
+        waiting = list(self.starts.values())
+        for before, after in waiting:
+            self._packages[before, after] = head.specs[after].name
+        while waiting:
+            pair = waiting.pop()
+            if pair not in self.below:
+                self.below[pair] = self._pairs_below(pair)
+                waiting += self.below[pair]
+        self._own = {pair: self._causes_at(pair) for pair in self.below}
+        for pair in [pair for pair in self.below if self._ends_without_cause(pair)]:
+            unknown = Cause(Kind.UNKNOWN, self._packages[pair])
+            self._own[pair] = [format_cause(*self._nodes(pair)) or unknown]
+
+    def _nodes(self, pair: Pair) -> tuple[Spec | None, Spec | None]:
+        return self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
+
+    def _pairs_below(self, pair: Pair) -> list[Pair]:
+        before, after = self._nodes(pair)
+        if before is None or after is None:
+            return []
+        self._edges[pair] = pair_edges(self._base, self._head, before, after)
+        pairs: list[Pair] = []
+        for old, new in self._edges[pair].common:
+            if old.hash != new.hash:
+                pairs.append((old.hash, new.hash))
+                self._packages[pairs[-1]] = new.name
+        return pairs
+
+    def _causes_at(self, pair: Pair) -> list[Cause]:
+        before, after = self._nodes(pair)
+        if before is not None and after is not None:
+            return own_causes(before, after, self._edges[pair])
+        versions = (node.version if node else None for node in (before, after))
+        return [Cause(Kind.EXTERNAL, self._packages[pair], *versions)]
+
+    @cached_property
+    def _reached(self) -> dict[Pair, set[Pair]]:
+        return {pair: self._reach(pair) for pair in self.below}
+
+    def _reach(self, start: Pair) -> set[Pair]:
+        """Return the pairs below a pair; itself only where a cycle leads back to it."""
+        reached: set[Pair] = set()
+        waiting = list(self.below[start])
+        while waiting:
+            pair = waiting.pop()
+            if pair not in reached:
+                reached.add(pair)
+                waiting += self.below[pair]
+        return reached
+
+    def _ends_without_cause(self, pair: Pair) -> bool:
+        """Tell whether no cause is at a pair, nor below it, and all below leads back to it."""
+        reached = self._reached[pair]
+        return not any(self._own[below] for below in {pair, *reached}) and all(
+            pair in self._reached[below] for below in reached
+        )
+
+    # -- of one spec
+
+    def own(self, pair: Pair) -> list[Cause]:
+        """Return the causes at a pair itself, the first of them the main one."""
+        return self._own[pair]
+
+    @cached_property
+    def involved(self) -> dict[str, set[Cause]]:
+        """The causes of each spec of head that has a counterpart."""
+        return {
+            digest: {cause for at in {pair, *self._reached[pair]} for cause in self._own[at]}
+            for digest, pair in self.starts.items()
+        }
+
+    @cached_property
+    def num_involved(self) -> Counter[Cause]:
+        """How many specs each cause is involved in."""
+        return Counter(cause for causes in self.involved.values() for cause in causes)
+
+    @cached_property
+    def main(self) -> dict[str, Cause]:
+        """The main cause of each spec of head that has a counterpart."""
+        return {digest: self._main(digest, pair) for digest, pair in self.starts.items()}
+
+    def _main(self, digest: str, pair: Pair) -> Cause:
+        """Return the first cause of the spec's own, where facts of its own differ."""
+        own = [cause for cause in self._own[pair] if cause.kind not in (Kind.UNKNOWN, Kind.FORMAT)]
+        return own[0] if own else self._most_involved(digest)
+
+    def _most_involved(self, digest: str) -> Cause:
+        def key(cause: Cause) -> tuple[object, ...]:
+            return cause.kind is Kind.FORMAT, -self.num_involved[cause], cause.order
+
+        return min(self.involved[digest], key=key)
+
+    # -- of one cause
+
+    def specs(self, cause: Cause) -> set[str]:
+        """Return the specs that a cause is the main one of."""
+        return {digest for digest, main in self.main.items() if main == cause}
+
+    def involved_in(self, cause: Cause) -> set[str]:
+        """Return the specs that a cause is involved in."""
+        return {digest for digest, causes in self.involved.items() if cause in causes}
+
+    def together(self, cause: Cause) -> set[Cause]:
+        """Return the other causes that are involved in exactly the same specs."""
+        specs = self.involved_in(cause)
+        others = self.num_involved.keys() - {cause}
+        return {other for other in others if self.involved_in(other) == specs}
+
+    def ordered(self) -> list[Cause]:
+        """Return all causes, those that explain most specs first."""
+        num_specs = Counter(self.main.values())
+        return sorted(
+            self.num_involved,
+            key=lambda cause: (-num_specs[cause], -self.num_involved[cause], cause.order),
+        )
+
+    def packages(self, cause: Cause) -> set[str]:
+        """Return the packages of the specs that a cause is the main one of."""
+        return {self._head.specs[digest].name for digest in self.specs(cause)}
+
+    def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
+        """Return of how many of some specs a cause is the main one, or involved; zero left out."""
+        num_specs = Counter(self.main[digest] for digest in digests if digest in self.main)
+        lists = [self.involved[digest] for digest in digests if digest in self.involved]
+        num_involved = Counter(cause for causes in lists for cause in causes)
+        return {cause: (num_specs[cause], number) for cause, number in num_involved.items()}
+
+    def facts(self, cause: Cause) -> list[str]:
+        """Return which facts of its own differ at the pair of least hashes that a cause is at."""
+        pair = min(pair for pair, causes in self._own.items() if cause in causes)
+        before, after = self._nodes(pair)
+        return own_differences(before, after) if before and after else []
+
+    # -- paths
+
+    def distance(self, digest: str) -> int:
+        """Return how many steps lead from a spec to the nearest pair that is its main cause."""
+        cause = self.main[digest]
+        steps, level = 0, {self.starts[digest]}
+        while not any(cause in self._own[pair] for pair in level):
+            level = {below for pair in level for below in self.below[pair]}
+            steps += 1
+        return steps
+
+    def is_shortest_path(self, digest: str, path: Iterable[Pair]) -> bool:
+        """Tell whether a chain of pairs leads from a spec to its main cause, the shortest way."""
+        chain = list(path)
+        return (
+            chain[:1] == [self.starts[digest]]
+            and all(pair in self.below[last] for last, pair in pairwise(chain))
+            and self.main[digest] in self._own[chain[-1]]
+            and len(chain) == self.distance(digest) + 1
+        )

@@ -1,0 +1,160 @@
+"""What cachelog says of two states, in the model's terms: hashes in place of rows and numbers."""
+
+from collections.abc import Collection
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.explanation import explain
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.contents import Content
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from tests.model.changes import Cause, Kind, Pair
+from tests.model.states import State
+from tests.snapshots.changes.cause_records import records
+
+
+def frame_and_graph(state: State) -> tuple[Frame, DependencyGraph]:
+    """Return a state as a catalog would load it."""
+    outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
+    content = Content.of(state.specs.values(), outside)
+    table = content.table()
+    frame = Frame(table, content.digest)
+    return frame, DependencyGraph(table, frame.hashes)
+
+
+def compared(base: State, head: State) -> Comparison:
+    """Return the comparison of two states."""
+    return Comparison(frame_and_graph(base)[0], frame_and_graph(head)[0])
+
+
+_REASONS = tuple(SpecChangeReason)
+
+
+class Explained:
+    """The explanation of a comparison; ``returned`` are hashes that had been there before."""
+
+    def __init__(self, base: State, head: State, returned: frozenset[str] = frozenset()) -> None:
+        self._base, self._head = frame_and_graph(base), frame_and_graph(head)
+        comparison = Comparison(self._base[0], self._head[0])
+        self._explanation = explain(comparison, self._base[1], self._head[1])
+        self._changes = comparison.specs
+        texts = self._head[0].hashes.texts
+        self._rows = {digest: row for row, digest in enumerate(texts)}
+        self._returned = np.array([it in returned for it in texts], np.bool_)
+
+    def reasons(self, kind: SpecChangeKind) -> dict[str, str]:
+        """Return the reasons of the specs that came, went or changed."""
+        codes = self._explanation.reasons(self._changes, self._returned).tolist()
+        return {
+            change.hash: _REASONS[code].value
+            for change, code in zip(self._changes, codes, strict=True)
+            if change.kind is kind
+        }
+
+    def counterparts(self, kind: SpecChangeKind) -> dict[str, str]:
+        """Return the hashes of the counterparts of the specs that came, or went."""
+        others = self._base[0] if kind is SpecChangeKind.ADDED else self._head[0]
+        rows = self._explanation.counterpart_rows(self._changes).tolist()
+        return {
+            change.hash: others.hashes.at(row)
+            for change, row in zip(self._changes, rows, strict=True)
+            if change.kind is kind and row >= 0
+        }
+
+    # -- causes
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """All causes, those that explain most specs first."""
+        return [
+            Cause(Kind[it.kind.name], it.package, it.before, it.after)
+            for it in records(self._explanation.causes)
+        ]
+
+    @property
+    def num_specs(self) -> dict[Cause, int]:
+        """How many specs each cause is the main one of."""
+        return self._by_cause("num_specs")
+
+    @property
+    def num_involved(self) -> dict[Cause, int]:
+        """How many specs each cause is involved in."""
+        return self._by_cause("num_involved")
+
+    @property
+    def packages(self) -> dict[Cause, set[str]]:
+        """The packages of the specs that each cause is the main one of."""
+        return {it: set(names) for it, names in self._by_cause("packages").items()}
+
+    @property
+    def together(self) -> dict[Cause, set[Cause]]:
+        """The causes that can't be told apart from each."""
+        numbers = self._by_cause("together")
+        return {it: {self.causes[other] for other in others} for it, others in numbers.items()}
+
+    @property
+    def facts(self) -> dict[Cause, list[str]]:
+        """The names of the facts that differ where each cause is found."""
+        return {it: [fact.path for fact in facts] for it, facts in self._by_cause("facts").items()}
+
+    def specs(self, *, involved: bool) -> dict[Cause, set[str]]:
+        """Return the specs of head that each cause is the main one of, or is involved in."""
+        rows = [
+            self._explanation.causes.rows_of(number, involved=involved).tolist()
+            for number in range(len(self.causes))
+        ]
+        texts = self._head[0].hashes.texts
+        return {it: {texts[row] for row in its} for it, its in zip(self.causes, rows, strict=True)}
+
+    def _by_cause(self, name: str) -> dict[Cause, Any]:
+        values = [getattr(it, name) for it in records(self._explanation.causes)]
+        return dict(zip(self.causes, values, strict=True))
+
+    # -- of each spec that took the place of another, and of the one that it did
+
+    @cached_property
+    def main(self) -> dict[str, Cause]:
+        """The main cause of each spec."""
+        numbers = self._explanation.main_causes(self._changes).tolist()
+        named = zip(self._changes, numbers, strict=True)
+        return {change.hash: self.causes[number] for change, number in named if number >= 0}
+
+    @cached_property
+    def involved(self) -> dict[str, list[Cause]]:
+        """The causes of each spec."""
+        lists = self._explanation.involved(self._changes)
+        bounds = pairwise(lists.offsets.tolist())
+        return {
+            change.hash: [self.causes[number] for number in lists.numbers[start:stop].tolist()]
+            for change, (start, stop) in zip(self._changes, bounds, strict=True)
+            if stop > start
+        }
+
+    def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
+        """Return of how many of some specs of head a cause is the main one, or involved."""
+        rows = np.array([self._rows[digest] for digest in digests], np.int32)
+        counts = self._explanation.causes.counted(rows)
+        return {self.causes[it.number]: (it.num_specs, it.num_involved) for it in counts}
+
+    @cached_property
+    def paths(self) -> dict[str, list[Pair]]:
+        """The chain of nodes that leads from each spec of head to its main cause."""
+        return {it: self.path(it) for it in self.counterparts(SpecChangeKind.ADDED)}
+
+    def path(self, digest: str) -> list[Pair]:
+        """Return the chain of nodes that leads from a spec to its main cause."""
+        return [
+            (_hash(*self._base, it.base_node), _hash(*self._head, it.head_node))
+            for it in self._explanation.path(self._rows[digest])
+        ]
+
+
+def _hash(frame: Frame, graph: DependencyGraph, node: int | None) -> str:
+    assert node is not None
+    absent = graph.absent_at(node)
+    return absent.hash if absent else frame.hashes.at(node)

@@ -1,0 +1,271 @@
+"""What the API must answer, worked out from plain lists of records in the most obvious way."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from strawberry.utils.str_converters import to_camel_case
+
+from snapshots.models import SPEC_FACTS, Spec
+from snapshots.spack.names import ROOT_STACK, natural_key
+from snapshots.spack.notation import compiler_key
+from snapshots.spack.versions import version_key
+
+Json = dict[str, Any]
+
+PLAIN_FACTS = [name for name in SPEC_FACTS if name != "dependencies"]
+"""The facts of a spec that are a field without arguments."""
+
+# -- specs
+
+
+def own_order(specs: Iterable[Spec]) -> list[Spec]:
+    """Return the specs by package, newest version first, by hash."""
+    by_hash = sorted(specs, key=lambda spec: spec.hash)
+    newest_first = sorted(by_hash, key=lambda spec: _age(spec.version), reverse=True)
+    # Sorting backwards keeps equal ones in order, so hashes still rise within a version.
+    return sorted(newest_first, key=lambda spec: spec.name)
+
+
+ORDERS: Mapping[str, Callable[[Spec], Any]] = {
+    "PACKAGE": lambda _spec: 0,
+    "VERSION": lambda spec: _age(spec.version),
+    "HASH": lambda spec: spec.hash,
+    "COMPILER": lambda spec: (spec.compiler is not None, compiler_key(spec.compiler or "")),
+    "TARGET": lambda spec: spec.target,
+    "SIZE": lambda spec: -1 if spec.size is None else spec.size,
+}
+
+
+def ordered(specs: Iterable[Spec], field: str = "PACKAGE", direction: str = "ASC") -> list[Spec]:
+    """Return the specs in an order of the API."""
+    rising = sorted(own_order(specs), key=ORDERS[field])
+    return rising if direction == "ASC" else rising[::-1]
+
+
+LISTED: Mapping[str, Callable[[Spec], str]] = {
+    "packages": lambda spec: spec.name,
+    "versions": lambda spec: spec.version,
+    "operatingSystems": lambda spec: spec.operating_system,
+    "platforms": lambda spec: spec.platform,
+    "targets": lambda spec: spec.target,
+}
+
+
+def matches(spec: Spec, conditions: Json) -> bool:
+    """Tell whether a spec meets a SpecFilter; variants and compilers in canonical spelling."""
+    for name, value in conditions.items():
+        if value is None:
+            continue
+        if name in LISTED and LISTED[name](spec) not in value:
+            return False
+        if name == "compilers" and not _built_with(spec, value):
+            return False
+        if name == "stacks" and not set(spec.stacks) & set(value):
+            return False
+        if name == "variants" and not set(value) <= set(spec.variants):
+            return False
+        if name == "search" and value.lower() not in spec.name.lower():
+            return False
+        if name == "hashPrefix" and not spec.hash.startswith(value):
+            return False
+    return True
+
+
+def spec_json(spec: Spec) -> Json:
+    """Return a spec with every field that is a value."""
+    values = {name: getattr(spec, name) for name in PLAIN_FACTS}
+    facts = {
+        to_camel_case(name): list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+    return {**facts, "versions": [spec.version], "short": spec.short}
+
+
+def _built_with(spec: Spec, wanted: Sequence[str]) -> bool:
+    if spec.compiler is None:
+        return False
+    return bool({spec.compiler, spec.compiler.split("@")[0]} & set(wanted))
+
+
+def _age(version: str) -> Any:
+    return version_key(version), version
+
+
+# -- packages, stacks, facets
+
+FACETS: Mapping[str, tuple[Callable[[Spec], Iterable[str | None]], Callable[[str], Any]]] = {
+    "packages": (lambda spec: [spec.name], str),
+    "versions": (lambda spec: [spec.version], _age),
+    "compilers": (lambda spec: [spec.compiler], compiler_key),
+    "operatingSystems": (lambda spec: [spec.operating_system], str),
+    "platforms": (lambda spec: [spec.platform], str),
+    "targets": (lambda spec: [spec.target], str),
+    "stacks": (lambda spec: spec.stacks, str),
+}
+
+
+def counts(specs: Iterable[Spec], name: str) -> list[tuple[str, int]]:
+    """Return how many specs have each value, by value."""
+    values, key = FACETS[name]
+    counted = Counter(value for spec in specs for value in values(spec) if value is not None)
+    return [(value, counted[value]) for value in sorted(counted, key=key)]
+
+
+def facets_json(specs: Sequence[Spec]) -> Json:
+    """Return all facets, largest first."""
+    return {
+        name: [
+            {"value": value, "count": count}
+            for value, count in sorted(counts(specs, name), key=lambda pair: -pair[1])
+        ]
+        for name in FACETS
+    }
+
+
+def coverage_json(specs: Iterable[Spec]) -> list[Json]:
+    """Return how many specs of a package each version has in each stack, root left out."""
+    counted = Counter(
+        (spec.version, stack) for spec in specs for stack in spec.stacks if stack != ROOT_STACK
+    )
+    cells = sorted(counted, key=lambda cell: (_age(cell[0]), natural_key(cell[1]), cell[1]))
+    return [{"values": list(cell), "numSpecs": counted[cell]} for cell in cells]
+
+
+def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
+    """Return who needs a package's specs, those with most specs first; None: nothing is told."""
+    if all(spec.dependencies is None for spec in specs):
+        return None
+    hashes = {spec.hash for spec in specs if spec.name == name}
+    counted = Counter(
+        spec.name for spec in specs if hashes & {it.hash for it in spec.dependencies or ()}
+    )
+    ordered = sorted(counted, key=lambda it: (-counted[it], it))
+    return [{"name": it, "numSpecs": counted[it]} for it in ordered]
+
+
+def package_json(name: str, specs: Sequence[Spec]) -> Json:
+    """Return a package with every field that is a value, and what of it there is."""
+    mine = [spec for spec in specs if spec.name == name]
+    values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
+    return {
+        "name": name,
+        "versions": values["versions"][::-1],
+        "compilers": values["compilers"],
+        "operatingSystems": values["operatingSystems"],
+        "platforms": values["platforms"],
+        "targets": values["targets"],
+        "stacks": values["stacks"],
+        "numSpecs": len(mine),
+        "totalSize": total_size(mine),
+        "numSpecsByStack": [
+            {"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")
+        ],
+        "coverage": coverage_json(mine),
+        "dependents": dependents_json(name, specs),
+    }
+
+
+def stack_json(name: str, specs: Iterable[Spec]) -> Json:
+    """Return a stack with every field that is a value."""
+    mine = in_stack(specs, name)
+    return {
+        "name": name,
+        "numPackages": len(names(mine)),
+        "numSpecs": len(mine),
+        "totalSize": total_size(mine),
+    }
+
+
+PACKAGE_ORDERS: Mapping[str, Callable[[str, Iterable[Spec]], int]] = {
+    "NAME": lambda _name, _specs: 0,
+    "NUM_SPECS": lambda name, specs: sum(spec.name == name for spec in specs),
+    "SIZE": lambda name, specs: -1 if (size := _size_of(name, specs)) is None else size,
+}
+
+
+def _size_of(name: str, specs: Iterable[Spec]) -> int | None:
+    return total_size(spec for spec in specs if spec.name == name)
+
+
+def names(specs: Iterable[Spec]) -> list[str]:
+    """Return the packages of the specs, by name."""
+    return sorted({spec.name for spec in specs})
+
+
+def in_stack(specs: Iterable[Spec], stack: str) -> list[Spec]:
+    """Return the specs of a stack."""
+    return [spec for spec in specs if stack in spec.stacks]
+
+
+def total_size(specs: Iterable[Spec]) -> int | None:
+    """Return the sum of the known sizes; None where none is known."""
+    sizes = [spec.size for spec in specs if spec.size is not None]
+    return sum(sizes) if sizes else None
+
+
+def size_delta(before: Sequence[Spec], after: Sequence[Spec]) -> int | None:
+    """Return by how much the size rose; None where there are specs, but no size is known."""
+    sizes = [total_size(side) if side else 0 for side in (before, after)]
+    return None if None in sizes else sizes[1] - sizes[0]  # type: ignore[operator]
+
+
+# -- dependencies
+
+
+def walked(
+    start: str, steps: Mapping[str, Iterable[str]], place: Callable[[str], Any]
+) -> list[str]:
+    """Return what can be reached from a hash, the nearest first, equally near ones by place."""
+    seen, border, found = {start}, [start], list[str]()
+    while border:
+        ends = {end for hash_ in border for end in steps.get(hash_, ())} - seen
+        border = sorted(ends, key=place)
+        seen |= ends
+        found += border
+    return found
+
+
+# -- comparisons
+
+
+def changed_fields(before: Spec, after: Spec) -> list[Json]:
+    """Return the facts that differ, by name."""
+    changes = []
+    for path in _COMPARED:
+        old, new = _plain(before, path), _plain(after, path)
+        unknown = path in _MAY_BE_UNKNOWN and None in (old, new)
+        if old != new and not unknown:
+            changes.append({"path": path, "before": old, "after": new})
+    return changes
+
+
+_COMPARED = sorted(name for name, fact in SPEC_FACTS.items() if fact.is_compared)
+_MAY_BE_UNKNOWN = {name for name, fact in SPEC_FACTS.items() if fact.may_be_unknown}
+
+
+def _plain(spec: Spec, path: str) -> Any:
+    value = getattr(spec, path)
+    if path == "stacks":
+        return [stack for stack in value if stack != ROOT_STACK]
+    return list(value) if isinstance(value, tuple) else value
+
+
+def package_kind(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
+    """Return what became of a package; None where nothing did."""
+    if not before or not after:
+        return "ADDED" if after else "REMOVED"
+    newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]
+    if newest[0] != newest[1]:
+        return "UPGRADED" if newest[1] > newest[0] else "DOWNGRADED"
+    old, new = ({spec.hash: spec for spec in side} for side in (before, after))
+    if {spec.version for spec in before} != {spec.version for spec in after}:
+        return "VERSIONS_CHANGED"
+    if old.keys() != new.keys():
+        return "REBUILT"
+    return "CHANGED" if any(changed_fields(old[key], new[key]) for key in old) else None
+
+
+def by_name(values: Iterable[str]) -> list[str]:
+    """Return names as people sort them."""
+    return sorted(values, key=natural_key)

@@ -1,0 +1,50 @@
+"""The indexes of a real Spack."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from snapshots.models import Spec
+from snapshots.sources.buildcache.database import decode
+from snapshots.sources.reports import Report
+from tests import real_data
+from tests.snapshots.sources.buildcache.rehashing import rehashed
+
+STACKS = ("developer-tools", "e4s", "ml-linux-aarch64-cpu")
+
+Records = tuple[list[Spec], list[Spec]]
+"""The specs in a cache, and those outside of it."""
+
+
+def history() -> Path:
+    """Return the folder of real indexes by dates."""
+    return real_data.folder() / "spack-history"
+
+
+def dates() -> list[str]:
+    """Return the dates that there are indexes of, oldest first."""
+    return sorted(it.name for it in history().iterdir() if it.is_dir())
+
+
+@cache
+def index_of(date: str, stack: str, *, in_format_6: bool) -> bytes:
+    """Return an index, as it is or as a Spack that writes format 6 of specs has it."""
+    data = (history() / date / stack / "index.json").read_bytes()
+    return json.dumps(rehashed(json.loads(data))[0]).encode() if in_format_6 else data
+
+
+def records(date: str, stacks: Sequence[str] = STACKS, *, in_format_6: bool = False) -> Records:
+    """Return what the indexes of some stacks hold together, as a tag of them would."""
+    inside: dict[str, Spec] = {}
+    outside: dict[str, Spec] = {}
+    for stack in stacks:
+        data = index_of(date, stack, in_format_6=in_format_6)
+        found = decode(data, f"{date}/{stack}", Report())
+        outside |= found.outside
+        for digest, spec in found.in_cache.items():
+            known = inside.get(digest, spec).stacks
+            inside[digest] = replace(spec, stacks=tuple(sorted({*known, stack, "root"})))
+    return list(inside.values()), [it for it in outside.values() if it.hash not in inside]

@@ -1,0 +1,169 @@
+"""Commits of the recipes through GraphQL: what they explain, and what each did."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.sources.settings import ReadSettings
+from tests.schema import questions
+from tests.schema.comparisons.test_causes import BASE, HEAD, published
+from tests.schema.worlds import World
+from tests.snapshots.recipes.repositories import RecipesRepository, recipe
+
+URL = "https://github.com/a/b"
+
+EFFECT = "level takenBack numSpecs numInvolved commit { oid subject } causes { title }"
+
+
+class Repository(RecipesRepository):
+    """A repository in which gettext's recipe changed between base and head, and others did."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.commit("The beginning", [recipe("gettext")])
+        self.commit("gettext: fix (#7)", [recipe("gettext")])
+        self.commit("zlib: add v1.3.2", [recipe("zlib")])
+        self.commit("hdf5: unrelated", [recipe("hdf5")])
+        self.commit("ci: Spack (#9)", {".ci/env": f"SPACK={'a' * 40}\n"})
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """Return the repository."""
+    return Repository(tmp_path_factory.mktemp("repository") / "recipes")
+
+
+@pytest.fixture(scope="module")
+def world(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of base and head, with their recipes."""
+    made = published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
+    for revision, commit in zip(made.catalog.history.revisions[::-1], (0, -1), strict=True):
+        keep_recipes(
+            made.catalog,
+            [revision],
+            str(repository.folder),
+            settings=ReadSettings(),
+            commit=repository.oids[commit],
+        )
+    made.library._recipes_url = URL
+    return made
+
+
+def of_comparison(world: World, fields: str, **variables: Any) -> Any:
+    """Return what a comparison of base with head says."""
+    document = f'{{ compare(base: "develop~1", head: "develop") {{ {fields} }} }}'
+    return world.data(document, **variables)["compare"]
+
+
+def test_the_commits_of_a_comparison(world: World, repository: Repository) -> None:
+    """Those that explain a cause, the closest and largest first, with their causes' numbers."""
+    commits = of_comparison(world, f"commits {{ totalCount nodes {{ {EFFECT} }} }}")["commits"]
+    subjects = [node["commit"]["subject"] for node in commits["nodes"]]
+    assert subjects == ["gettext: fix (#7)", "zlib: add v1.3.2"]
+    first = commits["nodes"][0]
+    assert first["commit"]["oid"] == repository.oids[1]
+    assert (first["level"], first["takenBack"]) == ("OWN_RECIPE", False)
+    assert [cause["title"] for cause in first["causes"]] == ["recipe of gettext changed"]
+    causes = of_comparison(world, "causes { nodes { title numSpecs numInvolved } }")["causes"]
+    numbers = {cause["title"]: cause for cause in causes["nodes"]}
+    cause = numbers["recipe of gettext changed"]
+    assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
+
+
+def test_pages_and_conditions(world: World) -> None:
+    """Commits come in pages, of a level or a package alone."""
+    page = of_comparison(
+        world, "commits(first: 1) { edges { cursor } pageInfo { hasNextPage } totalCount }"
+    )["commits"]
+    assert (page["pageInfo"]["hasNextPage"], page["totalCount"]) == (True, 2)
+    cursor = page["edges"][0]["cursor"]
+    rest = of_comparison(
+        world, f'commits(after: "{cursor}") {{ nodes {{ commit {{ subject }} }} }}'
+    )["commits"]
+    assert [node["commit"]["subject"] for node in rest["nodes"]] == ["zlib: add v1.3.2"]
+    of_zlib = of_comparison(world, 'commits(package: "zlib") { totalCount }')["commits"]
+    of_stacks = of_comparison(world, "commits(levels: [STACK]) { totalCount }")["commits"]
+    assert (of_zlib["totalCount"], of_stacks["totalCount"]) == (1, 0)
+
+
+def test_the_commits_of_a_cause(world: World) -> None:
+    """Those at the closest level, with links."""
+    fields = "commits { level commit { url pullRequest { number url } } comparison { id } }"
+    causes = of_comparison(world, f"id causes(first: 1) {{ nodes {{ {fields} }} }}")
+    (effect,) = causes["causes"]["nodes"][0]["commits"]
+    assert effect["commit"]["pullRequest"] == {"number": 7, "url": f"{URL}/pull/7"}
+    assert effect["commit"]["url"].startswith(f"{URL}/commit/")
+    assert effect["comparison"]["id"] == causes["id"]
+
+
+def test_a_commit_by_its_hash(world: World, repository: Repository) -> None:
+    """With all that it touched, and where its effects were seen; also by its id."""
+    oid = repository.oids[1]
+    effects = f"effects(first: 5) {{ nodes {{ {EFFECT} }} }}"
+    fields = f"id oid committedAt packages stacks sweeping spack {{ after }} {effects}"
+    commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ {fields} }} }}')["commit"]
+    assert (commit["oid"], commit["packages"], commit["sweeping"]) == (oid, ["gettext"], False)
+    assert [effect["causes"] for effect in commit["effects"]["nodes"]] == [
+        [{"title": "recipe of gettext changed"}]
+    ]
+    node = world.data("query($id: ID!) { node(id: $id) { id } }", id=commit["id"])["node"]
+    assert node == {"id": commit["id"]}
+    bump = world.data(f'{{ commit(oid: "{repository.oids[4]}") {{ spack {{ after }} }} }}')
+    assert bump["commit"]["spack"] == {"after": "a" * 40}
+    assert world.data('{ commit(oid: "abcdef0123") { oid } }') == {"commit": None}
+    assert world.data('{ commit(oid: "zz") { oid } }') == {"commit": None}
+
+
+def test_the_recipes_of_a_revision(world: World, repository: Repository) -> None:
+    """Repository, commit and how it was found."""
+    fields = "repository commit foundBy url"
+    recipes = world.data(f'{{ revision(ref: "develop") {{ recipes {{ {fields} }} }} }}')
+    assert recipes["revision"]["recipes"] == {
+        "repository": str(repository.folder),
+        "commit": repository.oids[-1],
+        "foundBy": "GIVEN",
+        "url": f"{URL}/commit/{repository.oids[-1]}",
+    }
+
+
+def test_without_recipes(tmp_path: Path) -> None:
+    """All of it is null."""
+    world = published(tmp_path, BASE, HEAD)
+    causes = "causes(first: 9) { nodes { commits { level } } }"
+    answer = of_comparison(
+        world, f"head {{ recipes {{ commit }} }} commits {{ totalCount }} {causes}"
+    )
+    assert answer["head"]["recipes"] is answer["commits"] is None
+    assert {cause["commits"] for cause in answer["causes"]["nodes"]} == {None}
+
+
+def test_every_field_of_commits(world: World, repository: Repository) -> None:
+    """A commit is the same from a comparison, from its cause and by its hash."""
+    compared = world.data(questions.COMMITS, base="develop~1", head="develop")["compare"]
+    commit = world.data(questions.COMMIT, oid=repository.oids[1])["commit"]
+    effects = commit.pop("effects")
+    commits = compared["commits"]
+    nodes = commits["nodes"]
+    assert commits["totalCount"] == len(nodes) == len(commits["edges"]) == 2
+    assert (effects["totalCount"], effects["nodes"]) == (1, nodes[:1])
+    assert nodes[0]["commit"] == commit
+    causes = {cause["title"]: cause["commits"] for cause in compared["causes"]["nodes"]}
+    assert causes["recipe of gettext changed"] == nodes[:1]
+    assert (commit["oid"], commit["subject"]) == (repository.oids[1], "gettext: fix (#7)")
+    assert (commit["packages"], commit["stacks"], commit["spack"]) == (["gettext"], [], None)
+
+
+def test_what_needs_no_repository_any_more(world: World, repository: Repository) -> None:
+    """Recipes that are kept are not looked for, and a repository that is too new gives none."""
+    kept, revisions = world.catalog, world.catalog.history.revisions
+    nothing = keep_recipes(kept, revisions, "/nowhere", settings=ReadSettings())
+    assert (dict(nothing.recipes), nothing.warnings) == ({}, ())
+    folder = str(repository.folder)
+    newer = keep_recipes(kept, revisions, folder, settings=ReadSettings(), replace=True)
+    assert not newer.recipes
+    assert [re.sub("of /.*/recipes", "of REPO", warning) for warning in newer.warnings] == [
+        f"develop of 2025-03-0{day}: all commits of REPO are newer" for day in (2, 1)
+    ]

@@ -1,0 +1,147 @@
+"""Operations that come again: compiled, with rows that are rendered once."""
+
+import random
+from typing import Any
+
+import graphql
+import numpy as np
+import orjson
+import pytest
+
+from schema import api as api_module
+from schema.api import API
+from schema.execution.budget import TOO_MANY_BYTES
+from schema.execution.json_objects import JsonObjects
+from schema.execution.kept_rows import KeptRows
+from schema.fields.many import Places
+from schema.limits import Limits
+from tests.schema.worlds import World, known_world
+
+SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture
+def api() -> API:
+    """Return the API without anything that was asked before."""
+    return API()
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Return a list that grows with each operation that is left to the executor."""
+    calls: list[None] = []
+    executor = graphql.execute_sync
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        calls.append(None)
+        return executor(*arguments, **options)
+
+    monkeypatch.setattr(api_module, "execute_sync", counted)
+    return calls
+
+
+def ask(api: API, world: World, text: str, **variables: Any) -> bytes:
+    """Return the response to a question."""
+    return orjson.dumps(api.execute(text, variables, context=world.context()).body())
+
+
+def test_an_operation_that_comes_again_is_compiled(
+    api: API, world: World, executed: list[None]
+) -> None:
+    """Its first execution is the executor's; with the same directives no later one is."""
+    text = "query($all: Boolean!, $n: Int) { revision { tag specs(first: $n) @include(if: $all) "
+    text += "{ totalCount nodes { hash } } } }"
+    for is_all in (True, False):
+        for size in (3, 4, 5):
+            body = orjson.loads(ask(api, world, text, all=is_all, n=size))
+            specs = body["data"]["revision"].get("specs", {"nodes": []})
+            assert len(specs["nodes"]) == size * is_all
+    assert len(executed) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("query($ref: String) { revision(ref: $ref) { tag } }", {"ref": "nope"}),
+        ("query($n: Int) { revision { specs(first: $n) { totalCount } } }", {"n": -1}),
+        ("{ __schema { queryType { name } } }", {}),
+        ("query($is: Boolean = true) { tags { name @skip(if: $is) } }", {"is": None}),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_executor(
+    api: API, world: World, executed: list[None], text: str, variables: dict[str, Any]
+) -> None:
+    """Errors, introspection, and null where a directive takes none: each time the same answer."""
+    assert len({ask(api, world, text, **variables) for _ in range(9)}) == 1
+    assert len(executed) == 9
+
+
+def test_errors_do_not_end_it(api: API, world: World, executed: list[None]) -> None:
+    """After many in a row it is not tried for a while, and then again."""
+    text = "query($ref: String) { revision(ref: $ref) { tag } }"
+    for _ in range(9):
+        ask(api, world, text, ref="nope")
+    for _ in range(20):
+        ask(api, world, text, ref="develop")
+    executed.clear()
+    ask(api, world, text, ref="develop")
+    assert not executed
+
+
+def test_an_answer_that_is_too_large_is_refused(world: World) -> None:
+    """Compiled and from kept rows, too."""
+    api = API(Limits(max_answer_bytes=1_000_000))
+    for _ in range(4):
+        ask(api, world, SPECS % "")
+    context = world.context()
+    context.budget = type(context.budget)(Limits(max_answer_bytes=1_000))
+    (error,) = api.execute(SPECS % "", context=context).errors
+    assert error["extensions"]["code"] == TOO_MANY_BYTES
+
+
+def test_rows_are_rendered_once(api: API, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the page and order; below lists, too."""
+    nested = "{ revision { packages%s { nodes { name specs(first: 3) { nodes { hash } } } } } }"
+    orders = (SPECS, "(orderBy: {field: SIZE})"), (nested, "(orderBy: {field: NUM_SPECS})")
+    expected = [ask(api, world, text % order) for text, order in orders]
+    for text, order in orders:
+        for arguments in ("", order) * 2:
+            ask(api, world, text % arguments)
+    monkeypatch.setattr(JsonObjects, "add", None)
+    assert [ask(api, world, text % order) for text, order in orders] == expected
+
+
+def test_kept_rows_stay_within_bytes() -> None:
+    """Every text is right whatever was dropped, and the count is that of what is there."""
+    draw = random.Random(1)
+    kept = KeptRows(40_000)
+    for _ in range(500):
+        selection, size = draw.randrange(6), 100
+        start = draw.randrange(size)
+        rows = draw.choice((range(start, size), draw.choices(range(size), k=9), ()))
+        places = Places(("specs", "digest"), size, np.array(rows, np.int32))
+
+        def render(numbers: Any, places: Places = places, selection: int = selection) -> list[str]:
+            chosen = places.rows if numbers is None else places.rows[numbers]
+            return [f"{selection}:{row}" + "x" * 200 for row in chosen.tolist()]
+
+        assert kept.texts(selection, places, render) == render(None)
+        assert 0 <= kept.num_bytes <= 40_000
+    assert kept.num_bytes > 10_000
+    huge = Places(("specs", "digest"), 10**6, np.array([7], np.int32))
+    assert kept.texts("huge", huge, lambda _numbers: ["text"]) == ["text"]
+    assert kept.num_bytes <= 40_000
+
+
+def test_compiled_operations_count_with_their_document(api: API, world: World) -> None:
+    """A document that has grown is counted anew; one that is too large is not kept."""
+    ask(api, world, SPECS % "")
+    before = api.num_bytes
+    ask(api, world, SPECS % "")
+    assert api.num_bytes > before

@@ -1,0 +1,119 @@
+"""Addresses of pages as a site has them, and the files that they lead to."""
+
+from collections.abc import Callable
+
+import pytest
+
+from server.pages.addresses import Address, path_of
+from server.site.links import MAX_PAGES, SiteLinks, SitePage, page_file, relative
+from snapshots.history import History
+from tests.snapshots.factories import a_revision, digest_of
+
+PAST = History([a_revision("develop", 1, "a"), a_revision("develop", 2, "b")])
+A, B = digest_of("a"), digest_of("b")
+SERVER = "https://cache.example.org/"
+
+
+def site_links(page: SitePage = SitePage(f"/r/{A}"), **urls: str) -> SiteLinks:  # noqa: B008
+    """Return those of a site with both revisions, and what changed between them."""
+    links = SiteLinks(PAST, **urls)
+    for address in (f"/r/{A}", f"/r/{B}", f"/compare/{A}...{B}", "/"):
+        links.add(address, page_file(address))
+    links.begin(page)
+    return links
+
+
+def address_of(links: SiteLinks) -> Address:
+    """Return the address of the page that is rendered."""
+    return links.address(links.page.address, {"q": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("make", "bare", "with_server"),
+    [
+        (lambda it: it.to("r", "develop"), f"../{B}/index.html", None),
+        (lambda it: it.to("r", "develop~1"), "index.html", None),
+        (lambda it: it.to("r", A[:12]), "index.html", None),
+        (lambda it: it.to("r", "nowhere"), "", f"{SERVER}r/nowhere"),
+        (
+            lambda it: it.to("compare", f"{A[:12]}...develop"),
+            f"../../compare/{A}...{B}/index.html",
+            None,
+        ),
+        (lambda it: it.to(), "../../index.html", None),
+        (lambda it: it.to("search", q="a&b"), "", f"{SERVER}search?q=a%26b"),
+        (lambda it: it.here(order="X"), "", f"{SERVER}r/{A}?q=x&order=X"),
+        (lambda it: it.here(q=None), "index.html", None),
+        (lambda it: it.same_at("r", B, q=None), f"../{B}/index.html", None),
+        (lambda it: it.root, "../../", None),
+    ],
+)
+def test_links_lead_to_files_or_to_a_server(
+    make: Callable[[Address], str], bare: str, with_server: str | None
+) -> None:
+    """By the digests that names stand for; without either they are empty."""
+    assert make(address_of(site_links())) == bare
+    assert make(address_of(site_links(server_url=SERVER))) == (with_server or bare)
+
+
+def test_a_page_is_written_again_where_its_links_lead_elsewhere() -> None:
+    """It tells which of its targets the site has; static files are no targets."""
+    links = site_links()
+    address = address_of(links)
+    assert (address.is_live, address.has_server) == (False, False)
+    assert address_of(site_links(server_url=SERVER)).has_server
+    address.to("r", "develop")
+    address.to("series", "develop")
+    assert links.targets == {f"/r/{B}": True, "/series/develop": False}
+    assert links.still_lead(links.targets)
+    links.add("/series/develop", "series/develop/index.html")
+    assert not links.still_lead(links.targets)
+
+
+def test_lists_go_on() -> None:
+    """From page to page, to a certain length; a page's own address is no further page."""
+    links = site_links(SitePage(f"/r/{A}", 2, "after=y"))
+    assert links.page.file == f"r/{A}/page-2.html"
+    address = links.address(f"/r/{A}", {"after": ["y"]})
+    assert [address.here(before="a"), address.here(after="z"), address.here(after="y")] == [
+        "index.html",
+        "page-3.html",
+        "page-2.html",
+    ]
+    assert links.next == f"/r/{A}?after=z"
+    last = site_links(SitePage(f"/r/{A}", MAX_PAGES, "after=y"))
+    assert last.address(f"/r/{A}", {"after": ["y"]}).here(after="z") == ""
+    assert last.next == ""
+
+
+def test_pages_say_where_they_are_for_good() -> None:
+    """Where somebody said where the site is going to be."""
+    base = "https://example.org/"
+    assert address_of(site_links()).absolute("../r/x", "") == ""
+    assert address_of(site_links(base_url=base)).absolute("../r/x", "") == f"{base}r/{A}/"
+
+
+@pytest.mark.parametrize(
+    ("address", "number", "file"),
+    [
+        ("/", 1, "index.html"),
+        ("/series/develop", 1, "series/develop/index.html"),
+        ("/series/develop", 3, "series/develop/page-3.html"),
+        ("/series/a%2Bb", 1, "series/a+b/index.html"),
+        ("/compare/a...b/notes", 1, "compare/a...b/notes/index.html"),
+        ("/compare/a...b/notes.md", 1, "compare/a...b/notes.md"),
+    ],
+)
+def test_pages_are_in_folders(address: str, number: int, file: str) -> None:
+    """So that their addresses hold where a host answers for a folder with its index."""
+    assert page_file(address, number) == file
+
+
+def test_links_name_files_as_browsers_ask_for_them() -> None:
+    """What a name has of signs with a meaning in addresses is escaped there, and not on a disk."""
+    links = SiteLinks(History([]))
+    address = path_of("series", "a+b")
+    links.add(address, page_file(address))
+    assert links.link(address, "") == "series/a%2Bb/index.html"
+    assert relative("r/x/index.html", "r/y/page-2.html") == "../y/page-2.html"
+    assert relative("a.html", "b.html") == "b.html"

@@ -1,0 +1,169 @@
+"""``--recipes``, ``cachelog recipes``, ``blame`` and the commits of ``why``, on a real week."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import real_data
+from tests.server.commands import Done, cachelog
+from tests.snapshots.recipes.repositories import RecipesRepository, recipe, the_week
+
+DATES = ("2026-06-20", "2026-06-27")
+RANGE = "..".join(f"develop-{date}" for date in DATES)
+GETTEXT = "gettext: fix libintl argument (#5277)"
+TBB = "dyninst: add conflict for dyninst@13 with tbb@2023 (#5332)"
+
+
+class Week:
+    """A catalog of two states of the stack e4s, and the repository of the recipes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalog = str(folder / "catalog")
+        self.recipes = the_week(folder / "recipes")
+        base, head = (f"refs/snapshots/{name}" for name in ("base", "head"))
+        for date, ref in zip(DATES, (base, head), strict=True):
+            self.recipes.git("update-ref", f"refs/snapshots/develop-{date}", ref)
+
+    def run(self, *arguments: object) -> Done:
+        """Run a command on the catalog."""
+        return cachelog(*arguments, catalog=self.catalog)
+
+    def publish(self, *arguments: object) -> list[Done]:
+        """Import both states."""
+        index = real_data.folder() / "spack-history"
+        return [
+            self.run("import", index / date / "e4s/index.json", "--tag", tag, *arguments)
+            for date, tag in zip(DATES, (f"develop-{date}" for date in DATES), strict=True)
+        ]
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
+    """Return the week, imported with its recipes."""
+    made = Week(tmp_path_factory.mktemp("week"))
+    first, second = made.publish("--recipes", made.recipes.folder)
+    assert (first.code, second.code) == (0, 0)
+    assert "recipes of 1 revision found; 0 commits read" in first.err
+    assert "recipes of 1 revision found; 69 commits read" in second.err
+    return made
+
+
+def commits_of(document: Any, title: str) -> list[tuple[str, str]]:
+    """Return the levels and subjects of the commits of a cause in a document of ``why``."""
+    (cause,) = (cause for cause in document["causes"] if cause["title"] == title)
+    return [(commit["level"], commit["subject"]) for commit in cause["commits"]]
+
+
+def test_why_names_the_commits(week: Week) -> None:
+    """The first one stands below its cause, with how closely it explains it."""
+    lines = week.run("why", RANGE).lines
+    head, tail = (week.recipes.oids[place][:12] for place in (0, -1))
+    assert lines[1] == f"recipes: {head} (by its ref) -> {tail} (by its ref)"
+    below = dict(zip(lines[4::2], lines[5::2], strict=True))
+    commits = {line.split(maxsplit=2)[2]: text.strip() for line, text in below.items()}
+    assert commits["recipe of gettext changed"].endswith(GETTEXT)
+    perhaps = commits["intel-tbb 2023.0.0 → 2022.3.0"]
+    assert perhaps.startswith("perhaps by what depends on it: ")
+    assert perhaps.endswith(TBB)
+
+
+def test_why_leads_a_spec_down_to_the_commit(week: Week) -> None:
+    """Below its main cause."""
+    document = week.run("why", RANGE, "gettext", "--json").json
+    (spec,) = [spec for spec in document["specs"] if spec["reason"] == "replaces"]
+    lines = week.run("why", RANGE, f"/{spec['hash'][:10]}").lines
+    place = lines.index("  main cause: recipe of gettext changed")
+    assert lines[place + 1].endswith(GETTEXT)
+
+
+def test_why_has_commits_for_programs(week: Week) -> None:
+    """With level, link and pull request."""
+    document = week.run("why", RANGE, "--json").json
+    assert document["why_no_commits"] is None
+    assert commits_of(document, "recipe of gettext changed") == [("own_recipe", GETTEXT)]
+    assert commits_of(document, "intel-tbb 2023.0.0 → 2022.3.0") == [("dependent", TBB)]
+    (commit,) = document["causes"][0]["commits"]
+    assert (commit["pull_request"], commit["taken_back"], commit["url"]) == (5277, False, None)
+
+
+def test_links(week: Week) -> None:
+    """They are told with all commits, where a setting says where the commits are looked at."""
+    url = "https://github.com/spack/spack-packages"
+    done = cachelog("why", RANGE, "--commits", catalog=week.catalog, recipes_url=url)
+    assert f"{url}/pull/5277" in [line.strip() for line in done.lines]
+
+
+def test_blame(week: Week) -> None:
+    """The commits that had a package rebuilt, or a spec, newest first."""
+    title, commit = week.run("blame", "intel-tbb").lines
+    assert title.startswith("develop-2026-06-27 of 2026-06-27 (")
+    assert title.endswith("): intel-tbb 2023.0.0 → 2022.3.0")
+    assert commit.endswith(TBB)
+    document = week.run("why", RANGE, "raja", "--json").json
+    added = next(spec for spec in document["specs"] if spec["reason"] == "replaces")
+    (rebuild,) = week.run("blame", f"/{added['hash']}", "--json").json["rebuilds"]
+    assert [commit["pull_request"] for commit in rebuild["commits"]] == [4435]
+    assert rebuild["hash"] == added["hash"]
+
+
+def test_recipes_of_a_revision(week: Week) -> None:
+    """What is kept is printed, and how it was found."""
+    (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
+    assert line.endswith(f"(by its ref) of {week.recipes.folder}")
+    recipes = week.run("recipes", f"develop-{DATES[1]}", "--json").json["recipes"]
+    assert (recipes["commit"], recipes["found_by"]) == (week.recipes.oids[-1], "ref")
+
+
+def test_an_import_goes_on_without_recipes(tmp_path: Path) -> None:
+    """A repository that cannot be read is a warning; it is made up for by ``history fill``."""
+    made = Week(tmp_path)
+    first, second = made.publish("--recipes", tmp_path / "nowhere")
+    assert (first.code, second.code) == (0, 0)
+    assert "warning: the commits of the recipes are not kept" in first.err
+    assert "does not exist" in first.err
+    why = made.run("why", RANGE, "--commits")
+    assert (
+        why.lines[1] == "no commits: the commit of the recipes that base was made of is not known"
+    )
+    filled = made.run("history", "fill", "--recipes", made.recipes.folder, "--json").json
+    assert filled["recipes"] == {"num_revisions": 2, "num_commits": 69}
+    assert made.run("why", RANGE, "--json").json["why_no_commits"] is None
+
+
+def test_a_correction_and_a_history_that_was_rewritten(tmp_path: Path) -> None:
+    """What is given counts from then on; commits of a rewritten history are not compared."""
+    made = Week(tmp_path)
+    made.publish("--recipes", made.recipes.folder)
+    middle = made.recipes.oids[40]
+    done = made.run("recipes", f"develop-{DATES[1]}", "--commit", middle[:10])
+    assert f"{middle[:12]} (as given)" in done.out
+    assert made.run("recipes", f"develop-{DATES[1]}", "--commit", "nothing").code == 1
+    rewritten = RecipesRepository(tmp_path / "recipes2")
+    rewritten.commit("Another beginning", [recipe("zlib")])
+    made.recipes.folder.rename(tmp_path / "old")
+    rewritten.folder.rename(made.recipes.folder)
+    done = made.run("recipes", f"develop-{DATES[1]}", "--commit", rewritten.oids[0])
+    assert "its history was rewritten" in done.err
+    why = made.run("why", RANGE, "--json").json
+    assert why["why_no_commits"].endswith("was rewritten between the two")
+    assert why["causes"][0]["commits"] is None
+
+
+def test_two_repositories(tmp_path: Path) -> None:
+    """Between revisions of two repositories no commits are known, and this is said."""
+    made = Week(tmp_path)
+    other = RecipesRepository(tmp_path / "other")
+    other.commit("Another beginning", [recipe("zlib")])
+    made.publish("--recipes", made.recipes.folder)
+    made.run("recipes", f"develop-{DATES[0]}", "--recipes", other.folder, "--commit", "develop")
+    why = made.run("why", RANGE, "--commits")
+    assert "the recipes are of two repositories" in why.out
+    assert (why.code, why.err) == (0, "")
+
+
+def test_wrong_usage(week: Week) -> None:
+    """A commit without a repository is refused."""
+    done = cachelog("import", "x", "--recipes-commit", "abc", catalog=week.catalog)
+    assert done.code == 2
+    assert "--recipes" in done.err

@@ -1,0 +1,90 @@
+"""The program that Daft runs on a cluster: what an actor does, and what is asked of Ray."""
+
+import pickle
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from snapshots.catalog.workers import mapping
+from snapshots.errors import CatalogError, SourceError
+
+pytest.importorskip("daft")
+
+from snapshots.catalog.cluster import _Worker
+
+ADDRESS = "ray://127.0.0.1:10001"
+
+
+def begin_halving(location: str) -> Callable[[int], tuple[str, int]]:
+    """Return what halves numbers, and refuses the odd ones."""
+
+    def halve(number: int) -> tuple[str, int]:
+        if number % 2:
+            raise SourceError(location, f"{number} is odd")
+        return location, number // 2
+
+    return halve
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have a cluster of three cores, whose program this machine runs; return what was asked."""
+    asked: list[str] = []
+
+    def set_runner(address: str, *, noop_if_initialized: bool) -> None:
+        assert noop_if_initialized
+        asked.append(address)
+
+    ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 3.0})
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr("snapshots.catalog.workers.check_cluster", lambda _address: None)
+    monkeypatch.setattr("daft.set_runner_ray", set_runner)
+    return asked
+
+
+def test_a_worker_answers_in_bytes() -> None:
+    """Errors of ours are answers, too: they would lose their data on the way."""
+    worker = _Worker(begin_halving, "there")
+    assert pickle.loads(worker(pickle.dumps(8))) == ("there", 4)  # noqa: S301
+    error = pickle.loads(worker(pickle.dumps(7)))  # noqa: S301
+    assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
+
+
+@pytest.mark.parametrize("jobs", [None, 1, 2])
+def test_a_cluster_runs_the_same_program(
+    cluster: list[str], jobs: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the items, also where they are more than one program takes."""
+    monkeypatch.setattr("snapshots.catalog.cluster._AT_ONCE", 2)
+    numbers = range(0, 14, 2)
+    with mapping(begin_halving, "there", numbers, jobs=jobs, cluster=ADDRESS) as results:
+        assert list(results) == [("there", number // 2) for number in numbers]
+    assert cluster == [ADDRESS]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_a_cluster_says_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last line, without colours, and the address."""
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise ConnectionError("\x1b[36mtrace\x1b[39m\nray client connection timeout")
+
+    monkeypatch.setattr("daft.set_runner_ray", fail)
+    reason = rf"there: the cluster at {ADDRESS} failed \(ray client connection timeout\)"
+    with (
+        pytest.raises(CatalogError, match=reason),
+        mapping(begin_halving, "there", [2], cluster=ADDRESS),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_on_a_cluster_comes_out_as_it_is() -> None:
+    """What a content is at fault for is told as on one machine."""
+    with (
+        pytest.raises(SourceError, match="there: 3 is odd"),
+        mapping(begin_halving, "there", [2, 3, 4], cluster=ADDRESS) as results,
+    ):
+        list(results)

@@ -1,0 +1,446 @@
+"""Queries in Spack's language find what a walk over the records would find."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.contents import Content
+from snapshots.errors import (
+    ConstraintSyntaxError,
+    DependenciesUnknown,
+    InvalidArgument,
+    UnknownPackage,
+)
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.frames.queries import (
+    MAX_DEPENDENCIES,
+    MAX_LENGTH,
+    UnknownName,
+    names_in,
+    names_known,
+    read,
+    require_known,
+    select,
+    unknown_names,
+)
+from snapshots.models import Dependency, Spec
+from snapshots.spack.query import parse
+from tests.snapshots.factories import a_spec, hash_of, seeded
+from tests.snapshots.frames.random_queries import random_query, random_specs
+from tests.snapshots.frames.walking import Walk
+from tests.snapshots.records import frame_of
+
+
+def selected(specs: Sequence[Spec], query: str, outside: Sequence[Spec] = ()) -> set[str]:
+    """Return the hashes of the specs that a query selects."""
+    content = Content.of(specs, outside)
+    table = content.table()
+    frame = Frame(table, content.digest)
+    mask = select(frame, read(query), lambda: DependencyGraph(table, frame.hashes))
+    return {digest for digest, chosen in zip(frame.hashes.texts, mask, strict=True) if chosen}
+
+
+@given(seeded(random_specs), seeded(random_query))
+def test_any_query(specs: tuple[list[Spec], list[Spec]], query: str) -> None:
+    """A query selects the specs whose records, and those below them, meet its conditions."""
+    inside, outside = specs
+    walk, asked = Walk(inside, outside), read(query)
+    if walk.refuses(asked):
+        with pytest.raises(InvalidArgument, match="versions of mpi"):
+            selected(inside, query, outside)
+    else:
+        assert selected(inside, query, outside) == walk.selected(asked)
+
+
+APP, OLD, LIB, MPI, TOOL = (hash_of(name) for name in ("app", "old", "lib", "openmpi", "tool"))
+GCC, LLVM = hash_of("gcc"), hash_of("llvm")
+WORLD = (
+    a_spec(
+        "app",
+        name="app",
+        version="2.0",
+        variants=("+gui", "build_type=Release"),
+        namespace="builtin",
+        dependencies=(
+            Dependency("gcc", GCC, ("build",), ("c", "cxx")),
+            Dependency("lib", LIB, ("build", "link")),
+            Dependency("tool", TOOL, ("build",)),
+        ),
+    ),
+    a_spec(
+        "lib",
+        name="lib",
+        version="1.3.1",
+        compiler="llvm@18.1",
+        target="m1",
+        variants=("+pic", "~shared"),
+        dependencies=(
+            Dependency("llvm", LLVM, ("build",), ("c",)),
+            Dependency("openmpi", MPI, ("link",), ("mpi",)),
+            Dependency("tool", TOOL, ("build", "run")),
+        ),
+    ),
+    # Of an older format: its compiler is no dependency.
+    a_spec(
+        "old",
+        name="old",
+        compiler="clang@15.0.7",
+        dependencies=(Dependency("lib", LIB, ("link",)),),
+    ),
+    a_spec("openmpi", name="openmpi", version="5.0", compiler=None, dependencies=()),
+    a_spec(
+        "tool",
+        name="tool",
+        compiler=None,
+        variants=("~pic",),
+        # A cycle: Spack has none, but what is read is not always by Spack.
+        dependencies=(Dependency("app", APP, ("test",)),),
+    ),
+)
+EXTERNAL = (
+    a_spec(
+        "gcc",
+        name="gcc",
+        version="13.2.0",
+        compiler=None,
+        target="x86_64",
+        variants=("languages=c,c++",),
+        dependencies=(),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("*", "app lib old openmpi tool"),
+        ("app", "app"),
+        ("App", ""),
+        ("app@1:", "app"),
+        ("app@:1", ""),
+        ("+gui build_type=Release", "app"),
+        ("~gui", ""),
+        ("target=m1,zen2", "lib"),
+        ("os=ubuntu22.04 platform=linux target=x86_64_v2:", "app old openmpi tool"),
+        ("namespace=builtin", "app"),
+        ("builtin.lib", ""),
+        (f"/{LIB[:7]}", "lib"),
+        (f"app/{LIB[:7]}", ""),
+        # Direct dependencies, of any type
+        ("%gcc", "app"),
+        ("%gcc@13", "app"),
+        ("%gcc@12", ""),
+        ("%gcc target=x86_64 languages=c", "app"),
+        ("%gcc target=x86_64_v3", ""),
+        ("%tool", "app lib"),
+        ("%[deptypes=run] tool", "lib"),
+        ("%[deptypes=build,run] tool", "lib"),
+        ("%c", "app lib"),
+        ("%c=gcc", "app"),
+        ("%cxx,fortran=gcc", "app"),
+        ("%fortran=gcc", ""),
+        ("%lib %tool %gcc", "app"),
+        ("%lib ~pic", ""),
+        ("%lib target=m1", "app"),
+        # The one compiler of an older format
+        ("%clang", "lib old"),
+        ("%llvm@15", "old"),
+        ("%llvm@18", "lib"),
+        ("%clang +lld", ""),
+        ("%[virtuals=cxx] clang", "old"),
+        # Dependencies near or far
+        ("^lib", "app old"),
+        ("^openmpi", "app lib old"),
+        ("^tool", "app lib old"),
+        ("^gcc", "app"),
+        ("^gcc@13 target=x86_64", "app"),
+        ("^llvm", "lib"),  # what builds a library is no dependency of what links to it
+        ("^[deptypes=link] gcc", "app"),
+        ("app ^openmpi@5: ^lib target=m1", "app"),
+        ("app ^openmpi@:4", ""),
+        ("^lib %llvm", "app old"),
+        ("^lib %gcc", ""),
+        ("^app", ""),
+        ("^* target=m1", "app old"),
+        ("^ target=m1", ""),  # Spack reads: m1, which provides the virtual package target
+        ("^", "app lib old"),
+        (f"^/{GCC[:5]}", "app"),
+        (f"^gcc/{LIB[:5]}", ""),
+        # Virtual packages
+        ("^mpi", "app lib old"),
+        ("%mpi", "lib"),
+        ("^mpi=openmpi@5", "app lib old"),
+        ("^mpi=openmpi@4", ""),
+        ("^[virtuals=c] openmpi", ""),
+        ("^mpi +cuda target=zen2", "app lib old"),  # the package mpi has no such facts
+        ("^mpi %gcc", ""),
+        ("^cxx@11:", "app"),
+        # Variants of all that is below
+        ("++pic", "openmpi"),
+        ("~~pic", "openmpi"),
+        ("app languages==c", "app"),
+        ("app languages==fortran", ""),
+    ],
+)
+def test_what_is_found(query: str, found: str) -> None:
+    """Each kind of condition on a spec, and on what it depends on near or far."""
+    assert selected(WORLD, query, EXTERNAL) == {hash_of(name) for name in found.split()}
+
+
+def test_facts_that_no_source_states() -> None:
+    """What is known by its edges alone has a name and a hash, and meets no other condition."""
+    assert selected(WORLD, "%gcc") == selected(WORLD, f"^gcc/{GCC}") == {APP}
+    assert selected(WORLD, "%gcc target=x86_64") == set()
+    assert selected(WORLD, "^gcc languages=c") == set()
+
+
+def test_a_version_that_is_told_by_what_was_compiled() -> None:
+    """The version of a compiler is known from what it compiled where nothing else tells it."""
+    assert selected(WORLD, "%gcc@13") == {APP}
+    assert selected(WORLD, "%gcc@12") == set()
+    assert selected(WORLD, "^llvm@18") == {LIB}
+
+
+def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
+    """Gcc provides fortran where it was built for it; what is not known of it is not held so."""
+    edge = Dependency("gcc", GCC, ("build",), ("fortran",))
+    specs = [a_spec("user", name="user", dependencies=(edge,))]
+    assert selected(specs, "%fortran", EXTERNAL) == set()
+    assert selected(specs, "%fortran") == {hash_of("user")}
+
+
+@pytest.mark.parametrize("sigil", ["%", "^"])
+def test_versions_of_a_virtual_package(sigil: str) -> None:
+    """Where a provider does not tell which versions of mpi it provides, they are not known."""
+    with pytest.raises(InvalidArgument, match="versions of mpi: mpi is a virtual package"):
+        selected(WORLD, f"lib {sigil}mpi@3")
+
+
+@pytest.mark.parametrize("sigil", ["%", "^"])
+@pytest.mark.parametrize(
+    ("versions", "provided", "is_provided"),
+    [
+        ("3:", ("mpi@:3.1",), True),
+        ("4:", ("mpi@:3.1",), False),
+        ("3.1", ("mpi@:3.1",), True),
+        ("=3.1.2", ("mpi@:3.1",), True),
+        (":2", ("blas", "mpi@3.1"), False),
+        (":2", ("mpi@2.1,3.1",), True),
+        (":2", ("mpi@3.1", "mpi@=1"), True),
+        ("4:", ("mpi",), True),
+        ("4:", ("blas",), False),
+        ("4:", (), False),
+    ],
+)
+def test_versions_that_are_told(
+    sigil: str, versions: str, provided: tuple[str, ...], is_provided: bool
+) -> None:
+    """Some version that is asked for has to be among those that the provider provides."""
+    told = [
+        replace(spec, provided_virtuals=provided) if spec.name == "openmpi" else spec
+        for spec in WORLD
+    ]
+    found = selected(told, f"lib {sigil}mpi@{versions}")
+    assert found == ({LIB} if is_provided else set())
+
+
+def test_versions_that_a_provider_outside_tells() -> None:
+    """An external mpi tells them as others do; one of which nothing is known does not."""
+    inside = [spec for spec in WORLD if spec.name != "openmpi"]
+    mpi = a_spec("openmpi", name="openmpi", stacks=(), dependencies=())
+    outside = [replace(mpi, provided_virtuals=("mpi@3.1",))]
+    assert selected(inside, "lib ^mpi@3:", outside) == {LIB}
+    assert selected(inside, "lib ^mpi@4:", outside) == set()
+    for unknown in ((), [mpi]):
+        with pytest.raises(InvalidArgument, match="from format 6 on"):
+            selected(inside, "lib ^mpi@3:", unknown)
+
+
+def test_versions_of_what_has_none() -> None:
+    """Of a virtual package without versions every one is provided, told or not."""
+    edge = Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",))
+    for provided in (None, ("zlib-api",)):
+        specs = [
+            a_spec("user", name="user", dependencies=(edge,)),
+            a_spec("zlib-ng", name="zlib-ng", dependencies=(), provided_virtuals=provided),
+        ]
+        assert selected(specs, "^zlib-api@2") == {hash_of("user")}
+
+
+def test_pages_are_asked_by_compilers() -> None:
+    """Where no dependencies are known, a spec is asked for its one compiler, if it has one."""
+    specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler=None)]
+    assert selected(specs, "%gcc@13") == {hash_of("a")}
+    assert selected(specs, "%cmake") == selected(specs, "%cxx=cmake") == set()
+
+
+def test_languages_of_an_old_compiler() -> None:
+    """Of an old compiler is not known what it was built for: only some provide c in any case."""
+    specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler="apple-clang@16")]
+    assert selected(specs, "%c") == {hash_of("b")}
+    assert selected(specs, "%fortran") == set()
+
+
+@pytest.mark.parametrize("query", ["app ^lib", "app ++pic"])
+@pytest.mark.parametrize(
+    ("unknown", "message"),
+    [
+        (1, "does not tell the dependencies of 1 of 5 specs"),
+        (5, "does not tell the dependencies of any spec"),
+    ],
+)
+def test_dependencies_that_are_not_known(query: str, unknown: int, message: str) -> None:
+    """Where the answer could be wrong for want of facts there is an error instead."""
+    specs = [replace(spec, dependencies=None) for spec in WORLD[:unknown]] + [*WORLD[unknown:]]
+    with pytest.raises(DependenciesUnknown, match=message):
+        selected(specs, query)
+
+
+def test_a_query_without_dependencies_needs_no_graph() -> None:
+    """The graph is loaded only where a query is about it."""
+
+    def refuse() -> DependencyGraph:
+        raise AssertionError("the graph was loaded")
+
+    assert select(frame_of(WORLD), read("app@2.0"), refuse).sum() == 1
+
+
+def test_a_mistake_is_pointed_at() -> None:
+    """A query that cannot be read is an error with its place."""
+    with pytest.raises(ConstraintSyntaxError) as caught:
+        read("hdf5@@")
+    assert caught.value.position == 5
+
+
+@given(st.integers(1, 100))
+def test_too_long_a_query(excess: int) -> None:
+    """A query may have so many characters and no more."""
+    assert read("a" * MAX_LENGTH).name == "a" * MAX_LENGTH
+    with pytest.raises(ConstraintSyntaxError, match="at most 2,000 characters"):
+        read("a" * (MAX_LENGTH + excess))
+
+
+@pytest.mark.parametrize("more", [" ^a", " %a"])
+def test_too_many_dependencies(more: str) -> None:
+    """A query may have so many ``%`` and ``^`` and no more, equal ones counted once."""
+    names = [f"{more}{number}" for number in range(MAX_DEPENDENCIES + 1)]
+    assert read("*" + "".join(names[1:])).num_dependencies == MAX_DEPENDENCIES
+    with pytest.raises(InvalidArgument, match="at most 16, not 17"):
+        read("*" + "".join(names))
+
+
+# -- whether a query goes by a name that nothing has
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("*", ""),
+        ("+mpi ^", ""),
+        ("hdf5@1.14 %clang ^zlib %gcc ^[virtuals=mpi] openmpi", "gcc hdf5 llvm mpi openmpi zlib"),
+        ("%c,cxx=gcc", "c cxx gcc"),
+    ],
+)
+def test_names_in(query: str, names: str) -> None:
+    """Every name in a query counts, of packages and of virtual ones."""
+    assert names_in(parse(query)) == set(names.split())
+
+
+EDGES = (
+    Dependency("openmpi", hash_of("openmpi"), ("link",), ("mpi",)),
+    Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",)),
+    Dependency("cuda", hash_of("cuda"), ("link",)),
+)
+CONTENT = Content.of(
+    [
+        a_spec(compiler="nvhpc@25", dependencies=EDGES),
+        a_spec("zlib-ng", name="zlib-ng", compiler=None, dependencies=()),
+    ],
+    [a_spec("cuda", name="cuda", dependencies=())],
+)
+TABLE = CONTENT.table()
+FRAME = Frame(TABLE, CONTENT.digest)
+
+
+def graph() -> DependencyGraph:
+    """Return the graph of the frame."""
+    return DependencyGraph(TABLE, FRAME.hashes)
+
+
+def test_names_known() -> None:
+    """A revision knows its packages, what they depend on, what is provided, and compilers."""
+    provided = {"mpi", "zlib-api"}
+    assert names_known(FRAME, graph()) == {"hdf5", "zlib-ng", "openmpi", "cuda", "nvhpc", *provided}
+
+
+@pytest.mark.parametrize(
+    "query", ["hdf5 ^zlib-api", "*", "hdf5 %clang ^mpi", "hdf5 ^petsc", "%fortran", "petsc", "java"]
+)
+def test_known_names(query: str) -> None:
+    """A name is known here, elsewhere in the catalog, or to Spack as a compiler or language."""
+    require_known(parse(query), FRAME, graph, lambda: ["petsc"])
+    assert unknown_names(parse(query), FRAME, graph, lambda: ["petsc"]) == ()
+
+
+def test_nobody_is_asked_without_need() -> None:
+    """The graph is loaded for a name that is no package here, others for one not known here."""
+
+    def refuse() -> NoReturn:
+        raise AssertionError("more was read")
+
+    require_known(parse("hdf5 ^meson"), FRAME, refuse, refuse)
+    require_known(parse("cuda"), FRAME, graph, refuse)
+    unknown_names(parse("hdf5 ^zlib-ng"), FRAME, refuse, refuse)
+    unknown_names(parse("hdf5 ^cuda ^zlib-api"), FRAME, graph, refuse)
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "nearest"),
+    [("hdf ^nothing", "hdf", ("hdf5",)), ("nothing-like-it", "nothing-like-it", ())],
+)
+def test_an_unknown_spec(query: str, name: str, nearest: tuple[str, ...]) -> None:
+    """That nothing has the name of the spec itself is an error, with the nearest of all names."""
+    with pytest.raises(UnknownPackage) as caught:
+        require_known(parse(query), FRAME, graph, lambda: ["petsc"])
+    assert (caught.value.name, caught.value.nearest) == (name, nearest)
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    assert (
+        str(caught.value)
+        == f"no package {name!r} in this revision or in the newest of any tag{hint}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("hdf5 ^zlib-nh", {"zlib-nh": ("zlib-ng", "zlib-api")}),
+        ("hdf5 %pets", {"pets": ("petsc",)}),
+        ("hdf5 ^[virtuals=mip] ^Cuda", {"Cuda": ("cuda",), "mip": ("mpi",)}),
+        ("HDF5", {"HDF5": ("hdf5",)}),
+        ("^aaa ^bbb ^ccc ^ddd", {"aaa": (), "bbb": (), "ccc": ()}),
+    ],
+)
+def test_unknown_names(query: str, unknown: dict[str, tuple[str, ...]]) -> None:
+    """Behind ``%`` and ``^``, and where only the case differs, the name is told and no error."""
+    names = parse(query), FRAME, graph, lambda: ["petsc"]
+    require_known(*names)
+    assert {it.name: it.nearest for it in unknown_names(*names)} == unknown
+
+
+def test_what_is_said_of_an_unknown_name() -> None:
+    """The name, and which are nearest."""
+    assert str(UnknownName("meson")) == "nothing is named 'meson'"
+    assert str(UnknownName("meso", ("meson",))) == "nothing is named 'meso'; nearest: meson"
+
+
+def test_a_virtual_package_in_the_place_of_a_real_one() -> None:
+    """No spec is a virtual package: the answer names what provides it."""
+    with pytest.raises(
+        InvalidArgument, match=r"package: zlib-api is a virtual package; .*: zlib-ng$"
+    ):
+        require_known(parse("zlib-api@1:"), FRAME, graph, list)

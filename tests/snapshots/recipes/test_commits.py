@@ -1,0 +1,91 @@
+"""Links to commits and pull requests."""
+
+import pytest
+
+from snapshots.errors import InvalidArgument
+from snapshots.recipes.commits import FoundBy, Links, Recipes, links_of, package_of, stack_of
+
+HUB = "https://github.com/spack/spack-packages"
+LAB = "https://gitlab.example.org/a/b"
+TEA = "https://codeberg.org/a/b"
+
+
+@pytest.mark.parametrize(
+    ("setting", "repository", "commit", "pull_request"),
+    [
+        ("", HUB, f"{HUB}/commit/abc", f"{HUB}/pull/5"),
+        ("", f"{HUB}.git", f"{HUB}/commit/abc", f"{HUB}/pull/5"),
+        ("", "git@github.com:spack/spack-packages.git", f"{HUB}/commit/abc", f"{HUB}/pull/5"),
+        ("", LAB, f"{LAB}/-/commit/abc", f"{LAB}/-/merge_requests/5"),
+        ("", TEA, f"{TEA}/commit/abc", f"{TEA}/pulls/5"),
+        ("", "https://example.org/x", None, None),
+        ("", "/srv/packages", None, None),
+        ("", "javascript://github.com/x", None, None),
+        ("none", HUB, None, None),
+        (HUB, "/srv/packages", f"{HUB}/commit/abc", f"{HUB}/pull/5"),
+        ("gitea:https://x.org/a", "/srv", "https://x.org/a/commit/abc", "https://x.org/a/pulls/5"),
+        ("https://x.org/{hash}", "/srv", "https://x.org/abc", None),
+        ("https://x/c/{hash} https://x/p/{number}", "/srv", "https://x/c/abc", "https://x/p/5"),
+    ],
+)
+def test_links(setting: str, repository: str, commit: str | None, pull_request: str | None) -> None:
+    """They are by the forge that a URL names, by templates, or there are none."""
+    links = links_of(setting, repository)
+    assert (links.commit("abc"), links.pull_request(5)) == (commit, pull_request)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "javascript:alert({hash})",
+        "https://x/{name}",
+        "https://x/{hash}/{number}",
+        "https://x/{hash} https://y/{hash}",
+        "gitea:x",
+        "https://example.org/a",
+        'https://x/"{hash}',
+        "{hash}",
+    ],
+)
+def test_settings_that_are_none(setting: str) -> None:
+    """What would lead nowhere, or into a script, is refused."""
+    with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_URL"):
+        links_of(setting, HUB)
+
+
+def test_no_links() -> None:
+    """Without templates there are none."""
+    assert Links().commit("a") is Links().pull_request(1) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "package"),
+    [
+        ("repos/spack_repo/builtin/packages/py_numpy/package.py", "py-numpy"),
+        ("repos/spack_repo/builtin/packages/_7zip/a/b.patch", "7zip"),
+        ("repos/spack_repo/my/own/packages/zlib/package.py", "zlib"),
+        ("var/spack/repos/builtin/packages/py-numpy/package.py", "py-numpy"),
+        ("var/spack/repos/builtin.mock/packages/zlib/package.py", None),
+        ("repos/spack_repo/builtin/packages/__init__.py", None),
+        ("repos/spack_repo/builtin/packages/<b>/package.py", None),
+        ("repos/spack_repo/builtin/build_systems/cmake.py", None),
+    ],
+)
+def test_packages_of_paths(path: str, package: str | None) -> None:
+    """A path belongs to the package in whose folder it is."""
+    assert package_of(path) == package
+
+
+def test_stacks_of_paths() -> None:
+    """A path belongs to the stack in whose folder it is, in all three places."""
+    assert stack_of("stacks/e4s/spack.yaml") == "e4s"
+    assert stack_of("stacks/spack.yaml") is None
+
+
+def test_one_repository_by_two_spellings() -> None:
+    """A URL names the same repository with .git at its end, and not after its history changed."""
+    one, two, three = (
+        Recipes(repository, "abc", FoundBy.REF, line)
+        for repository, line in ((HUB, 0), (f"{HUB}.git/", 0), (HUB, 1))
+    )
+    assert one.source == two.source != three.source

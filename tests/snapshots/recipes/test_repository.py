@@ -1,0 +1,312 @@
+"""Repositories of recipes: the commit of a revision, the commits between, and bad input."""
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.recipes import repository as module
+from snapshots.recipes.commits import Commit, CommitGraph, FoundBy, SpackChange
+from snapshots.recipes.repository import TagRefs, open_recipes
+from snapshots.sources.settings import ReadSettings
+from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.factories import seeded
+from tests.snapshots.recipes.repositories import FIRST, RecipesRepository, recipe
+
+PACKAGES = ("zlib", "hdf5", "7zip", "py-numpy")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> RecipesRepository:
+    """Return a repository of three commits, an hour apart from each other."""
+    made = RecipesRepository(tmp_path / "recipes")
+    made.commit("The beginning", [recipe("zlib")])
+    made.commit("zlib: add v1.3 (#1)", [recipe("zlib"), recipe("zlib", "fix.patch")])
+    made.commit("e4s: add hdf5 (#2)", ["stacks/e4s/spack.yaml", recipe("7zip")])
+    return made
+
+
+def at(hours: float) -> datetime:
+    """Return a moment some hours after the first commit."""
+    return datetime.fromtimestamp(FIRST + 3600 * hours, UTC)
+
+
+def graph_of(
+    location: Path, tips: Sequence[str], graph: CommitGraph | None = None, old: Sequence[str] = ()
+) -> CommitGraph:
+    """Return what is kept once revisions of these commits came to those of ``old``."""
+    graph = graph or CommitGraph(())
+    with open_recipes(str(location), ReadSettings()) as opened:
+        read = opened.read(opened.unknown(old, tips, graph))
+    return CommitGraph([*graph.commits.values(), *read])
+
+
+# -- which commit
+
+
+def test_the_commit_of_a_revision(repository: RecipesRepository) -> None:
+    """What is given comes first, then the refs of the tag in their order, then the date."""
+    first, second, third = repository.oids
+    repository.git("update-ref", "refs/snapshots/develop-2026-06-27", first)
+    repository.git("tag", "develop-2026-06-27", second)
+    repository.git("tag", "-a", "-m", "release", "v1.0", second)
+    with open_recipes(str(repository.folder), ReadSettings()) as opened:
+        ways = {
+            (tag, given): opened.recipes_of(tag, at(1.5), given)
+            for tag, given in [
+                ("develop-2026-06-27", None),
+                ("develop-2026-06-27", "develop"),
+                ("develop-2026-06-27", third[:9]),
+                ("v1.0", None),
+                ("nightly", None),
+            ]
+        }
+        assert opened.recipes_of("nightly", at(-1)) is None
+    found = {key: (of.commit, of.found_by) for key, of in ways.items() if of}
+    assert found == {
+        ("develop-2026-06-27", None): (first, FoundBy.REF),
+        ("develop-2026-06-27", "develop"): (third, FoundBy.GIVEN),
+        ("develop-2026-06-27", third[:9]): (third, FoundBy.GIVEN),
+        ("v1.0", None): (second, FoundBy.REF),
+        ("nightly", None): (second, FoundBy.DATE),
+    }
+
+
+@pytest.mark.parametrize(("hours", "number", "way"), [(3, 2, "ref"), (1.5, 1, "date")])
+def test_a_branch_that_moved_on(
+    repository: RecipesRepository, hours: float, number: int, way: str
+) -> None:
+    """The branch of a mutable tag says its commit only where it is no newer than the revision."""
+    with open_recipes(str(repository.folder), ReadSettings()) as opened:
+        recipes = opened.recipes_of("develop", at(hours))
+    assert recipes
+    assert (recipes.commit, recipes.found_by.value) == (repository.oids[number], way)
+
+
+@pytest.mark.parametrize("name", ["abcdef0", "nothing", "-x", "HEAD~1", "", "HEAD^{tree}", "a b"])
+def test_a_commit_that_is_not_there(repository: RecipesRepository, name: str) -> None:
+    """It is refused by name; nothing of git's language is taken beside hashes and refs."""
+    with (
+        open_recipes(str(repository.folder), ReadSettings()) as opened,
+        pytest.raises(InvalidArgument, match="no commit or ref"),
+    ):
+        opened.commit(name)
+
+
+@pytest.mark.parametrize("pattern", ["{tag}", "refs/{tag}/{tag}", "refs/x", "refs/../{tag}", "--x"])
+def test_patterns_that_are_none(pattern: str) -> None:
+    """Each pattern is a ref with {tag} once."""
+    with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_REFS"):
+        TagRefs([pattern])
+
+
+# -- the commits between
+
+
+def test_what_commits_touch(repository: RecipesRepository) -> None:
+    """Packages by their folders, patches included, stacks, and Spack from what to what."""
+    before, after = "a" * 40, "b" * 40
+    repository.commit("ci: pin", {".ci/env": f"export SPACK_CHECKOUT_VERSION={before}\n"})
+    repository.commit("ci: pin (#9)", {".ci/env": f"SPACK_CHECKOUT_VERSION='{after}'\n"})
+    repository.commit(
+        "move",
+        {
+            recipe("7zip"): None,
+            "var/spack/repos/builtin/packages/old-one/package.py": "",
+            "var/spack/repos/spack_repo/builtin/packages/py_numpy/package.py": "",
+            ".ci/gitlab/stacks/ml/spack.yaml": "",
+            "share/spack/gitlab/cloud_pipelines/stacks/hep/spack.yaml": "",
+            "README.md": "",
+            "repos/spack_repo/builtin/packages/README": "",
+        },
+    )
+    graph = graph_of(repository.folder, [repository.oids[0], repository.oids[-1]])
+    commits = graph.between(repository.oids[0], repository.oids[-1]).reached
+    assert [(of.packages, of.stacks, of.spack) for of in commits] == [
+        (("7zip", "old-one", "py-numpy"), ("hep", "ml"), None),
+        ((), (), SpackChange(before, after)),
+        ((), (), SpackChange(None, before)),
+        (("7zip",), ("e4s",), None),
+        (("zlib",), (), None),
+    ]
+    assert [of.pull_request for of in commits] == [None, 9, None, 2, 1]
+
+
+def test_subjects_of_all_kinds(repository: RecipesRepository) -> None:
+    """Markup stays for what shows it to escape; control and turning characters are visible."""
+    repository.commit("<b>a</b> \x1b[31m \u202e (#7)")
+    graph = graph_of(repository.folder, [repository.oids[0], repository.oids[-1]])
+    commit = graph.commits[repository.oids[-1]]
+    assert commit.subject == "<b>a</b> \\x1b[31m \\u202e (#7)"
+    assert commit.pull_request == 7
+
+
+def brute_force(repository: RecipesRepository, base: str, head: str) -> set[tuple[str, str]]:
+    """Return which commits changed which packages, as ``git log`` has it."""
+    log = ("log", "--no-merges", "--name-only", "--no-renames", "--format=%x01%H")
+    pairs = set()
+    for part in repository.git(*log, f"{base}..{head}").split("\x01")[1:]:
+        oid, *paths = part.split()
+        pairs |= {(oid, path.split("/")[4]) for path in paths}
+    return pairs
+
+
+def touched(commits: Iterable[Commit]) -> set[tuple[str, str]]:
+    """Return which commits touch which packages, by the folders of these."""
+    return {(of.oid, recipe(name).split("/")[4]) for of in commits for name in of.packages}
+
+
+def random_repository(random: Random) -> tuple[list[tuple[list[int], list[str]]], list[int]]:
+    """Return the parents and packages of some commits, and the order in which tips are known."""
+    commits: list[tuple[list[int], list[str]]] = []
+    for number in range(random.randint(2, 14)):
+        parents = random.sample(range(number), min(number, random.choice([1, 1, 1, 2])))
+        commits.append((parents, random.sample(PACKAGES, random.randint(0, 2))))
+    return commits, [random.randrange(len(commits)) for _ in range(random.randint(2, 4))]
+
+
+@given(drawn=seeded(random_repository))
+@settings(FEWER_EXAMPLES, max_examples=12)
+def test_against_git_log(drawn: tuple[list[tuple[list[int], list[str]]], list[int]]) -> None:
+    """Whatever the branches and merges, and whichever revision is known first: as git log."""
+    commits, tips = drawn
+    with TemporaryDirectory() as folder:
+        made = RecipesRepository(Path(folder) / "recipes")
+        for number, (parents, packages) in enumerate(commits):
+            made.commit(f"Commit {number}", list(map(recipe, packages)), parents=parents)
+        oids = [made.oids[tip] for tip in tips]
+        graph = graph_of(made.folder, oids[:2])
+        for number in range(2, len(oids)):
+            graph = graph_of(made.folder, [oids[number]], graph, oids[:number])
+        whole = graph_of(made.folder, oids)
+        assert graph.commits == whole.commits
+        for base in oids:
+            for head in oids:
+                between = graph.between(base, head)
+                assert touched(between.reached) == brute_force(made, base, head)
+                assert touched(between.taken_back) == brute_force(made, head, base)
+
+
+def test_a_commit_is_read_once(repository: RecipesRepository) -> None:
+    """What is kept is not read again; older and newer revisions add what is missing."""
+    first, second, third = repository.oids
+    graph = graph_of(repository.folder, [second, third])
+    assert set(graph.commits) == {third}
+    with open_recipes(str(repository.folder), ReadSettings()) as opened:
+        assert opened.unknown([second, third], [third], graph) == []
+        assert opened.unknown([second, third], [first], graph) == [second]
+
+
+def test_a_merge_is_passed_over(repository: RecipesRepository) -> None:
+    """A merge stands for what it merges, and is none of the commits itself."""
+    repository.commit("hdf5: fix (#3)", [recipe("hdf5")], parents=[0], branch="other")
+    repository.commit("Merge", {recipe("hdf5"): "merged"}, parents=[2, 3])
+    graph = graph_of(repository.folder, [repository.oids[2], repository.oids[4]])
+    between = graph.between(repository.oids[2], repository.oids[4])
+    assert [of.subject for of in between.reached] == ["hdf5: fix (#3)"]
+
+
+# -- clones
+
+
+def test_a_partial_clone_of_a_url(repository: RecipesRepository, tmp_path: Path) -> None:
+    """It has the refs and no blob but those that name Spack, and is brought up to date."""
+    repository.git("config", "uploadpack.allowFilter", "true")
+    repository.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    repository.commit("ci: pin", {".ci/env": f"SPACK_REF={'c' * 40}\n"})
+    repository.git("update-ref", "refs/snapshots/nightly", repository.oids[1])
+    url, reading = f"file://{repository.folder}", ReadSettings(cache_dir=tmp_path / "cache")
+    for _ in range(2):
+        with open_recipes(url, reading) as opened:
+            recipes = opened.recipes_of("nightly", at(3))
+            newest = opened.commit("develop")
+            assert recipes
+            assert (recipes.repository, recipes.commit) == (url, repository.oids[1])
+            assert newest == repository.oids[-1]
+            commits = opened.read([repository.oids[3]])
+        assert commits[0].spack == SpackChange(None, "c" * 40)
+        repository.commit("zlib: more", [recipe("zlib")])
+    (clone,) = (tmp_path / "cache/clones").iterdir()
+    missing = ["rev-list", "--objects", "--missing=print", "refs/snapshots/nightly"]
+    listed = subprocess.run(
+        ["git", "-C", str(clone), *missing], capture_output=True, check=True, text=True
+    )
+    assert "\n?" in listed.stdout
+
+
+def test_a_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
+    """Its last commit seems to have made all files, and touches none."""
+    shallow = tmp_path / "shallow"
+    command = ["git", "clone", "-q", "--depth=2", f"file://{repository.folder}", str(shallow)]
+    subprocess.run(command, check=True)
+    _, second, third = repository.oids
+    with open_recipes(str(shallow), ReadSettings()) as opened:
+        assert opened.has(repository.oids) == {second, third}
+        assert [of.packages for of in opened.read([third, second])] == [("7zip",), ()]
+
+
+def test_nothing_of_its_configuration_runs(repository: RecipesRepository, tmp_path: Path) -> None:
+    """Neither what a repository's configuration names nor its hooks run."""
+    ran = tmp_path / "ran"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    for key in ("core.fsmonitor", "core.sshCommand", "diff.external", "core.pager"):
+        repository.git("config", key, str(script))
+    repository.git("config", "log.showSignature", "true")
+    repository.git("config", "gpg.program", str(script))
+    repository.git("config", "diff.x.textconv", str(script))
+    graph_of(repository.folder, repository.oids)
+    assert not ran.exists()
+
+
+def test_another_users_repository(repository: RecipesRepository) -> None:
+    """A repository that somebody else owns is read, too."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    for path in [repository.folder, *repository.folder.rglob("*")]:
+        os.chown(path, 12345, 12345)
+    assert len(graph_of(repository.folder, repository.oids).commits) == 2
+
+
+def test_what_is_no_repository(tmp_path: Path) -> None:
+    """It is named with what it is."""
+    (tmp_path / "file").write_text("")
+    RecipesRepository(tmp_path / "empty")
+    (tmp_path / "folder").mkdir()
+    reasons = {"file": "is a file", "empty": "no commit yet", "folder": "git says", "gone": "exist"}
+    for name, reason in reasons.items():
+        with (
+            pytest.raises(SourceError, match=reason),
+            open_recipes(str(tmp_path / name), ReadSettings()),
+        ):
+            pass
+    with (
+        pytest.raises(InvalidArgument, match="--recipes"),
+        open_recipes("--upload-pack=x", ReadSettings()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "reason"),
+    [("MAX_BYTES", 100, "more paths"), ("LONGEST", 0.0, "longer"), ("MAX_COMMITS", 1, "more than")],
+)
+def test_bounds(
+    repository: RecipesRepository,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: float,
+    reason: str,
+) -> None:
+    """More commits, paths or seconds than bounds allow are an error that says so."""
+    monkeypatch.setattr(module, limit, value)
+    with pytest.raises(SourceError, match=reason):
+        graph_of(repository.folder, [repository.oids[0], repository.oids[2]])

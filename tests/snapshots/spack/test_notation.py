@@ -1,0 +1,208 @@
+"""The one spelling of each fact, and the short form of a spec."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.models import Spec
+from snapshots.spack import notation
+from snapshots.spack.notation import (
+    canonical_compiler,
+    canonical_variant,
+    canonical_variants,
+    checked_variants,
+    compiler_key,
+    short_form,
+    variant_of,
+)
+from snapshots.spack.query import parse
+from tests.snapshots.factories import a_spec, shuffled
+from tests.snapshots.records import has_facts
+
+VARIANTS = st.one_of(
+    st.builds(
+        "{}{}{}{}{}".format,
+        st.sampled_from(["amdgpu_target", "patches", "cflags", "build_type"]),
+        st.sampled_from(["=", ":=", "==", ":=="]),
+        st.sampled_from(["", '"', "'"]),
+        st.text("ab, \"'=:", max_size=6),
+        st.sampled_from(["", '"', "'"]),
+    ),
+    st.sampled_from(["+mpi", "~mpi", "-mpi", "", "+", "mpi"]),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "compiler"),
+    [
+        ("gcc@=13.2.0", "gcc@13.2.0"),
+        ("gcc@13.2.0", "gcc@13.2.0"),
+        ("apple-clang@=15.0.0", "apple-clang@15.0.0"),
+        ("gcc", "gcc"),
+        ("none", None),
+        ("", None),
+    ],
+)
+def test_compiler(text: str, compiler: str | None) -> None:
+    """Both spellings of a compiler become one, and what stands for none becomes None."""
+    assert canonical_compiler(text) == compiler
+    if compiler is not None:
+        assert canonical_compiler(compiler) == compiler
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("+mpi", "+mpi"),
+        ("~mpi", "~mpi"),
+        ("-mpi", "~mpi"),
+        ("amdgpu_target:=gfx90a", "amdgpu_target=gfx90a"),
+        ("amdgpu_target=gfx90a", "amdgpu_target=gfx90a"),
+        ("amdgpu_target==gfx90a", "amdgpu_target==gfx90a"),
+        ("amdgpu_target:==gfx90a", "amdgpu_target==gfx90a"),
+        ("patches:=b231fcc,26090f4", "patches=26090f4,b231fcc"),
+        ("patches=26090f4,b231fcc,26090f4", "patches=26090f4,b231fcc"),
+        ("languages='c,c++,fortran'", "languages=c,c++,fortran"),
+        ("build_type='Release'", "build_type=Release"),
+        ('build_type="Release"', "build_type=Release"),
+        ("cflags='-O2 -g'", 'cflags="-O2 -g"'),
+        ('cflags="-O2 -g"', 'cflags="-O2 -g"'),
+        ('cflags=="-O2"', "cflags==-O2"),
+        ("ldflags=-Wl,-z,now,-a", "ldflags=-Wl,-z,now,-a"),
+        ("note='a, b'", 'note="a, b"'),
+        ("note='=a'", 'note="=a"'),
+        ("note=:=a", "note=:=a"),
+        ("cuda_arch=", "cuda_arch="),
+        ("no variant", "no variant"),
+    ],
+)
+def test_variant(text: str, variant: str) -> None:
+    """Each variant has one spelling; values are sorted where their order carries no meaning."""
+    assert canonical_variant(text) == variant
+
+
+@given(VARIANTS)
+def test_canonical_spelling_is_stable(text: str) -> None:
+    """What is in canonical spelling stays as it is."""
+    canonical = canonical_variant(text)
+    assert canonical_variant(canonical) == canonical
+
+
+@given(st.lists(VARIANTS, max_size=5), st.randoms())
+def test_variants_are_a_set(texts: list[str], random: Random) -> None:
+    """The order of a list of variants carries no meaning, nor does a variant given twice."""
+    again = sorted([*texts, *texts[:1]], key=lambda _: random.random())
+    variants = canonical_variants(texts)
+    assert canonical_variants(again) == variants
+    assert list(variants) == sorted(set(variants))
+
+
+@given(st.lists(VARIANTS.filter(bool), max_size=5))
+def test_checked_variants(texts: list[str]) -> None:
+    """Good variants are spelled as unchecked ones are, however often they are asked for."""
+    assert checked_variants(texts) == checked_variants(texts) == canonical_variants(texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["+mpi", ""], "a variant is empty"),
+        (["+mpi", "a=\x00"], "characters that are not seen"),
+        ([f"a={'x' * 9_000}"], "is longer than 8,192 characters"),
+        ([f"+a{number}" for number in range(1_001)], "there are 1,001 of them, more than 1,000"),
+    ],
+    ids=str,
+)
+def test_bad_variants(texts: list[str], reason: str) -> None:
+    """One that is empty, long or not seen is refused each time, and so are too many."""
+    for _ in range(2):
+        with pytest.raises(ValueError, match=reason):
+            checked_variants(texts)
+
+
+def test_few_variants_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither many nor long ones take memory."""
+    kept: dict[str, str] = type(notation._checked)()
+    monkeypatch.setattr(notation, "_checked", kept)
+    monkeypatch.setattr(notation, "_MOST_VARIANTS", 3)
+    checked_variants([f"+a{number}" for number in range(4)])
+    checked_variants([f"a={'x' * 1_000}"])
+    assert list(kept) == ["+a3"]
+
+
+def test_compiler_order() -> None:
+    """Compilers go by name, then by version."""
+    compilers = ["clang@16.0.6", "gcc@9.4.0", "gcc@13.2.0", "gcc@develop", "gcc-runtime@1.0"]
+    assert sorted(shuffled(compilers), key=compiler_key) == compilers
+
+
+# -- short forms of specs
+
+
+ARCHITECTURE = "linux-ubuntu24.04-x86_64_v3"
+
+
+@pytest.mark.parametrize(
+    ("variants", "compiler", "short"),
+    [
+        ((), None, f"hdf5@1.14.5 arch={ARCHITECTURE}"),
+        (
+            ("+mpi", "build_type=Release", "~cxx"),
+            "gcc@13.2.0",
+            f"hdf5@1.14.5+mpi~cxx build_type=Release arch={ARCHITECTURE} %gcc@13.2.0",
+        ),
+        (('cflags="-O2 -g"',), None, f"hdf5@1.14.5 cflags='-O2 -g' arch={ARCHITECTURE}"),
+        (("languages=c,c++",), None, f"hdf5@1.14.5 languages='c,c++' arch={ARCHITECTURE}"),
+        (('note="it\'s"',), None, f'hdf5@1.14.5 note="it\'s" arch={ARCHITECTURE}'),
+        (('cflags="-DX="a b""',), None, f"hdf5@1.14.5 cflags='-DX=\"a b\"' arch={ARCHITECTURE}"),
+        (('cflags=="-O2 -g"',), None, f"hdf5@1.14.5 cflags=='-O2 -g' arch={ARCHITECTURE}"),
+        (('note="it\'s \\q"',), None, f'hdf5@1.14.5 note="it\'s \\q" arch={ARCHITECTURE}'),
+        (("note=",), None, f"hdf5@1.14.5 note='' arch={ARCHITECTURE}"),
+        (("", "+mpi"), None, f"hdf5@1.14.5+mpi arch={ARCHITECTURE}"),
+    ],
+)
+def test_short_form(variants: Sequence[str], compiler: str | None, short: str) -> None:
+    """Switches first, then values in quotes where Spack has them, the compiler last of all."""
+    assert short_form("hdf5", "1.14.5", variants, ARCHITECTURE, compiler) == short
+
+
+WORDS = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
+VALUES = st.text(min_size=1).filter(lambda text: "*" not in text and not text.endswith("\\"))
+PARAMETERS = st.dictionaries(
+    WORDS.map("v{}".format),
+    st.one_of(st.booleans(), VALUES.filter(lambda text: "," not in text), st.lists(WORDS)),
+)
+FLAGS = st.dictionaries(
+    st.sampled_from(["cflags", "ldflags"]),
+    st.lists(VALUES.filter(lambda text: text.split() == [text])),
+)
+RELEASES = st.from_regex(r"[1-9][0-9]?(\.[0-9]{1,2}){0,3}(-?(rc|alpha)[0-9]?)?", fullmatch=True)
+VERSIONS = st.one_of(
+    RELEASES,
+    st.sampled_from(["develop", "main", "1.1.1w", "6.5-20250705"]),
+    RELEASES.map("git.main={}".format),
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """Draw a record as an index would give it."""
+    parameters = draw(PARAMETERS) | draw(FLAGS)
+    texts = [variant_of(name, value) for name, value in parameters.items()]
+    variants = canonical_variants(text for text in texts if text is not None)
+    compiler = draw(st.sampled_from([None, "gcc@13.2.0", "clang@19.1"]))
+    return a_spec(version=draw(VERSIONS), variants=variants, compiler=compiler)
+
+
+@given(specs())
+def test_every_spec_is_found_by_its_own_short_form(spec: Spec) -> None:
+    """Whatever the values are, the short form is a query that the spec itself meets."""
+    asked = parse(spec.short)
+    assert has_facts(replace(asked, direct=()), spec)
+    assert [it.spec.is_compiler(spec.compiler or "") for it in asked.direct] == (
+        [True] if spec.compiler else []
+    )
