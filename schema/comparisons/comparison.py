@@ -296,7 +296,7 @@ class Comparison(Node):
     ) -> Connection[SpecChange]:
         comparison, conditions = self.loaded(info), none_if_omitted(filter)
         domain_filter = None if conditions is None else conditions.to_domain()
-        table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
+        table = comparison.changes.specs.select(none_if_omitted(kinds), domain_filter)
         only_reasons = none_if_omitted(reasons)
         if only_reasons is not None:
             table = with_reasons(comparison, table, only_reasons)

@@ -112,7 +112,7 @@ def _last_seen(
     names = {spec.hash: spec.name for spec in missing}
     try:
         opened = opened.complete()
-        histories = opened.library.hash_histories(opened.history, names)
+        histories = opened.library.past.hash_histories(opened.history, names)
     except (CatalogError, IncompleteHistory) as error:
         note(f"It is unknown when they were last there: {error}")
         return None

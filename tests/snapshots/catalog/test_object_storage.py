@@ -90,7 +90,7 @@ def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) 
     library, history = Library(reader), reader.require_history()
     assert missing_pairs(reader, history) == []
     newest = reader.load(history.of_tag(TAGS[0])[0].digest)
-    found = library.hash_history(history, newest.hashes.at(0))
+    found = library.past.hash_history(history, newest.hashes.at(0))
     assert found is not None
     assert [(it.series, it.first.taken_at) for it in found.spans] == [(it, day(4)) for it in TAGS]
     before = emulator.num_requests()
