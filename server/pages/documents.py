@@ -102,16 +102,16 @@ def document(name: str) -> PageDocument:
 
     Fragments that it spreads and does not have follow: they are ``fragments/NAME.graphql``.
     """
-    return PageDocument(name, _with_fragments(_text(f"queries/{name}.graphql")))
+    return PageDocument(name, with_fragments(_text(f"queries/{name}.graphql")))
 
 
-def _with_fragments(text: str) -> str:
+def with_fragments(text: str) -> str:
     """Return a document with the fragments that it lacks, and with those that they lack."""
     lacking = sorted({*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)})
     if not lacking:
         return text
     fragments = (_text(f"fragments/{name}.graphql") for name in lacking)
-    return _with_fragments("\n".join([text, *fragments]))
+    return with_fragments("\n".join([text, *fragments]))
 
 
 def _text(file: str) -> str:

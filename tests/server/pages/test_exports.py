@@ -15,6 +15,7 @@ import pytest
 from starlette.routing import compile_path
 
 from schema.api import API
+from schema.limits import Limits
 from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
@@ -44,9 +45,14 @@ WITH_TABLES = [page for page in PAGES if page.table]
 def test_every_table_is_asked_by_a_valid_document(page: Any) -> None:
     """Of the list alone, with the columns of its rows, and the digests of its revisions."""
     table = table_of(page.query, page.table)
-    assert API().document(table.document.text).errors == ()
+    api, text = API(), table.document.text
+    assert api.document(text).errors == ()
+    asked = {name: ["1"] for name in table.document.parameters}
+    variables = table.document.variables(table.document.known(asked))
+    assert api.cost(text, None, variables).units <= Limits.max_cost
     assert table.columns
     assert set(table.document.parameters) <= {*page.document.parameters, "first", "after"}
+    assert "hasPreviousPage" not in text
     pinned = set(re.findall(r"pinned_(\w+):", table.document.text))
     assert pinned <= set(page.document.parameters)
     if "{ref}" in page.path or "{base}" in page.path:
