@@ -19,6 +19,7 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, node_id, not_known
+from schema.revisions.holes import HOLES, Hole, hole_connection
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
 from schema.revisions.package import (
     Package,
@@ -265,6 +266,14 @@ class Revision(Node):
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
         return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
+
+    @connection_field(
+        "What is missing for its specs to be installed from this cache alone, what affects most of "
+        "them first; null where its source tells no dependencies.",
+        cost=HOLES,
+    )
+    def holes(self, info: Info, *, page: PageArguments) -> Connection[Hole] | None:
+        return hole_connection(info.context.load(self.info), page)
 
     @costed_field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
