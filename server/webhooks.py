@@ -282,7 +282,7 @@ class Deliverer:
 
 
 def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
-    """Return the body of a delivery; docs/operating.md describes it."""
+    """Return the body of a delivery; docs/notifications.md describes it."""
     head = {"format": FORMAT, "event": EVENT, "delivery": delivery, "sent_at": sent_at}
     return msgspec.json.encode(head | msgspec.structs.asdict(announced))
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import strawberry
 
 from schema.context import Info, LoadedRevision
-from schema.fields.connections import Connection, Page, PageArguments, window_at
-from schema.fields.cost import LOADING, Cost, NumberOf, costed_field
+from schema.fields.connections import Connection, ListPage, PageArguments, window_at
+from schema.fields.cost import LOADING, Cost, NumberOf, field
 from schema.fields.many import attribute
 from schema.revisions.lookup import LAST_SEEN
 from schema.revisions.package import First, LazyRevision, check_first
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.changes import holes
+from snapshots.changes.holes import Hole, Holes
 from snapshots.refs import series
 from snapshots.timelines.spans import HashHistory, last_seen
 
@@ -30,16 +30,17 @@ AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT),
 
 
 @strawberry.type(
+    name="Hole",
     description="A spec that others need to be linked or to run, and that is neither in the cache "
-    "nor external."
+    "nor external.",
 )
-class Hole:
+class HoleType:
     """A hole of a revision; ``topic`` asks for the histories of all that stand on its page."""
 
     loaded: strawberry.Private[LoadedRevision]
-    holes: strawberry.Private[holes.Holes]
+    holes: strawberry.Private[Holes]
     place: strawberry.Private[int]
-    hole: strawberry.Private[holes.Hole]
+    hole: strawberry.Private[Hole]
     topic: strawberry.Private[HistoryTopic]
 
     hash = attribute("hole.hash", "The DAG hash.", str)
@@ -53,18 +54,18 @@ class Hole:
         "hole.num_affected", "How many specs cannot be installed without it.", int
     )
 
-    @costed_field(
+    @field(
         "The first of the specs that cannot be installed without it, by package, newest version "
         "first.",
         AFFECTED,
     )
-    def affected(self, first: First = AFFECTED_DEFAULT) -> list[Spec]:
+    def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
         check_first(first)
         levels = self.loaded.context.budget.levels
         rows = self.holes.affected(self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
 
-    @costed_field(
+    @field(
         "The revision of the series that had it no longer, after one that had it; of another "
         "series where this one never had it; null where none did, or it is still there.",
         LAST_SEEN,
@@ -79,7 +80,9 @@ class Hole:
         return revision_of(last_seen(history, series(self.loaded.info.tag)).gone_in)
 
 
-def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> Connection[Hole] | None:
+def hole_connection(
+    loaded: LoadedRevision, arguments: PageArguments
+) -> Connection[HoleType] | None:
     """Return a page of a revision's holes; None where its source tells no dependencies.
 
     Raises InvalidArgument for a cursor that names none of them.
@@ -93,7 +96,7 @@ def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> Connect
     items = frozenset((hole.hash, hole.name) for hole in shown)
     topic = HistoryTopic(About.HASHES, items=items)
     objects = [
-        Hole(loaded=loaded, holes=found, place=place, hole=hole, topic=topic)
+        HoleType(loaded=loaded, holes=found, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
-    return Connection(page=Page(part, objects, [hole.hash for hole in shown]))
+    return Connection(page=ListPage(part, objects, [hole.hash for hole in shown]))

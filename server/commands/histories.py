@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 @since_option
 @limit_option("Only the N newest entries.")
 @click.option("--oneline", is_flag=True, help="One line an entry.")
+@click.option(
+    "--commits",
+    is_flag=True,
+    help="Below each entry, what rebuilt specs with it, and the commits of the recipes that "
+    "explain that.",
+)
 @json_option
 @catalog_option
 def log_command(
@@ -64,6 +70,7 @@ def log_command(
     since: datetime | None,
     limit: int | None,
     oneline: bool,
+    commits: bool,
     as_json: bool,
     catalog: str,
 ) -> None:
@@ -76,6 +83,8 @@ def log_command(
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
+    if oneline and commits and not as_json:
+        raise click.UsageError("--oneline has one line an entry; leave --commits out.")
     if subject is not None:
         require_package_or_hash(subject)
     opened = open_catalog(catalog)
@@ -87,7 +96,15 @@ def log_command(
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
     selection = Selection(tag=tag, since=since, limit=limit)
-    log = log_of(opened, subject, series, selection, width(), oneline=oneline and not as_json)
+    log = log_of(
+        opened,
+        subject,
+        series,
+        selection,
+        width(),
+        oneline=oneline and not as_json,
+        commits=commits,
+    )
     if as_json:
         say_json(log.document())
     elif oneline:

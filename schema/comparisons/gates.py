@@ -17,15 +17,14 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
-    costed_field,
+    field,
     texts,
 )
 from schema.fields.many import Interleaved, attribute, for_many
 from schema.fields.scalars import describe_enum, given_values
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules import rules
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import (
     KEYS,
@@ -33,6 +32,7 @@ from snapshots.changes.rules.rules import (
     Forbidden,
     Rule,
     RuleLevel,
+    RuleResult,
     Searched,
     Verdict,
     finder,
@@ -48,10 +48,7 @@ MOST_RULES = 50
 describe_enum(
     RuleLevel,
     "How much a broken rule weighs.",
-    {
-        RuleLevel.ERROR: "It refuses what is judged.",
-        RuleLevel.WARNING: "It is only told.",
-    },
+    {RuleLevel.ERROR: "It refuses what is judged.", RuleLevel.WARNING: "It is only told."},
 )
 
 
@@ -220,28 +217,27 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
     return Interleaved(lists, choices)
 
 
-@strawberry.type(description="What breaks a rule.")
-class Breach(ComparisonPart):
+@strawberry.type(name="Breach", description="What breaks a rule.")
+class BreachType(ComparisonPart):
     """A breach of a rule."""
 
-    message: str = of_record(lambda breach: breach.message, "In one line.", texts(100))
+    message: str = of_record("message", "In one line.", texts(100))
     package: str | None = of_record(
-        lambda breach: breach.package,
-        "The package that it is about; null where it is not about a single one.",
+        "package", "The package that it is about; null where it is not about a single one."
     )
-    num_specs: int = of_record(lambda breach: breach.num_specs, "How many specs it is about.")
-    spec: Spec | None = for_many(
+    num_specs: int = of_record("num_specs", "How many specs it is about.")
+    spec: SpecType | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
         "was added; null where it is in neither.",
     )
 
 
-@strawberry.type(description="What became of a rule.")
-class RuleResult:
+@strawberry.type(name="RuleResult", description="What became of a rule.")
+class RuleResultType:
     """The result of a rule on a comparison."""
 
-    result: strawberry.Private[rules.RuleResult]
+    result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
     name = attribute("result.rule.name", "What the rule is called.", str)
@@ -249,21 +245,21 @@ class RuleResult:
     passed = attribute("result.passed", "Whether it holds.", bool)
     message = attribute("result.message", "What was found, in one line.", str, texts(100))
 
-    @strawberry.field(description="How many breaches there are.")
+    @field("How many breaches there are.")
     def num_breaches(self) -> int:
         return len(self.result.breaches)
 
-    @costed_field("The first breaches.", BREACHES)
+    @field("The first breaches.", BREACHES)
     def breaches(
         self,
         first: Annotated[
-            int, strawberry.argument(description=f"How many; {BREACHES_MAX:,} at most.")
+            int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
         ] = BREACHES_DEFAULT,
-    ) -> list[Breach]:
+    ) -> list[BreachType]:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
-        return PartRows(Breach, self.comparison, shown)  # type: ignore[return-value]
+        return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
 
 @strawberry.type(description="The judgement of rules on a comparison.")
@@ -275,12 +271,13 @@ class CheckReport:
 
     passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
 
-    @costed_field(
+    @field(
         "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
-    def rules(self) -> list[RuleResult]:
+    def rules(self) -> list[RuleResultType]:
         return [
-            RuleResult(result=result, comparison=self.comparison) for result in self.verdict.results
+            RuleResultType(result=result, comparison=self.comparison)
+            for result in self.verdict.results
         ]
 
 

@@ -1,4 +1,4 @@
-"""docs/operating.md on webhooks: its example accepts what is sent, and the table has every name."""
+"""docs/notifications.md: subscriptions are valid, the receiver of webhooks takes what is sent."""
 
 import re
 from collections.abc import Callable
@@ -8,12 +8,14 @@ from typing import Any
 
 import orjson
 import pytest
+from graphql import OperationType
 
 from server.webhooks import HEADER, AnnouncedCause, Patience, announcement, document, signature
 from snapshots.history import Neighbours
+from tests.schema.usual import api
 from tests.snapshots.notes.stories import BASE, HEAD, told
 
-TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "notifications.md").read_text("utf-8")
 SECTION = TEXT.split("\n## Webhooks\n")[1].split("\n## ")[0]
 LOG = told(BASE, HEAD)
 TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
@@ -73,3 +75,14 @@ def test_the_times_are_those_of_deliveries() -> None:
     assert patience == Patience(6, 1.0, 10.0, 30.0, 60.0)
     for words in ("10 s of silence", "six times in all", "1, 2, 4, 8 and 16 s", "than 30 s"):
         assert words in " ".join(SECTION.split())
+
+
+def test_subscriptions_that_are_shown_are_valid() -> None:
+    """Those in blocks of their own, and those in commands."""
+    section = TEXT.split("\n## Subscriptions\n")[1].split("\n## ")[0]
+    shown = re.findall(r"```graphql\n(.*?)```", section, re.DOTALL)
+    shown += re.findall(r"'query=(.*?)'", section)
+    assert len(shown) == 2
+    for text in shown:
+        assert api.document(text).errors == ()
+        assert api.document(text).operation_type(None) is OperationType.SUBSCRIPTION
