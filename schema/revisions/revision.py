@@ -19,6 +19,7 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, info_of_key, node_id
+from schema.revisions.holes import HOLES, HoleType, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
     ConcreteSpecsArgument,
@@ -235,6 +236,14 @@ class Revision(Node):
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
         return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
+
+    @connection_field(
+        "What is missing for its specs to be installed from this cache alone, what affects most of "
+        "them first; null where its source tells no dependencies.",
+        cost=HOLES,
+    )
+    def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
+        return hole_connection(info.context.load(self.info), page)
 
     @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
