@@ -100,16 +100,20 @@ def check(
     else:
         revision = (opened.history.of_tag(_USUAL_TAG) or opened.history.revisions)[0]
     lookup = Lookup(needed, opened.frame(revision))
-    seen = _last_seen(opened, lookup, revision) if len(lookup.missing) else {}
+    missing = [needed.specs[place] for place in lookup.missing.tolist()]
+    seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
     return Checked(revision, lookup, locked, seen, covered)
 
 
-def _last_seen(
-    opened: OpenedCatalog, lookup: Lookup, revision: RevisionInfo
+def find_last_seen(
+    opened: OpenedCatalog, names: Mapping[str, str], revision: RevisionInfo
 ) -> dict[str, LastSeen] | None:
-    """Return where each missing hash was last, if anywhere; None, with a note, if unknown."""
-    missing = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
-    names = {spec.hash: spec.name for spec in missing}
+    """Return where hashes, each with the name of its package, were last, if anywhere.
+
+    The series of the revision comes first. None, with a note, if it is unknown.
+    """
+    if not names:
+        return {}
     try:
         opened = opened.complete()
         histories = opened.library.hash_histories(opened.history, names)
