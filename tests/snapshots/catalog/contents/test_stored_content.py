@@ -18,7 +18,7 @@ from snapshots.catalog.specs_table import (
     StoredContent,
     packed,
 )
-from snapshots.contents import Content
+from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
@@ -35,8 +35,13 @@ def stored(content: Content, data: pa.Buffer) -> ReadFile:
 def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
-    below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Underlay(Base(base.digest, below.file), rows, 1 << 30))
+    below = stored(
+        base, packed(ContentRows(base.digest, rows), None).data if base_data is None else base_data
+    )
+    kept = packed(
+        ContentRows(head.digest, head.table()),
+        Underlay(Base(base.digest, below.file), ContentRows(base.digest, rows), 1 << 30),
+    )
     assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
@@ -67,7 +72,10 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
     """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    for files in (two_files(base, head), [stored(head, packed(head.table(), None).data)]):
+    for files in (
+        two_files(base, head),
+        [stored(head, packed(ContentRows(head.digest, head.table()), None).data)],
+    ):
         assert_equal(frame_of(head, files), expected)
 
 
