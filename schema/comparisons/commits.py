@@ -217,6 +217,16 @@ class CommitEffect:
     def num_involved(self) -> int:
         return self.effect.num_involved
 
+    @costed_field(
+        "The stacks of the specs that these causes are involved in, by name.",
+        Cost(weight=50, num_bytes=500),
+    )
+    def stacks(self) -> list[str]:
+        causes = attribution(self.loaded)
+        if causes is None:
+            return []
+        return sorted({stack for number in self.effect.causes for stack in causes.stacks(number)})
+
     @strawberry.field(description="The comparison.")
     def comparison(self) -> LazyComparison:
         from schema.comparisons.comparison import Comparison
