@@ -6,12 +6,7 @@ from typing import Any
 
 import msgspec
 import strawberry
-from graphql import (
-    ExecutionResult,
-    GraphQLFormattedError,
-    create_source_event_stream,
-    execute_sync,
-)
+from graphql import ExecutionResult, GraphQLFormattedError, create_source_event_stream, execute_sync
 from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 

@@ -29,13 +29,13 @@ from schema.fields.connections import (
     connection_field,
     window_at,
 )
-from schema.fields.cost import EXPLAINING, Cost, costed_field
+from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import causes
-from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind, CauseName
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import InvalidArgument
 
@@ -101,9 +101,9 @@ def _of_cause(
     return for_many(lambda rows: rows.each(value), description, cost=cost)
 
 
-def _of_name(value: Callable[[CauseName], Any], description: str, cost: Cost | None = None) -> Any:
-    """Declare a field whose value follows from what a cause is."""
-    return _of_cause(lambda all_, number: value(all_.name_of(number)), description, cost)
+def _of_name(fact: str, description: str) -> Any:
+    """Declare a field that is a fact of what a cause is."""
+    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact), description)
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
@@ -137,23 +137,23 @@ class Cause(Node):
     number: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
-    kind: CauseKind = _of_name(lambda name: name.kind, "What changed.")
+    kind: CauseKind = _of_name("kind", "What changed.")
     package: str | None = _of_name(
-        lambda name: name.package, "The package that changed by itself; null of FORMAT alone."
+        "package", "The package that changed by itself; null of FORMAT alone."
     )
     before: str | None = _of_name(
-        lambda name: name.before,
+        "before",
         "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known. "
         "Of FORMAT the version of the format.",
     )
-    after: str | None = _of_name(lambda name: name.after, "As `before`, in head.")
-    title: str = _of_name(
-        cause_title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
+    after: str | None = _of_name("after", "As `before`, in head.")
+    title: str = _of_cause(
+        lambda all_, number: cause_title(all_.name_of(number)),
+        "One line for people: openssl 3.3.1 → 3.4.0.",
+        Cost(num_bytes=80),
     )
     why_unknown: str | None = _of_cause(
-        causes.Causes.why_unknown,
-        "For UNKNOWN: what the sources do not tell.",
-        Cost(num_bytes=150),
+        causes.Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
     )
     facts: list[FieldChange] = for_many(
         _facts,
@@ -206,7 +206,7 @@ class Cause(Node):
     def specs(
         self,
         involved: Annotated[
-            bool, strawberry.argument(description="Also those where another cause is the main one.")
+            bool, strawberry.argument("Also those where another cause is the main one.")
         ] = False,
         *,
         page: PageArguments,
@@ -216,16 +216,13 @@ class Cause(Node):
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
         return spec_change_connection(self.comparison, table, page)
 
-    @costed_field(
+    @field(
         "The commits that explain it, nearest level first, newest first; null where a commit of "
         "the recipes is not known.",
         CAUSE_COMMITS,
     )
     def commits(
-        self,
-        first: Annotated[
-            int, strawberry.argument(description=f"How many, at most {PAGE_MAX}.")
-        ] = 10,
+        self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
     ) -> list[CommitEffect] | None:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
@@ -256,12 +253,6 @@ def cause_connection(
     )
 
 
-def cause_named(comparison: LoadedComparison, name: CauseName) -> Cause | None:
-    """Return the cause of a comparison that has this name; None where it has none."""
-    number = comparison.explanation().causes.find(name.key)
-    return None if number is None else Cause(comparison=comparison, number=number)
-
-
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
     return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
 
@@ -281,7 +272,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
 class CauseStep(ComparisonPart):
     """A pair of nodes on the way to a cause."""
 
-    name: str = of_record(lambda step: step.name, "The package's name.")
+    name: str = of_record("name", "The package's name.")
     before: Spec | None = for_many(
         _steps_before, "The spec in base; null where it is not in the cache."
     )
@@ -298,10 +289,10 @@ KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
 class CauseKindCount:
     """A kind of causes with its numbers."""
 
-    kind: CauseKind = strawberry.field(description="The kind.")
-    num_causes: int = strawberry.field(description="How many causes are of this kind.")
-    num_specs: int = strawberry.field(
-        description="How many specs have a main cause of this kind. Each spec has one main cause, "
+    kind: CauseKind = field("The kind.")
+    num_causes: int = field("How many causes are of this kind.")
+    num_specs: int = field(
+        "How many specs have a main cause of this kind. Each spec has one main cause, "
         "so these numbers add up to all that were rebuilt or replaced."
     )
 

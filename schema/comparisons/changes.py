@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,12 +18,13 @@ from schema.fields.connections import (
     Page,
     PageArguments,
     direction_field,
+    order_field,
     window_at,
 )
-from schema.fields.cost import VALUE, Cost, texts
+from schema.fields.cost import VALUE, Cost, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
-from schema.node import not_known
+from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.past import MOST_CONTENTS
@@ -101,11 +102,8 @@ def revisions_of_keys(
     context: Context, base: str, head: str
 ) -> tuple[RevisionInfo, RevisionInfo] | None:
     """Return the two revisions that an id names by their keys; None where one is not there."""
-    revisions = context.history.by_key
-    if base in revisions and head in revisions:
-        return revisions[base], revisions[head]
-    not_known(context)
-    return None
+    infos = info_of_key(context, base), info_of_key(context, head)
+    return None if None in infos else infos  # type: ignore[return-value]
 
 
 class PartRows(LazyList[Item], Generic[Item]):
@@ -141,13 +139,10 @@ class ComparisonPart:
         return self.rows
 
 
-def of_record(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field whose value follows from the record of a part alone."""
-
-    def values(rows: PartRows[Any]) -> list[Any]:
-        return list(map(value, rows.records))
-
-    return for_many(values, description, cost=cost)
+def of_record(name: str, description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field that is a fact of the record of a part."""
+    value = attrgetter(name)
+    return for_many(lambda rows: list(map(value, rows.records)), description, cost=cost)
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
@@ -155,40 +150,26 @@ def size_delta(before: int | None, after: int | None) -> ByteCount | None:
     return None if before is None or after is None else ByteCount(after - before)
 
 
-class Cursors(Protocol):
-    """What cursors name in a table of changes."""
-
-    def of(self, record: Any) -> str:
-        """Return the cursor of a change."""
-        ...
-
-    def find(self, cursor: str) -> int | None:
-        """Return the place of the change that a cursor names; None where it names none."""
-        ...
-
-
-class NamedBy:
-    """Cursors that are a fact of the changes, by which their table finds them."""
-
-    def __init__(self, table: Any, fact: str) -> None:
-        self.of: Callable[[Any], str] = attrgetter(fact)
-        self.find: Callable[[str], int | None] = table.find
+def _size_deltas(rows: PartRows[Any]) -> list[ByteCount | None]:
+    return [size_delta(record.size_before, record.size_after) for record in rows.records]
 
 
 def change_connection(
     make: Callable[..., Item],
     comparison: LoadedComparison,
     table: Any,
-    cursors: Cursors,
     arguments: PageArguments,
+    cursor: Callable[[Any], str],
+    find: Callable[[str], int | None] | None = None,
 ) -> Connection[Item]:
     """Return a connection over a table of changes.
 
-    Raises InvalidArgument for a cursor that names nothing in the table.
+    ``cursor`` returns that of a record, and ``find`` the place of a cursor; that of the table
+    unless given. Raises InvalidArgument for a cursor that names nothing in the table.
     """
-    part = window_at(arguments, len(table), cursors.find)
+    part = window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))
+    return Connection(page=Page(part, shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)
@@ -202,9 +183,9 @@ FIELDS = Cost(weight=5, items=10)
 class FieldChange:
     """A field change."""
 
-    path: str = strawberry.field(description="The field that differs.")
-    before: JSON | None = strawberry.field(description="Its value in base.")
-    after: JSON | None = strawberry.field(description="Its value in head.")
+    path: str = field("The field that differs.")
+    before: JSON | None = field("Its value in base.")
+    after: JSON | None = field("Its value in head.")
 
 
 describe_enum(
@@ -237,13 +218,12 @@ describe_enum(
 class PackageChangeOrder:
     """A field and a direction."""
 
-    field: PackageChangeField = strawberry.field(description="What to order by.")
+    field: PackageChangeField = order_field()
     direction: OrderDirection = direction_field()
 
 
 PackageChangeOrderArgument = Annotated[
-    PackageChangeOrder | None,
-    strawberry.argument(description="In which order; by name unless given."),
+    PackageChangeOrder | None, strawberry.argument("In which order; by name unless given.")
 ]
 
 
@@ -261,8 +241,8 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
 class PackageChange(ComparisonPart):
     """A package change, with the package on both sides."""
 
-    name: str = of_record(lambda record: record.name, "The package's name.")
-    kind: PackageChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    name: str = of_record("name", "The package's name.")
+    kind: PackageChangeKind = of_record("kind", "How it changed.")
 
     before: Package | None = for_many(
         _packages_before, "The package in base; null where it was added."
@@ -271,23 +251,16 @@ class PackageChange(ComparisonPart):
         _packages_after, "The package in head; null where it was removed."
     )
     versions_added: list[str] = of_record(
-        lambda record: record.versions_added, "Versions only in head, newest first.", texts(60)
+        "versions_added", "Versions only in head, newest first.", texts(60)
     )
     versions_removed: list[str] = of_record(
-        lambda record: record.versions_removed, "Versions only in base, newest first.", texts(60)
+        "versions_removed", "Versions only in base, newest first.", texts(60)
     )
-    specs_added: int = of_record(
-        lambda record: record.specs_added, "How many of its hashes are only in head."
-    )
-    specs_removed: int = of_record(
-        lambda record: record.specs_removed, "How many of its hashes are only in base."
-    )
-    specs_changed: int = of_record(
-        lambda record: record.specs_changed, "How many of its hashes have other facts."
-    )
-    size_delta: ByteCount | None = of_record(
-        lambda record: size_delta(record.size_before, record.size_after),
-        "By how much the sum of its known sizes rose.",
+    specs_added: int = of_record("specs_added", "How many of its hashes are only in head.")
+    specs_removed: int = of_record("specs_removed", "How many of its hashes are only in base.")
+    specs_changed: int = of_record("specs_changed", "How many of its hashes have other facts.")
+    size_delta: ByteCount | None = for_many(
+        _size_deltas, "By how much the sum of its known sizes rose."
     )
 
 
@@ -302,7 +275,7 @@ def package_change_connection(
     table = comparison.changes.select_packages(kinds, search)
     if order is not None:
         table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), arguments)
+    return change_connection(PackageChange, comparison, table, arguments, attrgetter("name"))
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -323,29 +296,20 @@ describe_enum(
 class StackChange(ComparisonPart):
     """A stack change."""
 
-    name: str = of_record(lambda record: record.name, "The stack's name.")
-    kind: StackChangeKind = of_record(lambda record: record.kind, "How it changed.")
-    num_specs_before: int = of_record(
-        lambda record: record.num_specs_before, "How many specs it had in base."
-    )
-    num_specs_after: int = of_record(
-        lambda record: record.num_specs_after, "How many specs it has in head."
-    )
-    specs_added: int = of_record(lambda record: record.specs_added, "How many hashes it gained.")
-    specs_removed: int = of_record(lambda record: record.specs_removed, "How many hashes it lost.")
-    size_delta: ByteCount | None = of_record(
-        lambda record: size_delta(record.size_before, record.size_after),
-        "By how much the sum of its known sizes rose.",
+    name: str = of_record("name", "The stack's name.")
+    kind: StackChangeKind = of_record("kind", "How it changed.")
+    num_specs_before: int = of_record("num_specs_before", "How many specs it had in base.")
+    num_specs_after: int = of_record("num_specs_after", "How many specs it has in head.")
+    specs_added: int = of_record("specs_added", "How many hashes it gained.")
+    specs_removed: int = of_record("specs_removed", "How many hashes it lost.")
+    size_delta: ByteCount | None = for_many(
+        _size_deltas, "By how much the sum of its known sizes rose."
     )
     packages_added: list[str] = of_record(
-        lambda record: record.packages_added,
-        "Packages that it has a spec of only in head.",
-        PACKAGES,
+        "packages_added", "Packages that it has a spec of only in head.", PACKAGES
     )
     packages_removed: list[str] = of_record(
-        lambda record: record.packages_removed,
-        "Packages that it has a spec of only in base.",
-        PACKAGES,
+        "packages_removed", "Packages that it has a spec of only in base.", PACKAGES
     )
 
 
@@ -374,18 +338,12 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 class CoverageChange(ComparisonPart):
     """A cell that only one of two revisions has specs in."""
 
-    kind: CoverageChangeKind = of_record(
-        lambda record: record.kind, "Whether it was lost or gained."
-    )
-    package: str = of_record(lambda record: record.package, "The package's name.")
+    kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
+    package: str = of_record("package", "The package's name.")
     values: list[str] = of_record(
-        lambda record: record.values,
-        "One value for each dimension that was asked for, in that order.",
-        texts(80),
+        "values", "One value for each dimension that was asked for, in that order.", texts(80)
     )
-    num_specs: int = of_record(
-        lambda record: record.num_specs, "How many specs the side that has the cell has in it."
-    )
+    num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
     nearest: list[Spec] = for_many(
         _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
     )
@@ -406,23 +364,17 @@ def coverage_connection(
     if len(by) > len(CoverageDimension):
         raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
     table = comparison.coverage(by).select(kinds, search)
-    return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
 
-
-class _Cursors:
-    """Cells by what names them: the package and the values, as JSON."""
-
-    def __init__(self, table: CoverageChanges) -> None:
-        self._table = table
-
-    def of(self, record: coverage_changes.CoverageChange) -> str:
-        """Return the cursor of a cell."""
-        return orjson.dumps((record.package, *record.values)).decode()
-
-    def find(self, cursor: str) -> int | None:
-        """Return the place of the cell that a cursor names; None where there is none."""
+    def find(cursor: str) -> int | None:
         try:
             package, *values = msgspec.json.decode(cursor, type=list[str])
         except (msgspec.DecodeError, ValueError):
             return None
-        return self._table.find(package, values)
+        return table.find(package, values)
+
+    return change_connection(CoverageChange, comparison, table, arguments, _cell_cursor, find)
+
+
+def _cell_cursor(cell: coverage_changes.CoverageChange) -> str:
+    """Return what names a cell: the package and the values, as JSON."""
+    return orjson.dumps((cell.package, *cell.values)).decode()

@@ -17,7 +17,7 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
-    costed_field,
+    field,
     texts,
 )
 from schema.fields.many import Interleaved, attribute, for_many
@@ -47,10 +47,7 @@ MOST_RULES = 50
 describe_enum(
     RuleLevel,
     "How much a broken rule weighs.",
-    {
-        RuleLevel.ERROR: "It refuses what is judged.",
-        RuleLevel.WARNING: "It is only told.",
-    },
+    {RuleLevel.ERROR: "It refuses what is judged.", RuleLevel.WARNING: "It is only told."},
 )
 
 
@@ -221,12 +218,11 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
 class Breach(ComparisonPart):
     """A breach of a rule."""
 
-    message: str = of_record(lambda breach: breach.message, "In one line.", texts(100))
+    message: str = of_record("message", "In one line.", texts(100))
     package: str | None = of_record(
-        lambda breach: breach.package,
-        "The package that it is about; null where it is not about a single one.",
+        "package", "The package that it is about; null where it is not about a single one."
     )
-    num_specs: int = of_record(lambda breach: breach.num_specs, "How many specs it is about.")
+    num_specs: int = of_record("num_specs", "How many specs it is about.")
     spec: Spec | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
@@ -246,15 +242,15 @@ class RuleResult:
     passed = attribute("result.passed", "Whether it holds.", bool)
     message = attribute("result.message", "What was found, in one line.", str, texts(100))
 
-    @strawberry.field(description="How many breaches there are.")
+    @field("How many breaches there are.")
     def num_breaches(self) -> int:
         return len(self.result.breaches)
 
-    @costed_field("The first breaches.", BREACHES)
+    @field("The first breaches.", BREACHES)
     def breaches(
         self,
         first: Annotated[
-            int, strawberry.argument(description=f"How many; {BREACHES_MAX:,} at most.")
+            int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
         ] = BREACHES_DEFAULT,
     ) -> list[Breach]:
         if not 0 <= first <= BREACHES_MAX:
@@ -272,7 +268,7 @@ class CheckReport:
 
     passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
 
-    @costed_field(
+    @field(
         "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
     def rules(self) -> list[RuleResult]:

@@ -1,6 +1,7 @@
 """How the hashes of two revisions differ, and why."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,13 +13,18 @@ from schema.comparisons.changes import (
     ComparisonPart,
     FieldChange,
     LoadedComparison,
-    NamedBy,
     PartRows,
     change_connection,
     of_record,
 )
-from schema.fields.connections import Connection, OrderDirection, PageArguments, direction_field
-from schema.fields.cost import EXPLAINING, Cost
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    PageArguments,
+    direction_field,
+    order_field,
+)
+from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
@@ -51,13 +57,12 @@ describe_enum(
 class SpecChangeOrder:
     """A field and a direction."""
 
-    field: SpecChangeField = strawberry.field(description="What to order by.")
+    field: SpecChangeField = order_field()
     direction: OrderDirection = direction_field()
 
 
 SpecChangeOrderArgument = Annotated[
-    SpecChangeOrder | None,
-    strawberry.argument(description="In which order; by package and hash unless given."),
+    SpecChangeOrder | None, strawberry.argument("In which order; by package and hash unless given.")
 ]
 
 
@@ -124,9 +129,9 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 class SpecChange(ComparisonPart):
     """A spec change, with the spec on both sides."""
 
-    kind: SpecChangeKind = of_record(lambda record: record.kind, "How it changed.")
-    hash: str = of_record(lambda record: record.hash, "The DAG hash.")
-    name: str = of_record(lambda record: record.name, "The package's name.")
+    kind: SpecChangeKind = of_record("kind", "How it changed.")
+    hash: str = of_record("hash", "The DAG hash.")
+    name: str = of_record("name", "The package's name.")
 
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
@@ -162,7 +167,7 @@ def spec_change_connection(
     """Return a page of a table of changed hashes; by package and hash unless ordered."""
     if order is not None:
         table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(SpecChange, comparison, table, NamedBy(table, "hash"), arguments)
+    return change_connection(SpecChange, comparison, table, arguments, attrgetter("hash"))
 
 
 def with_reasons(
@@ -181,8 +186,8 @@ REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
 class ReasonCount:
     """A reason with its number."""
 
-    reason: SpecChangeReason = strawberry.field(description="The reason.")
-    count: int = strawberry.field(description="How many specs.")
+    reason: SpecChangeReason = field("The reason.")
+    count: int = field("How many specs.")
 
 
 def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:

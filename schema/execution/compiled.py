@@ -39,11 +39,15 @@ from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
-from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
 from schema.execution.budget import Budget
-from schema.execution.executor import STRUCTURE, RenderingExecutor, rendered_values
+from schema.execution.executor import (
+    STRUCTURE,
+    RenderingExecutor,
+    rendered_values,
+    resolver_arguments,
+)
 from schema.execution.json_objects import JsonObjects, json_text
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many
@@ -351,19 +355,10 @@ class _Compiler:
     def _arguments(self, field: Any, declared: StrawberryField, details: FieldDetails) -> Arguments:
         if not field.args:
             return _no_arguments
-        converter = self._schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
 
         def read(variables: VariableValues) -> dict[str, Any]:
             values = get_argument_values(field, details.node, variables)
-            arguments = convert_arguments(
-                values,
-                declared.arguments,
-                scalar_registry=converter.scalar_registry,
-                config=converter.config,
-            )
-            for extension in declared.extensions:
-                arguments = extension.map_arguments(arguments)
-            return arguments
+            return resolver_arguments(self._schema, declared, values)
 
         if _variables_in(details.node):
             return lambda run: read(run.variables)

@@ -9,9 +9,9 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import FieldChange
 from schema.context import Info, LoadedRevision
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
-from schema.fields.scalars import none_if_omitted, optional_field
+from schema.fields.scalars import Omittable, given_values, optional_field
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from schema.revisions.revision import Revision
 
 
-_NOT_TOLD = strawberry.UNSET
+_NOT_TOLD = None
 
 
 @strawberry.input(
@@ -41,8 +41,8 @@ _NOT_TOLD = strawberry.UNSET
 class ConcreteSpecInput:
     """A concrete spec: its hash, and facts where they are given."""
 
-    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
-    name: str = strawberry.field(description="The package's name.")
+    hash: str = field("The DAG hash, 32 characters.")
+    name: str = field("The package's name.")
     version: str | None = optional_field("The version.")
     compiler: str | None = optional_field("The compiler as name@version.")
     platform: str | None = optional_field("The platform.")
@@ -61,20 +61,11 @@ class ConcreteSpecInput:
             raise ValueError(f"hash: {quoted(self.hash)} is no hash: 32 characters of a-z and 2-7")
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
-        variants = none_if_omitted(self.variants)
-        return ConcreteSpec(
-            hash=self.hash,
-            name=self.name,
-            version=none_if_omitted(self.version),
-            compiler=canonical_compiler(none_if_omitted(self.compiler) or ""),
-            platform=none_if_omitted(self.platform),
-            operating_system=none_if_omitted(self.operating_system),
-            target=none_if_omitted(self.target),
-            variants=None if variants is None else canonical_variants(variants),
-            namespace=none_if_omitted(self.namespace),
-            package_hash=none_if_omitted(self.package_hash),
-            is_root=self.is_root,
-        )
+        values = given_values(self)
+        values["compiler"] = canonical_compiler(values.get("compiler") or "")
+        if (variants := values.get("variants")) is not None:
+            values["variants"] = canonical_variants(variants)
+        return ConcreteSpec(**values)
 
 
 def _from_input(kind: type[ConcreteSpecInput], value: Mapping[str, Any], _: object) -> Any:
@@ -91,7 +82,7 @@ _PYTHON_NAMES = {
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
     strawberry.argument(
-        description="The specs that are looked for. A hash that is there twice counts once; it is "
+        "The specs that are looked for. A hash that is there twice counts once; it is "
         "a root where it is one anywhere."
     ),
 ]
@@ -129,9 +120,7 @@ NEAREST = Cost(weight=20)
 DIFFERENCES = Cost(weight=10, items=0.7)
 """The facts in which the nearest spec differs: most differ in one or none."""
 
-FirstArgument = Annotated[
-    int | None, strawberry.argument(description="Only this many; all unless given.")
-]
+FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all unless given.")]
 
 
 class _Missing:
@@ -278,32 +267,32 @@ class Lookup:
     specs: strawberry.Private[Wanted]
     covered: strawberry.Private[Covered | None] = None
 
-    @strawberry.field(description="Where they were looked for.")
+    @field("Where they were looked for.")
     def revision(self) -> LazyRevision:
         return _revision(self.info)
 
-    @strawberry.field(description="How many specs were looked for, each hash once.")
+    @field("How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:
         return len(self.specs)
 
-    @strawberry.field(description="How many of them are there.")
+    @field("How many of them are there.")
     def num_found(self, info: Info) -> int:
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
     num_roots_wanted = attribute("specs.num_roots", "How many of the specs are roots.", int)
 
-    @strawberry.field(description="How many of the roots are there.")
+    @field("How many of the roots are there.")
     def num_roots_found(self, info: Info) -> int:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @costed_field("Those that are there: roots first, then by name and hash.", LOOKED_UP)
-    def found(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[Spec]:
+    @field("Those that are there: roots first, then by name and hash.", LOOKED_UP, Omittable())
+    def found(self, info: Info, first: FirstArgument = None) -> list[Spec]:
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
-    @costed_field("Those that are not there, in the same order.", LOOKED_UP)
-    def missing(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[MissingSpec]:
+    @field("Those that are not there, in the same order.", LOOKED_UP, Omittable())
+    def missing(self, info: Info, first: FirstArgument = None) -> list[MissingSpec]:
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
@@ -314,10 +303,9 @@ class Lookup:
 
 def _size(first: int | None) -> int | None:
     """Return how many to show, None for all. Raises InvalidArgument for a negative number."""
-    size: int | None = none_if_omitted(first)
-    if size is not None and size < 0:
-        raise InvalidArgument("first", f"{size} is below 0")
-    return size
+    if first is not None and first < 0:
+        raise InvalidArgument("first", f"{first} is below 0")
+    return first
 
 
 def _revision(info: RevisionInfo) -> "Revision":

@@ -14,17 +14,12 @@ from schema.fields.connections import (
     PageArguments,
     Paged,
     direction_field,
+    order_field,
     window_at,
 )
-from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Places, Sublists, Table, WhereKnown, for_many
-from schema.fields.scalars import (
-    ByteCount,
-    describe_enum,
-    given_values,
-    none_if_omitted,
-    optional_field,
-)
+from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.spec import (
     FilterArgument,
@@ -83,16 +78,15 @@ describe_enum(
 class PackageOrder:
     """A field and a direction."""
 
-    field: PackageField = strawberry.field(description="What to order by.")
+    field: PackageField = order_field()
     direction: OrderDirection = direction_field()
 
 
 PackageFilterArgument = Annotated[
-    PackageFilter | None, strawberry.argument(description="Which packages; all unless given.")
+    PackageFilter | None, strawberry.argument("Which packages; all unless given.")
 ]
 PackageOrderArgument = Annotated[
-    PackageOrder | None,
-    strawberry.argument(description="In which order; by name unless given."),
+    PackageOrder | None, strawberry.argument("In which order; by name unless given.")
 ]
 
 
@@ -121,10 +115,9 @@ DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=LISTED_MAX), each=
 """All edges that lead to a package are followed one step up."""
 
 Dimensions = Annotated[
-    list[CoverageDimension],
-    strawberry.argument(description="The dimensions; none for the package alone."),
+    list[CoverageDimension], strawberry.argument("The dimensions; none for the package alone.")
 ]
-First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,} at most.")]
+First = Annotated[int, strawberry.argument(f"How many; {LISTED_MAX:,} at most.")]
 
 
 @strawberry.type(
@@ -134,19 +127,19 @@ First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,
 class CoverageCell:
     """A cell that has specs."""
 
-    values: list[str] = costed_field(
+    values: list[str] = field(
         "One value for each dimension that was asked for, in that order.", texts(80)
     )
-    num_specs: int = strawberry.field(description="How many of the package's specs have them.")
+    num_specs: int = field("How many of the package's specs have them.")
 
 
 @strawberry.type(description="A package with specs that depend on another package.")
 class DependentPackage:
     """A package above another."""
 
-    name: str = strawberry.field(description="The package's name.")
-    num_specs: int = strawberry.field(
-        description="How many of its specs depend on a spec of the other package themselves."
+    name: str = field("The package's name.")
+    num_specs: int = field(
+        "How many of its specs depend on a spec of the other package themselves."
     )
 
 
@@ -207,8 +200,8 @@ LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision"
 class StackCount:
     """A stack's share of a package."""
 
-    stack: str = strawberry.field(description="The stack's name.")
-    num_specs: int = strawberry.field(description="How many of the package's specs it has.")
+    stack: str = field("The stack's name.")
+    num_specs: int = field("How many of the package's specs it has.")
 
 
 def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
@@ -290,21 +283,20 @@ def _histories(packages: "PackageRows") -> WhereKnown:
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
     return WhereKnown.of(
-        [timelines.get(name) for name in names],
-        lambda timeline: PackageHistory(timeline=timeline),
+        [timelines.get(name) for name in names], lambda timeline: PackageHistory(timeline=timeline)
     )
 
 
 def _specs(
     packages: "PackageRows",
-    matching: MatchingArgument = strawberry.UNSET,
-    filter: FilterArgument = strawberry.UNSET,
-    order_by: OrderArgument = strawberry.UNSET,
+    matching: MatchingArgument = None,
+    filter: FilterArgument = None,
+    order_by: OrderArgument = None,
     *,
     page: PageArguments,
 ) -> SpecPages:
     loaded = packages.loaded
-    narrowing = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
+    narrowing = (matching, filter, order_by, page.after, page.before)
     if all(value is None for value in narrowing):
         return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
     slice_of = loaded.frame.slice_of
@@ -370,7 +362,7 @@ class Package(Node):
         cost=Cost(weight=TIMELINE),
     )
 
-    @costed_field(
+    @field(
         "What of it there is: how many of its specs have each combination of values, "
         "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
         "cell for each of its stacks where these are a dimension, and in none where it has no "
@@ -380,7 +372,7 @@ class Package(Node):
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
         return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
 
-    @costed_field(
+    @field(
         "The packages whose specs depend on a spec of it themselves, those with most "
         "such specs first. Null where the revision's source told no dependencies at all.",
         DEPENDENTS,
@@ -444,7 +436,6 @@ def package_connection(
     Raises InvalidArgument for a bad cursor.
     """
     frame = loaded.frame
-    conditions, order = none_if_omitted(conditions), none_if_omitted(order)
     codes = frame.select_packages(conditions.to_domain() if conditions else filters.PackageFilter())
     if stack is not None:
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]

@@ -17,9 +17,10 @@ from schema.fields.connections import (
     bad_cursor,
     connection_field,
     direction_field,
+    order_field,
     window,
 )
-from schema.fields.cost import COST, SPANS_OF_EACH, Cost, costed_field, texts
+from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
 from schema.fields.many import (
     ColumnSlice,
     LazyList,
@@ -30,21 +31,14 @@ from schema.fields.many import (
     column,
     for_many,
 )
-from schema.fields.scalars import (
-    ByteCount,
-    describe_enum,
-    given_values,
-    none_if_omitted,
-    optional_field,
-)
+from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
     TransitiveArgument,
     TypesArgument,
-    dependencies_of,
-    dependents_of,
+    neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.frames import filters
@@ -99,14 +93,14 @@ describe_enum(
 class SpecOrder:
     """A field and a direction."""
 
-    field: SpecField = strawberry.field(description="What to order by.")
+    field: SpecField = order_field()
     direction: OrderDirection = direction_field()
 
 
 MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
-        description="Only specs that a query in Spack's own language asks for: "
+        "Only specs that a query in Spack's own language asks for: "
         "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
         "What stands behind `%` or `^` describes that dependency, up to the next of them. `%` asks "
         "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
@@ -120,12 +114,9 @@ MatchingArgument = Annotated[
         "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
     ),
 ]
-FilterArgument = Annotated[
-    SpecFilter | None, strawberry.argument(description="Which specs; all unless given.")
-]
+FilterArgument = Annotated[SpecFilter | None, strawberry.argument("Which specs; all unless given.")]
 OrderArgument = Annotated[
-    SpecOrder | None,
-    strawberry.argument(description="In which order; by package, newest first, unless given."),
+    SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
 ]
 
 
@@ -269,10 +260,12 @@ class Spec(SpecFacts):
         self,
         *,
         page: PageArguments,
-        types: TypesArgument = strawberry.UNSET,
+        types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        return dependencies_of(self.loaded, self.row, types, transitive, page)
+        return neighbours_of(
+            self.loaded, self.row, types, page, transitive=transitive, upward=False
+        )
 
     @connection_field(
         "What depends on it: specs of the same revision, and others that they depend on. Null "
@@ -283,10 +276,10 @@ class Spec(SpecFacts):
         self,
         *,
         page: PageArguments,
-        types: TypesArgument = strawberry.UNSET,
+        types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        return dependents_of(self.loaded, self.row, types, transitive, page)
+        return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
 class SpecRows(LazyList[Spec]):
@@ -432,8 +425,8 @@ class SpecPages(LazyList["SpecConnection"]):
 class FacetCount:
     """One value of a facet."""
 
-    value: str = strawberry.field(description="The value.")
-    count: int = strawberry.field(description="How many of the specs have it.")
+    value: str = field("The value.")
+    count: int = field("How many of the specs have it.")
 
 
 def facet(column: str, what: str, values: int) -> Any:
@@ -473,20 +466,20 @@ class Facets:
 class UnknownName:
     """A name that may be misspelt."""
 
-    name: str = strawberry.field(description="The name.")
-    nearest: list[str] = costed_field("Names of packages that resemble it, best first.", texts(100))
+    name: str = field("The name.")
+    nearest: list[str] = field("Names of packages that resemble it, best first.", texts(100))
 
 
 @strawberry.type(description="A page of specs.")
 class SpecConnection(Connection[Spec]):
     """A connection with facets and with the unknown names of its query."""
 
-    @strawberry.field(description="Counts over all specs of the connection, not the page alone.")
+    @field("Counts over all specs of the connection, not the page alone.")
     def facets(self) -> Facets:
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
 
-    @costed_field(
+    @field(
         "Why `matching` matches nothing, where that is because of a name behind `%` or "
         "`^` that no revision knows, or in front where only the case differs from a known one. At "
         f"most {UNKNOWN_NAMES_MAX} names.",
@@ -497,23 +490,7 @@ class SpecConnection(Connection[Spec]):
         assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
         if page.query is None or len(page.rows):
             return []
-        names = page.loaded.unknown_names(page.query)
-        return [UnknownName(name=unknown.name, nearest=list(unknown.nearest)) for unknown in names]
-
-
-def spec_connection(
-    loaded: LoadedRevision,
-    within: slice | Mask,
-    matching: str | None,
-    conditions: SpecFilter | None,
-    order: SpecOrder | None,
-    arguments: PageArguments,
-) -> SpecConnection:
-    """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
-
-    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
-    """
-    return SpecConnection(page=spec_page(loaded, within, matching, conditions, order, arguments))
+        return page.loaded.unknown_names(page.query)  # type: ignore[return-value] # the same facts
 
 
 def spec_page(
@@ -524,14 +501,16 @@ def spec_page(
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecPage:
-    """Return a page of the specs of a slice or mask of the frame; raises as ``spec_connection``."""
+    """Return a page of the specs of a slice or mask of the frame.
+
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
+    """
     frame = loaded.frame
-    order = none_if_omitted(order)
     field = order.field if order else SpecField.PACKAGE
     falling = order is not None and order.direction is OrderDirection.DESC
-    rows = _selected(frame, within, none_if_omitted(conditions))
-    if (query := none_if_omitted(matching)) is not None:
-        rows = rows[loaded.matching(query)[rows]]
+    rows = _selected(frame, within, conditions)
+    if matching is not None:
+        rows = rows[loaded.matching(matching)[rows]]
     rows = _ordered(frame, rows, field, falling)
 
     def places(cursor: str) -> tuple[int, int]:
@@ -543,7 +522,7 @@ def spec_page(
         place = -ranks[row] if falling else ranks[row]
         return int(np.searchsorted(signed, place)), int(np.searchsorted(signed, place, "right"))
 
-    return SpecPage(loaded, rows, window(arguments, len(rows), places), query)
+    return SpecPage(loaded, rows, window(arguments, len(rows), places), matching)
 
 
 def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
