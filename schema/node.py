@@ -54,7 +54,7 @@ class Node:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "of_id" in vars(cls):
-            Node.types[cls.__name__] = cls
+            Node.types[cls.__name__.removesuffix("Type")] = cls
             cls.num_id_parts = len(signature(cls.of_id).parameters) - 1
 
     @field(

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 import strawberry
 
-from schema.comparisons.commits import ONE_COMMIT, Commit
-from schema.comparisons.comparison import Comparison
+from schema.comparisons.commits import ONE_COMMIT, CommitType
+from schema.comparisons.comparison import ComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
 from schema.fields.cost import (
@@ -21,9 +21,14 @@ from schema.fields.cost import (
     field,
 )
 from schema.fields.scalars import DateTime, Omittable
-from schema.histories import HashHistory, Series
+from schema.histories import HashHistoryType, Series
 from schema.node import Node, find_node
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.revisions.lookup import (
+    CONCRETE_SPECS,
+    ConcreteSpecsArgument,
+    LookupType,
+    concrete_specs,
+)
 from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -119,8 +124,8 @@ class Query:
         self,
         info: Info,
         hash: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
-    ) -> HashHistory | None:
-        return HashHistory.of(info.context, hash)
+    ) -> HashHistoryType | None:
+        return HashHistoryType.of(info.context, hash)
 
     @connection_field(
         "The revisions that hold all of these hashes, newest first.",
@@ -181,9 +186,9 @@ class Query:
         info: Info,
         base: Annotated[str, strawberry.argument(_REF)],
         head: Annotated[str, strawberry.argument(_REF)],
-    ) -> Comparison | None:
+    ) -> ComparisonType | None:
         resolve = info.context.resolve
-        return Comparison(base_info=resolve(base), head_info=resolve(head))
+        return ComparisonType(base_info=resolve(base), head_info=resolve(head))
 
     @field(
         "A commit of the recipes, by its hash or how it begins "
@@ -192,8 +197,8 @@ class Query:
     )
     def commit(
         self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or how one begins.")]
-    ) -> Commit | None:
-        return Commit.named(info.context, oid)
+    ) -> CommitType | None:
+        return CommitType.named(info.context, oid)
 
     @field(
         "Specs as lookup has them, over the newest revision of each tag, or over all "
@@ -214,13 +219,14 @@ class Query:
         specs: ConcreteSpecsArgument,
         series: Annotated[str | None, strawberry.argument("Only revisions of this series.")] = None,
         first: Annotated[int, strawberry.argument(f"How many revisions, at most {PAGE_MAX}.")] = 10,
-    ) -> list[Lookup]:
+    ) -> list[LookupType]:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
         wanted_specs = Wanted(concrete_specs(specs))
         covered = info.context.best_covering(wanted_specs, series)[:first]
         return [
-            Lookup(info=counts.revision, specs=wanted_specs, covered=counts) for counts in covered
+            LookupType(info=counts.revision, specs=wanted_specs, covered=counts)
+            for counts in covered
         ]
 
 

@@ -14,8 +14,8 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
+    ListPage,
     OrderDirection,
-    Page,
     PageArguments,
     direction_field,
     order_field,
@@ -26,11 +26,15 @@ from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
-from snapshots.changes import coverage as coverage_changes
-from snapshots.changes import diff
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, CoverageDimension
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+)
+from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -73,7 +77,7 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     base: LoadedRevision
     head: LoadedRevision
-    changes: diff.Comparison
+    changes: Comparison
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
@@ -169,7 +173,7 @@ def change_connection(
     """
     part = window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return Connection(page=Page(part, shown, list(map(cursor, shown.records))))
+    return Connection(page=ListPage(part, shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)
@@ -177,10 +181,11 @@ FIELDS = Cost(weight=5, items=10)
 
 
 @strawberry.type(
+    name="FieldChange",
     description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON."
+    "JSON.",
 )
-class FieldChange:
+class FieldChangeType:
     """A field change."""
 
     path: str = field("The field that differs.")
@@ -237,8 +242,8 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
-@strawberry.type(description="How a package changed.")
-class PackageChange(ComparisonPart):
+@strawberry.type(name="PackageChange", description="How a package changed.")
+class PackageChangeType(ComparisonPart):
     """A package change, with the package on both sides."""
 
     name: str = of_record("name", "The package's name.")
@@ -270,12 +275,12 @@ def package_change_connection(
     search: str | None,
     order: PackageChangeOrder | None,
     arguments: PageArguments,
-) -> Connection[PackageChange]:
+) -> Connection[PackageChangeType]:
     """Return the changed packages of some kinds, with a text in their name; None for all."""
     table = comparison.changes.select_packages(kinds, search)
     if order is not None:
         table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(PackageChange, comparison, table, arguments, attrgetter("name"))
+    return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -292,8 +297,8 @@ describe_enum(
 )
 
 
-@strawberry.type(description="How a stack changed.")
-class StackChange(ComparisonPart):
+@strawberry.type(name="StackChange", description="How a stack changed.")
+class StackChangeType(ComparisonPart):
     """A stack change."""
 
     name: str = of_record("name", "The stack's name.")
@@ -333,9 +338,10 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 
 @strawberry.type(
-    description="A cell that was lost or gained: a package with a value for each dimension."
+    name="CoverageChange",
+    description="A cell that was lost or gained: a package with a value for each dimension.",
 )
-class CoverageChange(ComparisonPart):
+class CoverageChangeType(ComparisonPart):
     """A cell that only one of two revisions has specs in."""
 
     kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
@@ -344,7 +350,7 @@ class CoverageChange(ComparisonPart):
         "values", "One value for each dimension that was asked for, in that order.", texts(80)
     )
     num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
-    nearest: list[Spec] = for_many(
+    nearest: list[SpecType] = for_many(
         _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
     )
 
@@ -355,7 +361,7 @@ def coverage_connection(
     kinds: Sequence[CoverageChangeKind] | None,
     search: str | None,
     arguments: PageArguments,
-) -> Connection[CoverageChange]:
+) -> Connection[CoverageChangeType]:
     """Return a page of the cells that were lost or gained, by package and values.
 
     Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
@@ -372,9 +378,9 @@ def coverage_connection(
             return None
         return table.find(package, values)
 
-    return change_connection(CoverageChange, comparison, table, arguments, _cell_cursor, find)
+    return change_connection(CoverageChangeType, comparison, table, arguments, _cell_cursor, find)
 
 
-def _cell_cursor(cell: coverage_changes.CoverageChange) -> str:
+def _cell_cursor(cell: CoverageChange) -> str:
     """Return what names a cell: the package and the values, as JSON."""
     return orjson.dumps((cell.package, *cell.values)).decode()

@@ -15,7 +15,7 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
-from schema.fields.many import Each, LazyList, Sublists, Table, for_many
+from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
 from schema.fields.scalars import Omittable
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
@@ -179,7 +179,7 @@ class Edge(Generic[Item]):
     node: Item = strawberry.field(description="The item.")
 
 
-class Page(Generic[Item]):
+class ListPage(Generic[Item]):
     """The items of a part of a list, each with its cursor."""
 
     def __init__(
@@ -211,7 +211,7 @@ class Pages(Protocol):
     @property
     def totals(self) -> Sequence[int]: ...
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the items of all pages as one page."""
         ...
 
@@ -223,7 +223,7 @@ class Pages(Protocol):
 class OnePage(LazyList[Any]):
     """The pages of a single connection."""
 
-    def __init__(self, page: Page[Any]) -> None:
+    def __init__(self, page: ListPage[Any]) -> None:
         self._page = page
         self.counts = [len(page.items)]
         self.totals = [page.part.total]
@@ -234,7 +234,7 @@ class OnePage(LazyList[Any]):
     def __getitem__(self, place: Any) -> Any:
         return [Connection(page=self._page)][place]
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the page."""
         return self._page
 
@@ -245,7 +245,7 @@ class OnePage(LazyList[Any]):
 
 def _edges(pages: Pages) -> Sublists:
     page = pages.merged()
-    return Sublists(Table(page.edge_type, page.edge_columns()), pages.counts)
+    return Sublists(ColumnTable(page.edge_type, page.edge_columns()), pages.counts)
 
 
 def _nodes(pages: Pages) -> Sublists:
@@ -276,7 +276,7 @@ def edges_field() -> Any:
 class Connection(Generic[Item]):
     """Relay's connection, over a page."""
 
-    page: strawberry.Private[Page[Item]]
+    page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
     nodes: list[Item] = for_many(
@@ -303,7 +303,7 @@ def page_of(
     keys: Sequence[str],
     make: Callable[[int], Item],
     edge_type: type[Any] = Edge,
-) -> Page[Item]:
+) -> ListPage[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
     def find(cursor: str) -> int | None:
@@ -314,4 +314,4 @@ def page_of(
 
     part = window_at(arguments, len(keys), find)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
-    return Page(part, items, keys[part.start : part.stop], edge_type)
+    return ListPage(part, items, keys[part.start : part.stop], edge_type)

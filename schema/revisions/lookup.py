@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.comparisons.changes import FieldChange
+from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
 from schema.fields.scalars import Omittable, given_values, optional_field
 from schema.revisions.package import LazyRevision
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
-from snapshots.changes import lookup
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.columns import Rows
@@ -126,7 +125,7 @@ FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all u
 class _Missing:
     """The specs that a lookup lists as missing, with what is computed for all of them at once."""
 
-    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, size: int | None) -> None:
+    def __init__(self, loaded: LoadedRevision, looked_up: Lookup, size: int | None) -> None:
         self.loaded = loaded
         self.looked_up = looked_up
         self.places = looked_up.missing[:size].tolist()
@@ -238,13 +237,13 @@ class MissingSpec:
         "catalog never saw it.",
         cost=LAST_SEEN,
     )
-    nearest: Spec | None = for_many(
+    nearest: SpecType | None = for_many(
         _nearest,
         "The spec of the same package that is most alike: in its architecture, then the version, "
         "the variants, the compiler, the recipe; null where the package is not there.",
         cost=NEAREST,
     )
-    differences: list[FieldChange] = for_many(
+    differences: list[FieldChangeType] = for_many(
         _differences,
         "The given facts in which the nearest differs: `before` as it was given, `after` as it is "
         "there. Without any, the hashes differ by those of dependencies, or by what was not given.",
@@ -256,8 +255,10 @@ class MissingSpec:
         return self.rows
 
 
-@strawberry.type(description="What a revision holds of the specs that were looked for.")
-class Lookup:
+@strawberry.type(
+    name="Lookup", description="What a revision holds of the specs that were looked for."
+)
+class LookupType:
     """Given specs in a revision; ``covered`` has the counts where they are computed.
 
     It holds no part of a frame: a request may have many lookups, one for each revision.
@@ -287,7 +288,7 @@ class Lookup:
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @field("Those that are there: roots first, then by name and hash.", LOOKED_UP, Omittable())
-    def found(self, info: Info, first: FirstArgument = None) -> list[Spec]:
+    def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
@@ -296,9 +297,9 @@ class Lookup:
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
-    def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
+    def _look_up(self, info: Info) -> tuple[LoadedRevision, Lookup]:
         loaded = info.context.load(self.info)
-        return loaded, lookup.Lookup(self.specs, loaded.frame)
+        return loaded, Lookup(self.specs, loaded.frame)
 
 
 def _size(first: int | None) -> int | None:

@@ -9,8 +9,8 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
+    ListPage,
     OrderDirection,
-    Page,
     PageArguments,
     Paged,
     direction_field,
@@ -18,7 +18,7 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
-from schema.fields.many import LazyList, Places, Sublists, Table, WhereKnown, for_many
+from schema.fields.many import ColumnTable, LazyList, Places, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.spec import (
@@ -33,8 +33,8 @@ from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.errors import InvalidArgument
-from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
+from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
 
 @strawberry.input(
+    name="PackageFilter",
     description="Every list is any-of; the fields together are all-of. The conditions on specs "
-    "(stacks, compilers, targets ...) must all be met by one spec of the package."
+    "(stacks, compilers, targets ...) must all be met by one spec of the package.",
 )
-class PackageFilter:
+class PackageFilterInput:
     """Conditions on packages."""
 
     search: str | None = optional_field("Case-insensitive substring of the name.")
@@ -57,9 +58,9 @@ class PackageFilter:
     platforms: list[str] | None = optional_field("Platforms.")
     targets: list[str] | None = optional_field("Microarchitectures.")
 
-    def to_domain(self) -> filters.PackageFilter:
+    def to_domain(self) -> PackageFilter:
         """Return the conditions as the frame takes them."""
-        return filters.PackageFilter(**given_values(self))
+        return PackageFilter(**given_values(self))
 
 
 describe_enum(
@@ -83,7 +84,7 @@ class PackageOrder:
 
 
 PackageFilterArgument = Annotated[
-    PackageFilter | None, strawberry.argument("Which packages; all unless given.")
+    PackageFilterInput | None, strawberry.argument("Which packages; all unless given.")
 ]
 PackageOrderArgument = Annotated[
     PackageOrder | None, strawberry.argument("In which order; by name unless given.")
@@ -145,7 +146,7 @@ class DependentPackage:
 
 def coverage_of(
     loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
-) -> Table[CoverageCell]:
+) -> ColumnTable[CoverageCell]:
     """Return the cells of a package's specs, in the order of their values.
 
     Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
@@ -163,10 +164,12 @@ def coverage_of(
     chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
     num_specs = cells.num_specs[:first].tolist()
     values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
-    return Table(CoverageCell, {"values": values, "num_specs": num_specs})
+    return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})
 
 
-def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[DependentPackage] | None:
+def dependents_of(
+    loaded: LoadedRevision, code: int, first: int
+) -> ColumnTable[DependentPackage] | None:
     """Return the packages that depend on one directly, those with most such specs first.
 
     Returns None where the revision's source has no dependencies. Raises InvalidArgument.
@@ -178,7 +181,7 @@ def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[Depend
     rows = graph.rows_needing(frame.slice_of(code))
     counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
     order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
-    return Table(
+    return ColumnTable(
         DependentPackage,
         {
             "name": [frame.packages[code_of_package] for code_of_package in order.tolist()],
@@ -251,7 +254,7 @@ def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     return Sublists.of(
         counted,
-        lambda pairs: Table(
+        lambda pairs: ColumnTable(
             StackCount,
             {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
         ),
@@ -427,7 +430,7 @@ class PackageRows(LazyList[Package]):
 def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
-    conditions: PackageFilter | None,
+    conditions: PackageFilterInput | None,
     order: PackageOrder | None,
     arguments: PageArguments,
 ) -> Connection[Package]:
@@ -436,7 +439,7 @@ def package_connection(
     Raises InvalidArgument for a bad cursor.
     """
     frame = loaded.frame
-    codes = frame.select_packages(conditions.to_domain() if conditions else filters.PackageFilter())
+    codes = frame.select_packages(conditions.to_domain() if conditions else PackageFilter())
     if stack is not None:
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:
@@ -450,4 +453,4 @@ def package_connection(
 
     part = window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
-    return Connection(page=Page(part, shown, _names(shown)))
+    return Connection(page=ListPage(part, shown, _names(shown)))

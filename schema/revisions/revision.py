@@ -19,7 +19,12 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, info_of_key, node_id
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.revisions.lookup import (
+    CONCRETE_SPECS,
+    ConcreteSpecsArgument,
+    LookupType,
+    concrete_specs,
+)
 from schema.revisions.package import (
     Package,
     PackageFilterArgument,
@@ -30,8 +35,8 @@ from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
-    Spec,
     SpecConnection,
+    SpecType,
     spec_page,
 )
 from schema.revisions.stack import Stack
@@ -41,11 +46,11 @@ from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
     from schema.comparisons.commits import RecipesOfRevision
-    from schema.histories import GrowthPoint, Series
+    from schema.histories import GrowthPointType, Series
 
 LazyRecipes = Annotated["RecipesOfRevision", strawberry.lazy("schema.comparisons.commits")]
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
-LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
+LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -71,16 +76,16 @@ describe_enum(
 )
 
 
-@strawberry.type(description="Hashes that an import could not compute anew.")
-class Unproven:
+@strawberry.type(name="Unproven", description="Hashes that an import could not compute anew.")
+class UnprovenType:
     """How many there are for a reason."""
 
     reason: UnprovenReason = field("Why not.")
     num_specs: int = field("How many specs have such a hash.")
 
 
-@strawberry.type(description="Where a revision came from.")
-class Source:
+@strawberry.type(name="Source", description="Where a revision came from.")
+class SourceType:
     """The provenance of a revision."""
 
     kind: str = field("What was read: pages, index, installation, git or demo.")
@@ -149,7 +154,7 @@ class Revision(Node):
         "How many it could not compute anew, and why; null where it did not try.",
         Cost(weight=2, items=len(UnprovenReason)),
     )
-    def unproven(self) -> list[Unproven] | None:
+    def unproven(self) -> list[UnprovenType] | None:
         return self.info.unproven  # type: ignore[return-value] # it has the same facts
 
     @field("The tag that it was published under, with its series.")
@@ -169,7 +174,7 @@ class Revision(Node):
     def confirmed_at(self, info: Info) -> DateTime:
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    source = _of_line("source", "Where it came from.", Source)
+    source = _of_line("source", "Where it came from.", SourceType)
 
     @field("A package by its name.", LOADED)
     def package(
@@ -194,8 +199,8 @@ class Revision(Node):
     @field("A spec by its whole hash.", LOADED)
     def spec(
         self, info: Info, hash: Annotated[str, strawberry.argument("The DAG hash, 32 characters.")]
-    ) -> Spec | None:
-        return Spec.of_hash(info.context.load(self.info), hash)
+    ) -> SpecType | None:
+        return SpecType.of_hash(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
@@ -230,8 +235,8 @@ class Revision(Node):
         "Which of these concrete specs, those of a spack.lock say, the revision holds.",
         Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}),
     )
-    def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
-        return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
+    def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
+        return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
 
     @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
@@ -247,9 +252,9 @@ class Revision(Node):
         Cost(weight=60),
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        from schema.histories import GrowthPoint
+        from schema.histories import GrowthPointType
 
-        return GrowthPoint.of_revision(info.context, self.info)
+        return GrowthPointType.of_revision(info.context, self.info)
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:

@@ -9,8 +9,8 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
+    ListPage,
     OrderDirection,
-    Page,
     PageArguments,
     PageInfo,
     Window,
@@ -23,10 +23,10 @@ from schema.fields.connections import (
 from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
 from schema.fields.many import (
     ColumnSlice,
+    ColumnTable,
     LazyList,
     ListedColumn,
     Places,
-    Table,
     WhereKnown,
     column,
     for_many,
@@ -41,19 +41,21 @@ from schema.revisions.dependency import (
     neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.frames import filters
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
-    from schema.histories import HashHistory
+    from schema.histories import HashHistoryType
     from schema.revisions.package import Package
 
 
-@strawberry.input(description="Every list is any-of; the fields together are all-of.")
-class SpecFilter:
+@strawberry.input(
+    name="SpecFilter", description="Every list is any-of; the fields together are all-of."
+)
+class SpecFilterInput:
     """Conditions on specs."""
 
     search: str | None = optional_field("Case-insensitive substring of the package's name.")
@@ -69,9 +71,9 @@ class SpecFilter:
     )
     hash_prefix: str | None = optional_field("How the hash begins.")
 
-    def to_domain(self) -> filters.SpecFilter:
+    def to_domain(self) -> SpecFilter:
         """Return the conditions as the frame takes them."""
-        return filters.SpecFilter(**given_values(self))
+        return SpecFilter(**given_values(self))
 
 
 describe_enum(
@@ -114,13 +116,15 @@ MatchingArgument = Annotated[
         "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
     ),
 ]
-FilterArgument = Annotated[SpecFilter | None, strawberry.argument("Which specs; all unless given.")]
+FilterArgument = Annotated[
+    SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
+]
 OrderArgument = Annotated[
     SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
 ]
 
 
-LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.histories")]
+LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
@@ -146,7 +150,7 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories import HashHistory
+    from schema.histories import HashHistoryType
 
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
@@ -155,7 +159,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistory(history=history),
+        lambda history: HashHistoryType(history=history),
     )
 
 
@@ -213,8 +217,8 @@ class SpecFacts(Node):
     row: strawberry.Private[int]
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(SpecFacts):
+@strawberry.type(name="Spec", description="One built configuration of a package.")
+class SpecType(SpecFacts):
     """A row of a revision's frame."""
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
@@ -282,7 +286,7 @@ class Spec(SpecFacts):
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
-class SpecRows(LazyList[Spec]):
+class SpecRows(LazyList[SpecType]):
     """Specs as rows of a frame; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
@@ -293,7 +297,7 @@ class SpecRows(LazyList[Spec]):
         return len(self.rows)
 
     def __getitem__(self, place: Any) -> Any:
-        return Spec(loaded=self.loaded, row=int(self.rows[place]))
+        return SpecType(loaded=self.loaded, row=int(self.rows[place]))
 
     def places(self) -> Places:
         """Return the rows of the frame."""
@@ -312,7 +316,7 @@ NAMING = 80_000
 """Units of comparing a few names with those of all packages."""
 
 
-class SpecPage(Page[Spec]):
+class SpecPage(ListPage[SpecType]):
     """A page of selected specs; ``rows`` are all of them, in their order.
 
     ``query`` is the query in Spack's language that selected them, if any.
@@ -435,7 +439,7 @@ def facet(column: str, what: str, values: int) -> Any:
     def counts(root: Any) -> Sequence[FacetCount]:
         page: SpecPage = root.page
         counted = page.facet(column)
-        return Table(
+        return ColumnTable(
             FacetCount,
             {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
         )
@@ -462,8 +466,8 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
-@strawberry.type(description="A name in a query that nothing has.")
-class UnknownName:
+@strawberry.type(name="UnknownName", description="A name in a query that nothing has.")
+class UnknownNameType:
     """A name that may be misspelt."""
 
     name: str = field("The name.")
@@ -471,7 +475,7 @@ class UnknownName:
 
 
 @strawberry.type(description="A page of specs.")
-class SpecConnection(Connection[Spec]):
+class SpecConnection(Connection[SpecType]):
     """A connection with facets and with the unknown names of its query."""
 
     @field("Counts over all specs of the connection, not the page alone.")
@@ -485,7 +489,7 @@ class SpecConnection(Connection[Spec]):
         f"most {UNKNOWN_NAMES_MAX} names.",
         Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
     )
-    def unknown_names(self) -> list[UnknownName]:
+    def unknown_names(self) -> list[UnknownNameType]:
         page = self.page
         assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
         if page.query is None or len(page.rows):
@@ -497,7 +501,7 @@ def spec_page(
     loaded: LoadedRevision,
     within: slice | Mask,
     matching: str | None,
-    conditions: SpecFilter | None,
+    conditions: SpecFilterInput | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecPage:
@@ -525,7 +529,7 @@ def spec_page(
     return SpecPage(loaded, rows, window(arguments, len(rows), places), matching)
 
 
-def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
+def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None) -> Rows:
     """Return the selected rows, in the frame's own order."""
     conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):

@@ -23,15 +23,15 @@ from schema.fields.cost import (
 from schema.fields.many import Interleaved, attribute, for_many
 from schema.fields.scalars import describe_enum, given_values
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules import rules
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
     Rule,
     RuleLevel,
+    RuleResult,
     Searched,
     Verdict,
     finder,
@@ -214,8 +214,8 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
     return Interleaved(lists, choices)
 
 
-@strawberry.type(description="What breaks a rule.")
-class Breach(ComparisonPart):
+@strawberry.type(name="Breach", description="What breaks a rule.")
+class BreachType(ComparisonPart):
     """A breach of a rule."""
 
     message: str = of_record("message", "In one line.", texts(100))
@@ -223,18 +223,18 @@ class Breach(ComparisonPart):
         "package", "The package that it is about; null where it is not about a single one."
     )
     num_specs: int = of_record("num_specs", "How many specs it is about.")
-    spec: Spec | None = for_many(
+    spec: SpecType | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
         "was added; null where it is in neither.",
     )
 
 
-@strawberry.type(description="What became of a rule.")
-class RuleResult:
+@strawberry.type(name="RuleResult", description="What became of a rule.")
+class RuleResultType:
     """The result of a rule on a comparison."""
 
-    result: strawberry.Private[rules.RuleResult]
+    result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
     name = attribute("result.rule.name", "What the rule is called.", str)
@@ -252,11 +252,11 @@ class RuleResult:
         first: Annotated[
             int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
         ] = BREACHES_DEFAULT,
-    ) -> list[Breach]:
+    ) -> list[BreachType]:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
-        return PartRows(Breach, self.comparison, shown)  # type: ignore[return-value]
+        return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
 
 @strawberry.type(description="The judgement of rules on a comparison.")
@@ -271,9 +271,10 @@ class CheckReport:
     @field(
         "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
-    def rules(self) -> list[RuleResult]:
+    def rules(self) -> list[RuleResultType]:
         return [
-            RuleResult(result=result, comparison=self.comparison) for result in self.verdict.results
+            RuleResultType(result=result, comparison=self.comparison)
+            for result in self.verdict.results
         ]
 
 
