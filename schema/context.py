@@ -21,6 +21,7 @@ from snapshots.catalog.library import Covered, Library, best_covering, candidate
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import queries
@@ -171,6 +172,10 @@ class Context:
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
         """Return the dependencies in a revision."""
         return self._loaded(self.library.dependencies, info.digest)
+
+    def holes(self, info: RevisionInfo) -> Holes:
+        """Return what is missing for a revision's specs to be installed from its cache alone."""
+        return self._loaded(self.library.holes, info.digest)
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""

@@ -29,6 +29,7 @@ from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
+    Forbidden,
     Rule,
     RuleLevel,
     RuleResult,
@@ -142,8 +143,8 @@ def _weigh(value: Any) -> float:
     """Return the cost of some rules, in thousands of units.
 
     On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, cells take 10 ms and more for each dimension, and
-    a glob takes half a millisecond.
+    query takes some 2 ms for each package in it, holes take 50 ms, cells take 10 ms and more for
+    each dimension, and a glob takes half a millisecond.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
@@ -165,9 +166,11 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
+    holes = 200 if rule.get("forbid") == Forbidden.HOLE.value else 0
     cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
-    return 5 + cells + 25 * _size(rule, "forEach") + specs + _weigh_query(rule.get("require"))
+    dimensions = 25 * _size(rule, "forEach")
+    return 5 + holes + cells + dimensions + specs + _weigh_query(rule.get("require"))
 
 
 def _weigh_query(query: Any) -> float:
@@ -291,7 +294,7 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
     find = finder(_searched(base), _searched(head), context.names_elsewhere)
-    what = Judged(head.frame, find, comparison.changes, comparison.explanation)
+    what = Judged(head.frame, head.dependencies, find, comparison.changes, comparison.explanation)
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 

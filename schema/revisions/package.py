@@ -18,10 +18,19 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
-from schema.fields.many import ColumnTable, LazyList, Places, Sublists, WhereKnown, for_many
+from schema.fields.many import (
+    ColumnTable,
+    LazyList,
+    Places,
+    Sublists,
+    WhereKnown,
+    attribute,
+    for_many,
+)
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.spec import (
+    FacetCount,
     FilterArgument,
     MatchingArgument,
     OrderArgument,
@@ -32,10 +41,12 @@ from schema.revisions.spec import (
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
+from snapshots.changes.impact import Impact, impact, rows_above
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
+from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
@@ -151,7 +162,7 @@ def coverage_of(
 
     Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
     """
-    _check(first)
+    check_first(first)
     if len(by) > len(CoverageDimension):
         raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
     distinct = [*dict.fromkeys(by)]
@@ -174,7 +185,7 @@ def dependents_of(
 
     Returns None where the revision's source has no dependencies. Raises InvalidArgument.
     """
-    _check(first)
+    check_first(first)
     frame, graph = loaded.frame, loaded.dependencies()
     if not graph.is_known:
         return None
@@ -190,9 +201,51 @@ def dependents_of(
     )
 
 
-def _check(first: int) -> None:
+def check_first(first: int) -> None:
+    """Raise InvalidArgument for a number out of range."""
     if not 0 <= first <= LISTED_MAX:
         raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
+
+
+BY_STACK = Cost(items=STACKS)
+"""A count for each stack or target."""
+
+IMPACT = Cost(weight=20_000, num_bytes=1_000)
+"""All that depends on a package, however far, is found and counted."""
+
+
+@strawberry.type(
+    name="Impact",
+    description="What would be built again if the recipe of a package changed: all specs that "
+    "reach it over any edge, its own included.",
+)
+class ImpactType:
+    """Counts of specs."""
+
+    counts: strawberry.Private[Impact]
+
+    num_specs = attribute("counts.num_specs", "How many specs.", int)
+    num_packages = attribute("counts.num_packages", "Of how many packages.", int)
+    size = attribute(
+        "counts.size",
+        "The sum of the known sizes of their binary packages; null where none is known.",
+        ByteCount | None,
+    )
+    size_label = attribute(
+        "counts.size_label",
+        "The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10, 11-100, "
+        "101-500, 501-1000, 1001+.",
+        str,
+    )
+
+    @field("How many of them each stack but root has, the largest first.", BY_STACK)
+    def by_stack(self) -> list["StackCount"]:
+        counts = self.counts.by_stack
+        return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
+
+    @field("How many are for each target, the largest first.", BY_STACK)
+    def by_target(self) -> list[FacetCount]:
+        return [FacetCount(value=target, count=count) for target, count in self.counts.by_target]
 
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
@@ -204,7 +257,7 @@ class StackCount:
     """A stack's share of a package."""
 
     stack: str = field("The stack's name.")
-    num_specs: int = field("How many of the package's specs it has.")
+    num_specs: int = field("How many of the specs it has.")
 
 
 def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
@@ -271,10 +324,15 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("Package", key, name) for name in _names(packages)]
 
 
-def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
-    from schema.revisions.revision import Revision
+def revision_object(info: RevisionInfo) -> "Revision":
+    """Return the object for a line of the catalog."""
+    from schema.revisions.revision import Revision  # it imports this module
 
-    return [Revision(info=packages.loaded.info)] * len(packages)
+    return Revision(info=info)
+
+
+def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    return [revision_object(packages.loaded.info)] * len(packages)
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
@@ -382,6 +440,18 @@ class Package(Node):
     )
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
+
+    @field(
+        "What would be built again if its recipe changed. Null where the revision's source told no "
+        "dependencies at all.",
+        IMPACT,
+    )
+    def impact(self) -> ImpactType | None:
+        frame, graph = self.loaded.frame, self.loaded.dependencies()
+        if not graph.is_known:
+            return None
+        mask = rows_above(frame, graph, [frame.packages[self.code]])
+        return ImpactType(counts=impact(frame, mask))
 
     @classmethod
     def of_id(cls, context: Context, key: str, name: str) -> Self | None:

@@ -19,6 +19,7 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, info_of_key, node_id
+from schema.revisions.holes import HOLES, HoleType, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
     ConcreteSpecsArgument,
@@ -163,9 +164,7 @@ class Revision(Node):
 
     @field("The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.info.tag))
+        return _series_of(self.info.tag)
 
     @field(
         "When an import last found its tag in this very state, before any other one; "
@@ -238,6 +237,14 @@ class Revision(Node):
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
         return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
 
+    @connection_field(
+        "What is missing for its specs to be installed from this cache alone, what affects most of "
+        "them first; null where its source tells no dependencies.",
+        cost=HOLES,
+    )
+    def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
+        return hole_connection(info.context.load(self.info), page)
+
     @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().previous(self.info))
@@ -255,6 +262,12 @@ class Revision(Node):
         from schema.histories import GrowthPointType
 
         return GrowthPointType.of_revision(info.context, self.info)
+
+
+def _series_of(tag: str) -> "Series":
+    from schema.histories import Series  # it imports this module
+
+    return Series(name=refs.series(tag))
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:
@@ -288,9 +301,7 @@ class Tag(Node):
 
     @field("That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.name))
+        return _series_of(self.name)
 
     @field("Its newest revision.")
     def latest(self, info: Info) -> Revision:
