@@ -47,7 +47,7 @@ class Nearest(msgspec.Struct, frozen=True):
         if self.kind == _CAUSE:
             return "There is no such cause in this comparison."
         if self.kind == _COMMIT:
-            return "No commit that is known here, or more than one, has a hash that begins so."
+            return "No known commit has a hash that begins like this, or more than one has."
         where = "" if self.kind == "series" else " in this revision"
         return f"There is no such {self.kind}{where}."
 

@@ -141,9 +141,7 @@ PAGES = (
         view=views.coverage_view,
         table="compare.coverage",
     ),
-    Page(
-        f"{COMPARISON}/commits", "compare_commits", subject="compare", table="compare.commits"
-    ),
+    Page(f"{COMPARISON}/commits", "compare_commits", subject="compare", table="compare.commits"),
     Page(
         f"{COMPARISON}/packages/{{packages}}/commits",
         "compare_rebuilt",
