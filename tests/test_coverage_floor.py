@@ -32,7 +32,7 @@ def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
         ("tests/snapshots/catalog/test_catalog.py", [], True),
         ("tests/server/test_cli.py", ["snapshots"], False),
         ("tests/server/test_cli_gate.py", ["snapshots"], True),
-        ("tests/schema/comparisons/test_check.py", ["snapshots"], True),
+        ("tests/schema/comparisons/test_gates.py", ["snapshots"], True),
         ("tests/server/test_cli.py", ["schema", "server"], True),
         ("tests/test_readme.py", ["snapshots"], False),
         ("tests/test_readme.py", [], True),

@@ -1,4 +1,4 @@
-"""What docs/operating.md says of keeping and forgetting: the examples run, the keys are those."""
+"""docs/keeping.md: the examples run, the keys are those."""
 
 import re
 import shlex
@@ -13,9 +13,9 @@ from snapshots.catalog.vacuum import LEAST, MOST
 from tests.server.commands import cachelog
 from tests.snapshots.keeping import publish, rows
 
-TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
-(SECTION,) = re.findall(r"^## Keeping and forgetting\n(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
-(BACKUP,) = re.findall(r"^## Backup\n(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
+TEXT = (Path(__file__).parents[1] / "docs" / "keeping.md").read_text("utf-8")
+PRUNING, _, LATER = TEXT.partition("\n## Backup\n")
+BACKUP, _, JSON = LATER.partition("\n## Power cuts\n")
 
 
 def commands(section: str) -> list[str]:
@@ -40,8 +40,8 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_the_examples_run(catalog: Catalog) -> None:
     """One after the other, each without a complaint."""
-    assert len(commands(SECTION)) == 5
-    for command in commands(SECTION):
+    assert len(commands(PRUNING)) == 5
+    for command in commands(PRUNING):
         done = cachelog(*shlex.split(command), catalog=catalog.location)
         assert (done.code, done.err) == (0, ""), command
 
@@ -64,7 +64,7 @@ def test_the_backup_runs(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.M
     assert cachelog(*shlex.split(verify)).code == 0
 
 
-@pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", SECTION))
+@pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", PRUNING))
 def test_the_rules_that_are_named_are_rules(rule: str) -> None:
     """Each of the table."""
     if rule != "all":
@@ -76,16 +76,14 @@ def test_the_rules_that_are_named_are_rules(rule: str) -> None:
 def test_the_bounds_are_those() -> None:
     """Of the time of grace."""
     hours, days = LEAST.total_seconds() / 3_600, MOST.total_seconds() / 86_400
-    assert f"from `{hours:.0f}h` to `{days:.0f}d`" in SECTION
+    assert f"from `{hours:.0f}h` to `{days:.0f}d`" in PRUNING
 
 
 @pytest.mark.parametrize("command", ["remove develop", "prune --keep all", "vacuum", "verify"])
 def test_the_keys_are_named(catalog: Catalog, command: str) -> None:
     """All that the JSON has, and what stands in its lists."""
     name, *_ = command.split()
-    (row,) = (
-        line for line in SECTION.splitlines() if line.startswith("| `") and f"`{name}`" in line
-    )
+    (row,) = (line for line in JSON.splitlines() if line.startswith("| `") and f"`{name}`" in line)
     found: dict[str, Any] = cachelog(*command.split(), "--json", catalog=catalog.location).json
     assert found
     for key, value in found.items():

@@ -46,7 +46,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     """Serve pages for people, the GraphQL API, and feeds.
 
     The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
-    of which docs/operating.md has a table.
+    listed in docs/settings.md.
     """
     from tempfile import TemporaryDirectory
 

@@ -27,12 +27,9 @@ from server.asgi.exchanges import CODE, unless_gone
 from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
-from server.pages.documents import Answered, Asker, PageDocument, document
+from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, document
 from server.pages.routes import Page
 from snapshots.texts import visible
-
-_PINNED = "pinned_"
-"""How aliases of digests begin that stand for a variable: ``pinned_ref`` for ``$ref``."""
 
 _MOST, _FEWEST = 1_000, 50
 """How many rows are requested at once, fewer where they cost much."""
@@ -90,22 +87,21 @@ class Table(msgspec.Struct, frozen=True):
 
     def pinned(self, data: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables that name the very revisions of an answer: digests."""
-        return {
-            name.removeprefix(_PINNED): value if isinstance(value, str) else value["digest"]
-            for name, value in data[self.path[0]].items()
-            if name.startswith(_PINNED)
-        }
+        root = data[self.path[0]]
+        if self.path[0] == "compare":
+            return {side: root[side]["digest"] for side in ("base", "head")}
+        return {name: root["digest"] for name in ("ref", "in") if name in self.document.parameters}
 
 
 @cache
 def table_of(query: str, table: str) -> Table:
-    """Return the list that ``table`` names with dots in ``queries/exports/QUERY.graphql``.
+    """Return the list that ``table`` names with dots in the document of a page.
 
-    Raises KeyError where the document has no such list.
+    Raises KeyError where the page has no such list.
     """
-    exported = document(f"exports/{query}")
+    page = document(query)
     path = tuple(table.split("."))
-    definitions = parse(exported.text, no_location=True).definitions
+    definitions = parse(page.text, no_location=True).definitions
     fragments = {
         node.name.value: node for node in definitions if isinstance(node, FragmentDefinitionNode)
     }
@@ -117,7 +113,7 @@ def table_of(query: str, table: str) -> Table:
     for name in ("nodes", "edges"):
         with suppress(KeyError):
             row = _field(row, name)
-    return Table(exported, path, tuple(dict.fromkeys(_columns(row, fragments))))
+    return Table(page, path, tuple(dict.fromkeys(_columns(row, fragments))))
 
 
 def _field(parent: SelectionSetNode, name: str) -> SelectionSetNode:
@@ -308,7 +304,7 @@ class Export:
         return await self._asker.answered(await self._asker.weighed(text, variables, self._scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
-        return self._variables | {"first": self._size, "after": after}
+        return self._variables | {IS_PAGE: False, "first": self._size, "after": after}
 
     def _part(self, answered: Answered) -> ExportPart | None:
         return None if answered.errors else self.table.part(answered.data)

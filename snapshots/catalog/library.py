@@ -28,6 +28,7 @@ from snapshots.catalog.past import (
 from snapshots.catalog.publication import Planned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
@@ -51,6 +52,7 @@ from snapshots.timelines.packages import PackageTimeline
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
+HOLES_BYTES = 8 << 20
 HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
 
@@ -138,8 +140,10 @@ class SharedCache(Generic[Key, Value]):
                 self._kept.popitem()
 
 
-class Library(Past):
+class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
+
+    ``past`` answers questions to the catalog's past, which are not kept.
 
     ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
     frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
@@ -155,7 +159,8 @@ class Library(Past):
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        super().__init__(catalog)
+        self.past = Past(catalog)
+        self._catalog = catalog
         self._recipes_url = recipes_url
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
@@ -176,6 +181,11 @@ class Library(Past):
             lambda value: value.num_bytes,
             comparison_bytes,
             lambda value: (value.base.frame.shared, value.head.frame.shared),
+        )
+        self.holes: SharedCache[str, Holes] = SharedCache(
+            lambda digest: Holes(self.dependencies.get(digest)),
+            lambda value: value.num_bytes,
+            HOLES_BYTES,
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
@@ -345,9 +355,9 @@ def judged(library: Library, base: str | None, head: str) -> Judged:
     before = None if base is None else _searched(library, base)
     find = finder(before, after, library.package_names)
     if base is None:
-        return Judged(after.frame, find)
+        return Judged(after.frame, after.load, find)
     comparison = library.compare(base, head)
-    return Judged(after.frame, find, comparison, partial(library.explain, base, head))
+    return Judged(after.frame, after.load, find, comparison, partial(library.explain, base, head))
 
 
 def _searched(library: Library, digest: str) -> Searched:
@@ -384,12 +394,13 @@ def judge_planned(
 
 def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
     before, after = sides[:-1], sides[-1]
-    find = finder(_of_side(before[0]) if before else None, _of_side(after), names)
+    searched = _of_side(after)
+    find = finder(_of_side(before[0]) if before else None, searched, names)
     if not before:
-        return Judged(after.frame, find)
+        return Judged(after.frame, searched.load, find)
     comparison = Comparison(before[0].frame, after.frame)
     why = cache(partial(explain, comparison, before[0].graph, after.graph))
-    return Judged(after.frame, find, comparison, why)
+    return Judged(after.frame, searched.load, find, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:

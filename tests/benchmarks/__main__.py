@@ -4,11 +4,11 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from tests.benchmarks.machine import Use, describe
+from tests.benchmarks.machine import Use, commit, describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
 from tests.benchmarks.queries import QUERIES
@@ -45,6 +45,9 @@ That of a year is imported anew each time, which takes some minutes.
 SEPARATE = {"git_history": ["--commits", "20", "--packages", "50", "--specs", "5"]}
 """Programs of their own, run where they are named; with what a quick run passes to them."""
 
+TABLES = ("ages", "over_http")
+"""The modules that make a table for a document."""
+
 
 def main() -> None:
     """Run what is asked for, print a table, and write JSON if asked to."""
@@ -65,6 +68,7 @@ def main() -> None:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
+        commit=commit(),
         machine=describe(plan, load_before, use_before),
         quick=options.quick,
         notes=plan.notes,
@@ -74,10 +78,17 @@ def main() -> None:
     if options.json:
         write_json(results, options.json)
     if options.write:
-        replace_table = import_module("tests.hostile.report").replace_table
-        ages = import_module("tests.benchmarks.ages")
-        table = ages.table([it for it in measurements if it.benchmark == "years"])
-        options.write.write_text(replace_table(options.write.read_text("utf-8"), table), "utf-8")
+        _write_tables(measurements, options.write)
+
+
+def _write_tables(measurements: Sequence[Measurement], document: Path) -> None:
+    """Replace the tables in a document of which all was measured."""
+    replace_table = import_module("tests.hostile.report").replace_table
+    text = document.read_text("utf-8")
+    for module in TABLES:
+        if table := import_module(f"tests.benchmarks.{module}").table(measurements):
+            text = replace_table(text, table)
+    document.write_text(text, "utf-8")
 
 
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
@@ -127,7 +138,10 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON too")
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="replace the table of 'years' in a document"
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="replace the table of 'years' in a document, or that of all requests over HTTP",
     )
     parser.add_argument("--quick", action="store_true", help="little data, short: does it run?")
     parser.add_argument("--in-process", action="store_true", help="start no servers")

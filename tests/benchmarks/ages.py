@@ -81,9 +81,13 @@ def run(plan: Plan) -> Iterator[Measurement]:
 
 
 def table(measurements: Sequence[Measurement]) -> str:
-    """Return what was measured as a table in Markdown: of time, that of the processor."""
+    """Return what was measured of years as a table in Markdown: of time, that of the processor.
+
+    It is empty where nothing was.
+    """
     rows: list[tuple[str, ...]] = []
-    pairs = list(zip(measurements[::2], measurements[1::2], strict=True))
+    of_years = [it for it in measurements if it.benchmark == "years"]
+    pairs = list(zip(of_years[::2], of_years[1::2], strict=True))
     processor = {it.subject for it, _ in pairs if it.subject.endswith(PROCESSOR)}
     for few, many in pairs:
         if not rows:
@@ -92,7 +96,7 @@ def table(measurements: Sequence[Measurement]) -> str:
         if f"{few.subject}{PROCESSOR}" not in processor and few.median >= _LEAST[few.unit]:
             values = (f"{rounded(it.median)} {it.unit}" for it in (few, many))
             rows.append((few.subject.removesuffix(PROCESSOR), *values, f"{many.ratio:.2f}"))
-    return aligned(rows)
+    return aligned(rows) if rows else ""
 
 
 def _catalogs(plan: Plan) -> _Both:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tests.benchmarks import mercurius
-from tests.benchmarks.plans import Plan
+from tests.benchmarks.plans import ROOT, Plan
 
 _LIBRARIES = (
     "cachelog",
@@ -87,6 +87,18 @@ def describe(plan: Plan, load_before: float, use_before: Use) -> Machine:
         load_average=(load_before, os.getloadavg()[0]),
         others=Use.now().others_since(use_before),
     )
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with ``-dirty`` where files differ from it."""
+    described = subprocess.run(
+        ["git", "describe", "--always", "--exclude=*", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return described.stdout.strip() or "unknown"
 
 
 def _cpu() -> str:

@@ -22,6 +22,8 @@ from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, pinned, serving
 from tests.benchmarks.queries import QUERIES, request_body, require_same
+from tests.benchmarks.results import rounded
+from tests.hostile.report import aligned
 
 CONNECTIONS = 8
 NOISE = 0.1
@@ -39,6 +41,22 @@ _NO_WRK = (
     "wrk is not installed, so nothing is measured over HTTP: apt-get install wrk "
     "(or https://github.com/wg/wrk)"
 )
+
+
+_SHOWN = {
+    "cachelog, answer computed": "cachelog: cold",
+    "cachelog, answer kept": "cachelog: hot",
+    "Strawberry as it comes": "Strawberry as it comes",
+    "mercurius with graphql-jit (Node)": "mercurius with graphql-jit",
+    "bare uvicorn, as many bytes": _BARE,
+}
+"""The contenders in a document's table, by their names there."""
+
+_QUERIES_SHOWN = {
+    "list1000": "1,000 specs \N{MULTIPLICATION SIGN} 8 fields",
+    "nested": "100 packages \N{MULTIPLICATION SIGN} 20 specs",
+    "tiny": "one number",
+}
 
 
 class _Contender(NamedTuple):
@@ -86,6 +104,19 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
     yield from found
     if note := _noise(name, found):
         plan.notes.append(note)
+
+
+def table(measurements: Sequence[Measurement]) -> str:
+    """Return the requests a second as a table in Markdown; empty where not all were measured."""
+    over_http = [it for it in measurements if it.subject.startswith("over HTTP")]
+    medians = {(it.benchmark, it.contender): it.median for it in over_http}
+    if any((query, name) not in medians for query in QUERIES for name in _SHOWN.values()):
+        return ""
+    rows = [
+        (name, *(rounded(medians[query, contender]) for query in QUERIES))
+        for name, contender in _SHOWN.items()
+    ]
+    return aligned([("Requests a second", *(_QUERIES_SHOWN[query] for query in QUERIES)), *rows])
 
 
 def cachelog(catalog: Path | str, **settings: str) -> _Contender:

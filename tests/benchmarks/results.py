@@ -14,8 +14,9 @@ _WIDTH = 132
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run found."""
+    """All that a run measured; ``commit`` is that of the code, ``-dirty`` where files differ."""
 
+    commit: str
     machine: Machine
     quick: bool
     notes: list[str]

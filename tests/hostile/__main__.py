@@ -1,7 +1,7 @@
 """Attacks a server of its own: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
 
 Prints a table in Markdown; leaves with 1 where an attack hurts. Everything stays on this machine.
-``python -m tests.hostile --full --write docs/operating.md`` puts the figures into that document.
+``python -m tests.hostile --full --write docs/attacks.md`` puts the figures into that document.
 """
 
 import argparse

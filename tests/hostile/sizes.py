@@ -1,4 +1,4 @@
-"""How much memory a server may take: the sum that docs/operating.md explains."""
+"""How much memory a server may take: the sum that docs/memory.md explains."""
 
 from collections.abc import Mapping
 

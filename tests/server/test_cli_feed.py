@@ -16,7 +16,7 @@ from tests.server.commands import cachelog
 from tests.snapshots.notes.atom.reading import read_feed
 
 DATED = "develop-DATE"
-OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
+NOTIFICATIONS = Path(__file__).parents[2] / "docs" / "notifications.md"
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_what_cannot_be_written(
 
 def test_the_examples_of_the_documentation_are_right() -> None:
     """Every argument and option is one that there is."""
-    section = OPERATING.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
+    section = NOTIFICATIONS.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
     (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     lines = block.splitlines()
     assert len(lines) == 2

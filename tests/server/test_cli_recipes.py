@@ -107,6 +107,29 @@ def test_blame(week: Week) -> None:
     assert rebuild["hash"] == added["hash"]
 
 
+def test_log_names_the_commits(week: Week) -> None:
+    """Below an entry of a series, a package or a hash, as below a cause of ``why``."""
+    line = "    109 specs: recipe of gettext changed"
+    series = week.run("log", "--commits").lines
+    commit = series[series.index(line) + 1]
+    assert commit == f"      {week.recipes.oid_of(GETTEXT)[:12]} {GETTEXT}"
+    package = week.run("log", "gettext", "--commits").lines
+    place = package.index("    1 spec: recipe of gettext changed")
+    assert package[place + 1] == commit
+    entries = week.run("log", "gettext", "--commits", "--json").json["entries"]
+    (rebuild,) = entries[0]["rebuilds"]
+    assert (rebuild["cause"], rebuild["num_specs"]) == ("recipe|gettext||", 1)
+    assert [commit["subject"] for commit in rebuild["commits"]] == [GETTEXT]
+    assert (entries[1]["rebuilds"], entries[1]["why_no_commits"]) == ([], None)
+    document = week.run("why", RANGE, "gettext", "--json").json
+    hashes = {spec["reason"]: spec["hash"] for spec in document["specs"]}
+    came = week.run("log", f"/{hashes['replaces']}", "--commits").lines
+    assert commit in came
+    (_, gone) = week.run("log", f"/{hashes['replaced']}", "--commits", "--json").json["entries"]
+    assert gone["rebuilds"] == []
+    assert week.run("log", "--oneline", "--commits").code == 2
+
+
 def test_recipes_of_a_revision(week: Week) -> None:
     """What is kept is printed, and how it was found."""
     (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
@@ -126,6 +149,7 @@ def test_an_import_goes_on_without_recipes(tmp_path: Path) -> None:
     assert (
         why.lines[1] == "no commits: the commit of the recipes that base was made of is not known"
     )
+    assert f"    {why.lines[1]}" in made.run("log", "--commits").lines
     filled = made.run("history", "fill", "--recipes", made.recipes.folder, "--json").json
     assert filled["recipes"] == {"num_revisions": 2, "num_commits": 69}
     assert made.run("why", RANGE, "--json").json["why_no_commits"] is None

@@ -22,7 +22,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
-OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
+MEMORY = Path(__file__).parents[2] / "docs" / "memory.md"
 
 
 def size_of(value: Any) -> int:
@@ -36,8 +36,10 @@ def size_of(value: Any) -> int:
 
 
 def test_the_documented_sum_is_that_of_the_settings() -> None:
-    """The table in docs/operating.md has each share by its name, in MiB, and their sum."""
-    rows = dict(re.findall(r"^\| ([a-z ]+?) +\| .*\| +([\d,]+) \|$", OPERATING.read_text(), re.M))
+    """The table in docs/memory.md has each share by its name, in MiB, and their sum."""
+    rows = dict(
+        re.findall(r"^\| ([a-z ]+?) +\| .*\| +([\d,]+) \|$", MEMORY.read_text("utf-8"), re.M)
+    )
     documented = {name: int(text.replace(",", "")) for name, text in rows.items()}
     expected = {name: round(it / 2**20) for name, it in memory_shares(Settings()).items()}
     assert documented == expected | {"sum": round(max_memory(Settings()) / 2**20)}

@@ -11,11 +11,14 @@ import numpy as np
 
 from server.settings import settings_from
 from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
+from snapshots.frames.columns import Rows
+from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import FoundBy, Links, Recipes, links_of
 from snapshots.recipes.effects import Attribution, CauseCommit, CommitLevel
@@ -104,15 +107,21 @@ class ComparedCommits:
         number = self.why.causes.find(key)
         return None if number is None else self.facts(number)
 
+    def rebuilds(self, rows: Rows | None = None) -> "list[Rebuild]":
+        """Return what set off the rebuilds of some rows of head, or of all; most first."""
+        causes = self.why.causes
+        return [
+            Rebuild(count.number, count.num_specs, self)
+            for count in causes.counted(rows)
+            if count.num_specs
+        ]
+
     def commit_facts(self, explaining: CauseCommit) -> dict[str, Any]:
         """Return a commit as a program reads it."""
         commit = explaining.commit
         return {
-            "oid": commit.oid,
-            "subject": commit.subject,
-            "committed_at": commit.committed_at,
-            "level": explaining.level.value,
-            "taken_back": explaining.taken_back,
+            **facts_of(commit, "oid", "subject", "committed_at"),
+            **facts_of(explaining, "level", "taken_back"),
             "url": self.links.commit(commit.oid),
             "pull_request": commit.pull_request,
         }
@@ -142,6 +151,55 @@ def _recipes_text(recipes: Recipes) -> str:
     return f"{short_digest(recipes.commit)} ({_WAYS[recipes.found_by]})"
 
 
+# -- what was rebuilt with a revision
+
+
+class Rebuild(msgspec.Struct, frozen=True):
+    """A cause by its number, how many specs have it as their main one, and its commits."""
+
+    number: int
+    num_specs: int
+    of: ComparedCommits
+
+    @property
+    def title(self) -> str:
+        """The cause in words."""
+        return cause_title(self.of.why.causes.name_of(self.number))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the rebuild as a program reads it."""
+        return {
+            "cause": self.of.why.causes.name_of(self.number).key,
+            "title": self.title,
+            "num_specs": self.num_specs,
+            "commits": self.of.facts(self.number),
+        }
+
+
+def rebuild_lines(compared: ComparedCommits, rows: Rows | None, width: int | None) -> Iterator[str]:
+    """Yield the causes of what was rebuilt, each with all commits that explain it."""
+    rebuilds = compared.rebuilds(rows)
+    if not rebuilds:
+        return
+    if compared.attribution is None:
+        yield from wrapped(f"    no commits: {compared.why_unknown}", width, " " * 6)
+        return
+    for rebuild in rebuilds:
+        text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(rebuild.title)}"
+        yield from wrapped(text, width, " " * 6)
+        yield from compared.lines(rebuild.number, width, " " * 6, all_=True)
+
+
+def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[str, Any]:
+    """Return the same for programs; without a comparison nothing was rebuilt."""
+    if compared is None:
+        return {"rebuilds": [], "why_no_commits": None}
+    return {
+        "rebuilds": [rebuild.facts() for rebuild in compared.rebuilds(rows)],
+        "why_no_commits": compared.why_unknown,
+    }
+
+
 # -- the recipes of revisions
 
 
@@ -156,12 +214,8 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     """Return the same as a program reads it."""
     if recipes is None:
         return None
-    return {
-        "repository": recipes.repository,
-        "commit": recipes.commit,
-        "found_by": recipes.found_by.value,
-        "url": links.commit(recipes.commit),
-    }
+    facts = facts_of(recipes, "repository", "commit", "found_by")
+    return facts | {"url": links.commit(recipes.commit)}
 
 
 def kept_text(kept: "KeptRecipes") -> str:
@@ -177,28 +231,18 @@ def kept_text(kept: "KeptRecipes") -> str:
 
 
 class Blamed(msgspec.Struct, frozen=True):
-    """A rebuild: the revision, the cause, and its commits as ``of`` knows them."""
+    """A revision with which a package, or the spec of a hash, was rebuilt."""
 
     revision: RevisionInfo
     hash: str | None
-    number: int
-    of: ComparedCommits
-
-    @property
-    def cause(self) -> str:
-        """The cause in words."""
-        return cause_title(self.of.why.causes.name_of(self.number))
+    rebuild: Rebuild
 
     def facts(self) -> dict[str, Any]:
         """Return the rebuild as a program reads it."""
         return {
-            "tag": self.revision.tag,
-            "digest": self.revision.digest,
-            "taken_at": self.revision.taken_at,
+            **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
-            "cause": self.of.why.causes.name_of(self.number).key,
-            "title": self.cause,
-            "commits": self.of.facts(self.number),
+            **self.rebuild.facts(),
         }
 
 
@@ -217,14 +261,15 @@ def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blame
         if entry.base is None or not any(reason in entry.reasons for reason in _PAIRED):
             continue
         why = opened.library.explain(entry.base.digest, entry.head.digest)
-        frame = why.head.frame
-        rows = np.flatnonzero(frame.package.codes == frame.package.index[name]).astype(np.int32)
-        numbers = why.causes.main_of(rows)
-        counts = np.bincount(numbers[numbers >= 0])
         commits = ComparedCommits(opened, entry.base, entry.head, why)
-        for number in np.argsort(-counts, kind="stable").tolist():
-            if counts[number]:
-                yield Blamed(entry.head, None, number, commits)
+        for rebuild in commits.rebuilds(package_rows(why.head.frame, name)):
+            yield Blamed(entry.head, None, rebuild)
+
+
+def package_rows(frame: Frame, name: str) -> Rows:
+    """Return the rows of a package; none where it is not there."""
+    own = frame.rows_of(name) or slice(0, 0)
+    return np.arange(own.start, own.stop, dtype=np.int32)
 
 
 def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
@@ -243,9 +288,9 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             row = why.head.frame.hashes.find(of_hash.hash)
             if row is None or (before := int(why.counterparts.base_of[row])) < 0:
                 continue
-            number = int(why.causes.main_of(np.array([row], np.int32))[0])
             commits = ComparedCommits(opened, base, span.first, why)
-            yield Blamed(span.first, of_hash.hash, number, commits)
+            (rebuild,) = commits.rebuilds(np.array([row], np.int32))
+            yield Blamed(span.first, of_hash.hash, rebuild)
             subject = why.base.frame.hashes.at(before)
 
 
@@ -255,10 +300,11 @@ def blame_lines(entries: Iterable[Blamed], width: int | None) -> Iterator[str]:
     for entry in entries:
         is_empty = False
         subject = "" if entry.hash is None else f" {styles.digest(short_hash(entry.hash))}"
-        yield f"{styles.name(title(entry.revision))}{subject}: {entry.cause}"
-        if (unknown := entry.of.why_unknown) is not None:
+        yield f"{styles.name(title(entry.revision))}{subject}: {entry.rebuild.title}"
+        commits = entry.rebuild.of
+        if (unknown := commits.why_unknown) is not None:
             yield f"  {styles.quiet(unknown)}"
-        yield from entry.of.lines(entry.number, width, "  ", all_=True)
+        yield from commits.lines(entry.rebuild.number, width, "  ", all_=True)
     if is_empty:
         yield "nothing of it took the place of another"
 

@@ -467,7 +467,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}", width)
     yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
-    path = why.path(row)
+    path = why.causes.path(row)
     if len(path) > 1:
         for depth, step in enumerate(path):
             yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step_text(why, step)}"
@@ -530,12 +530,7 @@ def _notes(compared: Compared) -> dict[str, Any]:
 
 def _head(compared: Compared) -> dict[str, Any]:
     only = compared.scope.only if compared.scope is not None else Only()
-    return {
-        "format": FORMAT,
-        "base": compared.base,
-        "head": compared.head,
-        "only": only,
-    }
+    return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
 
 
 _STEP = ("name", "before", "after")

@@ -6,14 +6,23 @@ docs/history.md describes the documents for programs.
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from heapq import nlargest
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, default_series
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
+from server.terminal.printing.commits import (
+    ComparedCommits,
+    package_rows,
+    rebuild_facts,
+    rebuild_lines,
+)
 from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import wrapped
 from server.terminal.printing.listings import source_text
@@ -22,7 +31,9 @@ from snapshots.changes.kept_changes import PackageCounts, PairCounts
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import PACKAGE_KINDS, counted_reasons
-from snapshots.history import Neighbours, Pair, age
+from snapshots.frames.columns import Rows
+from snapshots.frames.frame import Frame
+from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo
 from snapshots.refs import title
 from snapshots.texts import counted, in_words, minute, short_digest, versioned
@@ -64,9 +75,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """What happened with a revision: in one line, in several, and for programs."""
+    """What happened with a revision, since ``base``: in one line, in several, and for programs."""
 
     revision: RevisionInfo
+    base: RevisionInfo | None
     text: str
     lines: Sequence[str]
     facts: Any
@@ -105,20 +117,65 @@ def log_of(
     selection: Selection,
     width: int | None,
     *,
-    oneline: bool,
+    oneline: bool = False,
+    commits: bool = False,
 ) -> Log:
     """Return the log of a series, or in it of a package, or of the hash after a slash.
 
     ``series`` is by default that of the newest revision; of a hash it is all. With ``oneline`` only
-    the text of each entry counts.
+    the text of each entry counts. With ``commits`` each entry has what rebuilt specs with it, and
+    the commits that explain that.
     """
     if subject is not None and subject.startswith("/"):
-        return _hash_log(opened.hash_history(subject), series, selection, width)
+        past = opened.hash_history(subject)
+        log = _hash_log(past, opened.history, series, selection, width)
+        return _with_commits(log, opened, _rows_of_hash(past.hash), width) if commits else log
     series = series or default_series(opened.history)
     if subject is None:
-        return _series_log(opened.complete(series), series, selection, width, oneline=oneline)
+        log = _series_log(opened.complete(series), series, selection, width, oneline=oneline)
+        return _with_commits(log, opened, lambda _: None, width) if commits else log
     timeline = opened.package_timeline(subject, series)
-    return _package_log(timeline, len(opened.history.of_series(series)), selection, width)
+    log = _package_log(timeline, len(opened.history.of_series(series)), selection, width)
+    rows = partial(package_rows, name=timeline.name)
+    return _with_commits(log, opened, rows, width) if commits else log
+
+
+# -- the commits that rebuilt specs
+
+
+def _with_commits(
+    log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows | None], width: int | None
+) -> Log:
+    """Return a log with the commits that rebuilt some rows of each revision; None for all."""
+
+    def entries() -> Iterator[LogEntry]:
+        for entry in log.entries:
+            commits, rows, lines = None, None, []
+            if entry.base is not None:
+                why = opened.library.explain(entry.base.digest, entry.revision.digest)
+                commits = ComparedCommits(opened, entry.base, entry.revision, why)
+                rows = rows_in(why.head.frame)
+                lines = list(rebuild_lines(commits, rows, width))
+            facts = entry.facts
+            if isinstance(facts, msgspec.Struct):
+                facts = msgspec.structs.asdict(facts)
+            yield msgspec.structs.replace(
+                entry,
+                lines=[*entry.lines, *([""] if lines else []), *lines],
+                facts=facts | rebuild_facts(commits, rows),
+            )
+
+    return msgspec.structs.replace(log, entries=entries())
+
+
+def _rows_of_hash(hash_: str) -> Callable[[Frame], Rows]:
+    """Return what finds the row of a hash; none in a revision that it went in."""
+
+    def rows_in(frame: Frame) -> Rows:
+        row = frame.hashes.find(hash_)
+        return np.array([] if row is None else [row], np.int32)
+
+    return rows_in
 
 
 # -- a series
@@ -153,7 +210,7 @@ class SeriesEntry(msgspec.Struct, frozen=True, kw_only=True):
 def _series_log(
     opened: OpenedCatalog, series: str, selection: Selection, width: int | None, *, oneline: bool
 ) -> Log:
-    points = opened.library.growth(opened.history, series)
+    points = opened.library.past.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
     entries = _short_entries(selected) if oneline else _entries(opened, series, selected, width)
     return Log(
@@ -165,25 +222,25 @@ def _series_log(
 
 def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
     for point in points:
-        yield LogEntry(point.revision, counts_text(point.counts), (), None)
+        yield LogEntry(point.revision, point.base, counts_text(point.counts), (), None)
 
 
 def _entries(
     opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint], width: int | None
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read; raises CatalogError where what is kept is damaged."""
-    library = opened.library
+    past = opened.library.past
     # What returned takes reading all that was removed: once for the first, once for the rest.
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
-        returned = library.count_returned(opened.history, series, map(_pair, batch))
+        returned = past.count_returned(opened.history, series, map(_pair, batch))
         for start in range(0, len(batch), _AT_ONCE):
             read_at_once = batch[start : start + _AT_ONCE]
-            packages = library.package_counts(map(_pair, read_at_once))
+            packages = past.package_counts(map(_pair, read_at_once))
             for point in read_at_once:
                 reasons = with_returned(point.counts, returned.get(point.revision, {}))
                 entry = _series_entry(point, reasons, packages.get(_pair(point), ()))
                 lines = list(entry.lines(width))
-                yield LogEntry(point.revision, counts_text(entry), lines, entry)
+                yield LogEntry(point.revision, point.base, counts_text(entry), lines, entry)
 
 
 def _pair(point: GrowthPoint) -> Pair:
@@ -196,9 +253,7 @@ def _series_entry(
     return SeriesEntry(
         revision=point.revision,
         base=point.base,
-        specs_added=point.counts.specs_added,
-        specs_removed=point.counts.specs_removed,
-        specs_changed=point.counts.specs_changed,
+        **facts_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
         reasons=reasons,
         packages_touched=len(packages),
         most_changed=nlargest(MOST_CHANGED, packages, _weight),
@@ -226,13 +281,13 @@ def _package_log(
         {
             "series": timeline.series,
             "package": timeline.name,
-            "first_seen": timeline.first_seen,
-            "last_seen": timeline.last_seen,
+            **facts_of(timeline, "first_seen", "last_seen"),
             "num_entries": len(timeline.entries),
         },
         (
             LogEntry(
                 entry.head,
+                entry.base,
                 package_line(entry),
                 [
                     *wrapped(f"{_INDENT}{_package_text(entry)}", width, _INDENT * 2),
@@ -282,7 +337,7 @@ class HashEvent(msgspec.Struct, frozen=True):
 
 
 def _hash_log(
-    past: HashHistory, series: str | None, selection: Selection, width: int | None
+    past: HashHistory, history: History, series: str | None, selection: Selection, width: int | None
 ) -> Log:
     spans = [span for span in past.spans if series in (None, span.series)]
     events = []
@@ -296,7 +351,13 @@ def _hash_log(
         [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans, width)],
         hash_facts(past, spans),
         (
-            LogEntry(event.revision, event.text(), [f"{_INDENT}{event.text()}"], event)
+            LogEntry(
+                event.revision,
+                history.previous(event.revision),
+                event.text(),
+                [f"{_INDENT}{event.text()}"],
+                event,
+            )
             for event in selection.of(events, lambda event: event.revision)
         ),
     )
@@ -304,18 +365,11 @@ def _hash_log(
 
 def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
     """Return for programs when a hash was there."""
-    return {
-        "hash": past.hash,
-        "name": past.name,
-        "version": past.version,
-        "newest": past.newest,
-        "spans": list(map(_span_facts, spans)),
-    }
-
-
-def _span_facts(span: Span) -> dict[str, Any]:
     names = ("series", "first", "last", "is_current", "reason_came", "reason_gone", "gone_in")
-    return {name: getattr(span, name) for name in names}
+    return {
+        **facts_of(past, "hash", "name", "version", "newest"),
+        "spans": [facts_of(span, *names) for span in spans],
+    }
 
 
 def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:

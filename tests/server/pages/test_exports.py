@@ -15,10 +15,11 @@ import pytest
 from starlette.routing import compile_path
 
 from schema.api import API
+from schema.limits import Limits
 from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
-from server.pages.documents import Answered, Asker
+from server.pages.documents import IS_PAGE, Answered, Asker
 from server.pages.exports import (
     FORMATS,
     Export,
@@ -34,6 +35,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history, history
 from tests.server.pages.reading import shown
+from tests.server.pages.recipes import keep_recipes
 from tests.server.pages.tour import tour
 from tests.server.servers import application
 
@@ -41,16 +43,23 @@ WITH_TABLES = [page for page in PAGES if page.table]
 
 
 @pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
-def test_every_table_is_asked_by_a_valid_document(page: Any) -> None:
-    """Of the list alone, with the columns of its rows, and the digests of its revisions."""
-    table = table_of(page.query, page.table)
-    assert API().document(table.document.text).errors == ()
-    assert table.columns
-    assert set(table.document.parameters) <= {*page.document.parameters, "first", "after"}
-    pinned = set(re.findall(r"pinned_(\w+):", table.document.text))
-    assert pinned <= set(page.document.parameters)
-    if "{ref}" in page.path or "{base}" in page.path:
-        assert pinned
+def test_every_page_with_a_table_can_leave_it_alone(page: Any) -> None:
+    """The page's own document has a variable for it; an export costs less than the page."""
+    document, api = page.document, API()
+    named = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
+    asked = document.variables(document.known(named))
+    costs = {
+        is_page: api.cost(document.text, None, asked | {IS_PAGE: is_page}).units
+        for is_page in (True, False)
+    }
+    assert costs[False] < costs[True] <= Limits.max_cost
+    assert table_of(page.query, page.table).columns
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_an_address_cannot_leave_the_table_alone(page: Any) -> None:
+    """The variable is the program's."""
+    assert page.document.known({IS_PAGE: ["false"]}) == {}
 
 
 def test_a_document_without_such_a_list_is_an_error() -> None:
@@ -155,7 +164,9 @@ def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
 def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a server whose series have a past."""
     folder = str(tmp_path_factory.mktemp("past"))
-    Catalog(folder).publish(list(develop_history(revisions=4, packages=20, specs=200)))
+    catalog = Catalog(folder)
+    catalog.publish(list(develop_history(revisions=4, packages=20, specs=200)))
+    keep_recipes(catalog, sorted(catalog.package_names()))
     with application(Settings(catalog=folder)) as client:
         yield client
 

@@ -1,0 +1,302 @@
+"""Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING
+from typing import Annotated, Any
+
+import numpy as np
+import strawberry
+
+from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
+from schema.context import Info, LoadedRevision
+from schema.documents.estimates import num_parts
+from schema.fields.cost import (
+    EXPLAINING,
+    ITEMS_OF_PAGE,
+    ArgumentCost,
+    Cost,
+    ItemsOf,
+    NumberOf,
+    field,
+    texts,
+)
+from schema.fields.many import Interleaved, attribute, for_many
+from schema.fields.scalars import describe_enum, given_values
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
+from schema.revisions.spec import SpecRows, SpecType
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import (
+    KEYS,
+    BadRule,
+    Forbidden,
+    Rule,
+    RuleLevel,
+    RuleResult,
+    Searched,
+    Verdict,
+    finder,
+    judge,
+    read_rule,
+)
+from snapshots.errors import InvalidArgument
+from snapshots.models import ConcreteSpec
+
+MOST_RULES = 50
+"""How many rules a request may judge by."""
+
+describe_enum(
+    RuleLevel,
+    "How much a broken rule weighs.",
+    {RuleLevel.ERROR: "It refuses what is judged.", RuleLevel.WARNING: "It is only told."},
+)
+
+
+class RuleInput:
+    """A rule of a request: a field for each key of a file."""
+
+
+_OWN_TYPES: Mapping[str, Any] = {
+    "for-each": list[CoverageDimension],
+    "cover": list[ConcreteSpecInput],
+    "package": list[str],
+    "except": list[str],
+}
+"""The keys whose values are no texts here."""
+
+_OWN_NAMES = {"package": "packages"}
+_OWN_ABOUT = {"cover": "Concrete specs, as a lock file has them: head must hold them."}
+
+
+def _declare_input() -> None:
+    """Give the input its fields; they follow from the keys of a file."""
+    for key in KEYS.values():
+        name = _OWN_NAMES.get(key.name, key.field)
+        default, type_ = strawberry.UNSET, _OWN_TYPES.get(key.name, str) | None
+        if key.name == "name":
+            default, type_ = MISSING, str
+        elif key.name == "level":
+            default, type_ = RuleLevel.ERROR, RuleLevel
+        about = _OWN_ABOUT.get(key.name, key.about)
+        shown = "except" if key.name == "except" else None
+        field = strawberry.field(name=shown, default=default, description=about)
+        setattr(RuleInput, name, field)
+        RuleInput.__annotations__[name] = type_
+    strawberry.input(
+        RuleInput,
+        description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
+        "means. It has exactly one of forbid, require, limit and cover.",
+    )
+
+
+_declare_input()
+
+
+def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
+    """Return rules as they are judged. Raises InvalidArgument with the place of what is wrong."""
+    rules = []
+    for number, rule in enumerate(inputs):
+        try:
+            rules.append(_read(rule))
+        except BadRule as bad:
+            fault, *others = bad.faults
+            more = f" (and {len(others)} more)" if others else ""
+            place = f"rules[{number}]"
+            if fault.key is not None:
+                place += f".{_camel_case(_OWN_NAMES.get(fault.key, fault.key))}"
+            raise InvalidArgument(place, f"{fault.reason}{more}") from None
+    return rules
+
+
+def _camel_case(key: str) -> str:
+    first, *others = key.split("-")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _read(rule: RuleInput) -> Rule:
+    fields = given_values(rule)
+    values = {
+        key.name: fields[name]
+        for key in KEYS.values()
+        if fields.get(name := _OWN_NAMES.get(key.name, key.field)) is not None
+    }
+    values["level"] = fields["level"].value
+    for name in ("package", "except"):
+        if name in values:
+            values[name] = list(values[name])
+    if "for-each" in values:
+        values["for-each"] = [dimension.value.replace("_", "-") for dimension in values["for-each"]]
+    specs = values.get("cover", ())
+    if "cover" in values:
+        values["cover"] = "the given list"
+
+    def load(_title: str) -> Sequence[ConcreteSpec]:
+        try:
+            return concrete_specs(specs)
+        except InvalidArgument as error:
+            raise ValueError(str(error)) from None
+
+    return read_rule(values, load)
+
+
+def _weigh(value: Any) -> float:
+    """Return the cost of some rules, in thousands of units.
+
+    On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
+    query takes some 2 ms for each package in it, holes take 50 ms, cells take 10 ms and more for
+    each dimension, and a glob takes half a millisecond.
+    """
+    rules = [
+        rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
+    ]
+    scopes = {repr([rule.get(name) for name in _NARROWING]): rule for rule in rules}
+    return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
+
+
+_NARROWING = ("stack", "packages", "matching", "except")
+
+
+def _weigh_scope(rule: Mapping[str, Any]) -> float:
+    """Return what finding the specs that a rule is about costs."""
+    if not any(rule.get(name) for name in _NARROWING):
+        return 0
+    globs = _size(rule, "packages") + _size(rule, "except")
+    return 25 + 3 * globs + _weigh_query(rule.get("matching"))
+
+
+def _weigh_demand(rule: Mapping[str, Any]) -> float:
+    """Return what a rule costs once its specs are found."""
+    holes = 200 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
+    dimensions = 25 * _size(rule, "forEach")
+    return 5 + holes + cells + dimensions + specs + _weigh_query(rule.get("require"))
+
+
+def _weigh_query(query: Any) -> float:
+    return 10 * (1 + num_parts(query)) if isinstance(query, str) else 0
+
+
+def _size(rule: Mapping[str, Any], name: str) -> int:
+    value = rule.get(name)
+    return len(value) if isinstance(value, list) else 0
+
+
+RULES = ArgumentCost(each=1_000, parts=_weigh)
+"""What the rules cost that a comparison is judged by."""
+
+
+BREACHES_DEFAULT = 50
+"""How many breaches of a rule are listed unless a number is given."""
+
+BREACHES_MAX = 1_000
+"""How many breaches of a rule may be asked for."""
+
+CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ItemsOf("rules"))
+"""Rules are judged; their argument says what each costs."""
+
+BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), each=100)
+"""The first breaches of a rule, each of which looks for its specs."""
+
+
+def _specs(rows: PartRows[Any]) -> Interleaved:
+    """Return the first spec of each breach, of the side that it is of."""
+    sides = rows.comparison.changes.base, rows.comparison.changes.head
+    choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
+    for breach in rows.records:
+        if breach.rows is None or not len(breach.rows):
+            choices.append(-1)
+            continue
+        side = 0 if breach.frame is sides[0] else 1
+        choices.append(side)
+        numbers[side].append(int(breach.rows[0]))
+    loaded = rows.comparison.base, rows.comparison.head
+    lists = [
+        SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
+    ]
+    return Interleaved(lists, choices)
+
+
+@strawberry.type(name="Breach", description="What breaks a rule.")
+class BreachType(ComparisonPart):
+    """A breach of a rule."""
+
+    message: str = of_record("message", "In one line.", texts(100))
+    package: str | None = of_record(
+        "package", "The package that it is about; null where it is not about a single one."
+    )
+    num_specs: int = of_record("num_specs", "How many specs it is about.")
+    spec: SpecType | None = for_many(
+        _specs,
+        "The first of these specs, by package, newest version first: of base, or of head for what "
+        "was added; null where it is in neither.",
+    )
+
+
+@strawberry.type(name="RuleResult", description="What became of a rule.")
+class RuleResultType:
+    """The result of a rule on a comparison."""
+
+    result: strawberry.Private[RuleResult]
+    comparison: strawberry.Private[LoadedComparison]
+
+    name = attribute("result.rule.name", "What the rule is called.", str)
+    level = attribute("result.rule.level", "How much it weighs.", RuleLevel)
+    passed = attribute("result.passed", "Whether it holds.", bool)
+    message = attribute("result.message", "What was found, in one line.", str, texts(100))
+
+    @field("How many breaches there are.")
+    def num_breaches(self) -> int:
+        return len(self.result.breaches)
+
+    @field("The first breaches.", BREACHES)
+    def breaches(
+        self,
+        first: Annotated[
+            int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
+        ] = BREACHES_DEFAULT,
+    ) -> list[BreachType]:
+        if not 0 <= first <= BREACHES_MAX:
+            raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
+        shown = list(self.result.breaches[:first])
+        return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
+
+
+@strawberry.type(description="The judgement of rules on a comparison.")
+class CheckReport:
+    """What became of some rules."""
+
+    verdict: strawberry.Private[Verdict]
+    comparison: strawberry.Private[LoadedComparison]
+
+    passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
+
+    @field(
+        "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
+    )
+    def rules(self) -> list[RuleResultType]:
+        return [
+            RuleResultType(result=result, comparison=self.comparison)
+            for result in self.verdict.results
+        ]
+
+
+def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
+    """Judge a comparison by rules.
+
+    Raises InvalidArgument for rules that are none or too many, and RuleUnusable for one that what
+    is there cannot answer.
+    """
+    context = info.context
+    if len(inputs) > MOST_RULES:
+        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
+    rules = rules_of(inputs)
+    context.require_time()  # a rule takes up to 50 ms
+    base, head = comparison.base, comparison.head
+    find = finder(_searched(base), _searched(head), context.names_elsewhere)
+    what = Judged(head.frame, head.dependencies, find, comparison.changes, comparison.explanation)
+    return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
+
+
+def _searched(loaded: LoadedRevision) -> Searched:
+    return Searched(loaded.frame, loaded.dependencies)

@@ -1,0 +1,223 @@
+"""Rules through GraphQL: what ``cachelog gate`` says, within bounds, and where each fault is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema.comparisons.gates import BREACHES_MAX, MOST_RULES
+from schema.context import Context
+from schema.documents.documents import MOST_WEIGHED
+from schema.execution.budget import NotLoaded
+from schema.limits import Limits
+from snapshots.catalog.library import judged
+from snapshots.changes.rules.rule_files import parse_rules
+from snapshots.changes.rules.rules import judge
+from tests.schema import questions
+from tests.schema.comparisons.test_causes import BASE, HEAD, published
+from tests.schema.usual import api
+from tests.schema.worlds import World
+from tests.snapshots.factories import hash_of
+
+REFS = {"base": "develop~1", "head": "develop"}
+RULES: list[dict[str, Any]] = [
+    {"name": "packages", "forbid": "package-removed"},
+    {"name": "specs", "forbid": "spec-removed", "except": ["lone"], "level": "WARNING"},
+    {"name": "hep", "forbid": "version-removed", "stack": "hep", "packages": ["l*", "hdf5"]},
+    {"name": "cells", "forbid": "coverage-lost", "forEach": ["OPERATING_SYSTEM", "TARGET"]},
+    {"name": "app", "require": "app ^zlib", "forEach": ["TARGET"]},
+    {"name": "flood", "limit": "specs-rebuilt", "atMost": "0 %"},
+    {"name": "new", "limit": "specs-added", "atMost": "1", "matching": "%gettext"},
+]
+AS_A_FILE = """\
+[[rule]]
+name = "packages"
+forbid = "package-removed"
+[[rule]]
+name = "specs"
+forbid = "spec-removed"
+except = "lone"
+level = "warning"
+[[rule]]
+name = "hep"
+forbid = "version-removed"
+stack = "hep"
+package = ["l*", "hdf5"]
+[[rule]]
+name = "cells"
+forbid = "coverage-lost"
+for-each = ["operating-system", "target"]
+[[rule]]
+name = "app"
+require = "app ^zlib"
+for-each = ["target"]
+[[rule]]
+name = "flood"
+limit = "specs-rebuilt"
+at-most = "0 %"
+[[rule]]
+name = "new"
+limit = "specs-added"
+at-most = 1
+matching = "%gettext"
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of base and of head."""
+    return published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
+
+
+def check(world: World, *rules: dict[str, Any]) -> Any:
+    """Return what becomes of rules."""
+    data = world.data(questions.CHECK, **REFS, rules=list(rules))
+    return data["compare"]["check"]
+
+
+def fault(world: World, *rules: dict[str, Any]) -> str:
+    """Return the message of the error that rules are."""
+    error = world.error(questions.CHECK, **REFS, rules=list(rules))
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    return str(error["message"])
+
+
+def test_it_says_what_a_file_of_the_same_rules_does(world: World) -> None:
+    """Rule by rule, with each breach and the first of its specs."""
+    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+    expected = judge(parse_rules(AS_A_FILE, "f"), judged(world.library, base, head))
+    told = check(world, *RULES)
+    assert told["passed"] is expected.passed is False
+    assert [it["passed"] for it in told["rules"]] == [it.passed for it in expected.results]
+    assert {*(it["passed"] for it in told["rules"])} == {True, False}
+    for rule, result in zip(told["rules"], expected.results, strict=True):
+        assert rule["name"] == result.rule.name
+        assert rule["level"] == result.rule.level.name
+        assert rule["message"] == result.message
+        assert rule["numBreaches"] == len(result.breaches)
+        for shown, breach in zip(rule["breaches"], result.breaches, strict=True):
+            assert (shown["message"], shown["package"]) == (breach.message, breach.package)
+            hashes = breach.hashes()
+            assert shown["numSpecs"] == len(hashes)
+            assert shown["spec"] == {"hash": hashes[0]}
+
+
+def test_covering(world: World) -> None:
+    """A spec that is missing is in neither revision."""
+    spec = next(it for it in HEAD.specs.values() if it.name == "app")
+    wanted = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
+    told = check(
+        world,
+        {"name": "all", "cover": wanted},
+        {"name": "half", "cover": wanted, "atLeast": "50 %"},
+        {"name": "one", "cover": wanted, "atLeast": "1"},
+        {"name": "apps", "cover": wanted, "packages": ["app"]},
+    )
+    assert [it["passed"] for it in told["rules"]] == [False, True, True, True]
+    (breach,) = told["rules"][0]["breaches"]
+    assert (breach["package"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({}, "rules[1]: the rule asks for nothing: each rule has exactly one of forbid"),
+        ({"forbid": "x"}, "rules[1].forbid: 'x' is none of package-removed"),
+        ({"limit": "specs-added"}, "rules[1].atMost: is missing"),
+        (
+            {"limit": "specs-added", "atMost": "x"},
+            "rules[1].atMost: 'x' is no number (100)",
+        ),
+        ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
+        ({"require": "a", "packages": ["b"]}, "rules[1].packages: does not go with require"),
+        ({"forbid": "spec-removed", "forEach": ["STACK"]}, "rules[1].forEach: goes with"),
+        ({"require": "+mpi"}, "rules[1].require: '+mpi' names no package"),
+        ({"require": "a@"}, "rules[1].require: "),
+        ({"cover": [{"hash": "x", "name": "a"}]}, "rules[1].cover: specs[0]: hash: 'x' is no hash"),
+        ({"forbid": "spec-removed", "stack": "hpe"}, "rule 'b', stack: neither revision has 'hpe'"),
+        ({"forbid": "spec-removed", "matching": "apq"}, "rule 'b', matching: no package 'apq'"),
+    ],
+)
+def test_faults_name_rule_and_key(world: World, rule: dict[str, Any], message: str) -> None:
+    """They are errors of the field."""
+    good = {"name": "a", "forbid": "spec-removed"}
+    assert message in fault(world, good, {"name": "b", **rule})
+
+
+def test_rules_and_breaches_are_bounded(world: World) -> None:
+    """So many rules in a request, so many breaches of a rule."""
+    rule = {"name": "a", "forbid": "spec-removed"}
+    assert len(check(world, *[rule] * MOST_RULES)["rules"]) == MOST_RULES
+    assert fault(world, *[rule] * (MOST_RULES + 1)) == "rules: there are 51; there may be 50"
+    asked = (
+        "query($base: String!, $head: String!, $first: Int!) { compare(base: $base, head: $head) "
+    )
+    asked += '{ check(rules: [{name: "a", forbid: "spec-removed"}]) { rules { numBreaches '
+    asked += "breaches(first: $first) { message } } } } }"
+    for first in (0, 1, BREACHES_MAX):
+        (told,) = world.data(asked, **REFS, first=first)["compare"]["check"]["rules"]
+        assert len(told["breaches"]) == min(first, told["numBreaches"])
+    for first in (-1, BREACHES_MAX + 1):
+        error = world.error(asked, **REFS, first=first)
+        assert error["message"].startswith(f"first: {first} is not from 0")
+
+
+def cost(*rules: dict[str, Any]) -> int:
+    """Return the units of judging by rules."""
+    return api.cost(questions.CHECK, None, {**REFS, "rules": list(rules)}).units
+
+
+def test_each_part_of_a_rule_is_paid_for() -> None:
+    """A request of 20 rules as people write them is allowed; hundreds of dear parts are not."""
+    plain = {"name": "a", "forbid": "spec-removed"}
+    base = cost(plain)
+    for dearer in (
+        {"stack": "e4s"},
+        {"except": ["a*"]},
+        {"matching": "%gcc"},
+        {"forbid": "coverage-lost"},
+    ):
+        assert cost(plain | dearer) > base + 10_000, dearer
+    assert cost(plain | {"matching": "%gcc ^zlib"}) > cost(plain | {"matching": "%gcc"}) + 9_000
+    assert cost(plain, plain) > base
+    covering = {"name": "a", "cover": [{"hash": hash_of("a"), "name": "a"}] * 100}
+    assert cost(covering) > cost({"name": "a", "cover": []}) + 1_000
+    twenty = (
+        [plain] * 10
+        + [plain | {"stack": "e4s"}] * 3
+        + [plain | {"stack": "hep"}] * 3
+        + [{"name": "a", "require": "a ^b"}] * 4
+    )
+    assert cost(*twenty) < Limits().max_cost
+    assert MOST_RULES <= MOST_WEIGHED
+    assert cost(*(plain | {"matching": f"^a ^b ^c{it}"} for it in range(20))) > Limits().max_cost
+    assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
+
+
+def test_an_event_loop_leaves_it_to_a_thread(world: World) -> None:
+    """To judge takes long, even with everything in memory."""
+    check(world, *RULES)
+    context = Context(world.catalog, world.library, may_take_long=False)
+    with pytest.raises(NotLoaded):
+        api.execute(questions.CHECK, {**REFS, "rules": RULES}, context=context)
+
+
+def test_the_answer_about_digests_is_permanent(world: World) -> None:
+    """Until a rule asks what packages other revisions have."""
+    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+
+    def is_permanent(*rules: dict[str, Any]) -> bool:
+        context = world.context()
+        variables = {"base": base, "head": head, "rules": list(rules)}
+        api.execute(questions.CHECK, variables, context=context)
+        return context.is_permanent
+
+    assert is_permanent(*RULES)
+    assert not is_permanent({"name": "a", "require": "apq"})
+
+
+def test_the_verdict_follows_from_the_contents(tmp_path: Path) -> None:
+    """Another catalog of the same contents gives the same."""
+    other = published(tmp_path / "other", BASE, HEAD)
+    again = published(tmp_path / "again", BASE, HEAD)
+    assert check(other, *RULES) == check(again, *RULES)

@@ -1,0 +1,208 @@
+"""The limits before anything is executed: each refuses what is one too many, and nothing else."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from graphql import parse
+
+from schema.api import API
+from schema.documents import bounds
+from schema.documents.bounds import FragmentCycle, Measures, measured
+from schema.limits import Limits
+from tests.schema.worlds import World, known_world, plain
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def listed(number: int) -> str:
+    """Return a list of as many values."""
+    return "[" + '"a" ' * number + "]"
+
+
+def deep(depth: int) -> str:
+    """Return selections within each other, of which the last is a value."""
+    inner = (depth - 2) // 2
+    return "{ revision { " + "tagInfo { latest { " * inner + "tag" + " } }" * inner + " } }"
+
+
+def aliased(number: int) -> str:
+    """Return a fragment of as many aliases."""
+    return f"fragment F on Query {{ {' '.join(f'a{n}: __typename' for n in range(number))} }}"
+
+
+DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
+    "max_document_bytes": ("Bytes", lambda size: "{ __typename } #".ljust(size - 20) + "é" * 10),
+    "max_depth": ("within each other", lambda size: deep(size)),
+    "max_aliases": (
+        "Aliases",
+        lambda size: f"{{ {'z: __typename ' * (size % 2)}...F ...F }} {aliased(size // 2)}",
+    ),
+    "max_root_fields": ("root", lambda size: "{ %s }" % ("__typename " * size)),
+    "max_selections": (
+        "Fields",
+        lambda size: "{ revision { %s } }" % ("__typename " * (size - 1)),
+    ),
+    "max_list_length": (
+        "Values in a list",
+        lambda size: f"{{ nodes(ids: {listed(size)}) {{ __typename }} }}",
+    ),
+    "max_text_length": ("text", lambda size: f'{{ tag(name: "{"x" * size}") {{ name }} }}'),
+    "max_name_length": ("name", lambda size: f"{{ {'a' * size}: __typename }}"),
+}
+SMALL = 12
+"""An even limit to try the rules with."""
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_up_to_the_limit_is_executed(world: World, name: str) -> None:
+    """One more of what is counted is refused, with the number found and the number allowed."""
+    said, make = DOCUMENTS[name]
+    size = 40 if name == "max_document_bytes" else SMALL
+    api = API(Limits(**{name: size}))
+    assert api.execute(make(size), context=world.context()).executed
+    answer = api.execute(make(size + (1 if name != "max_depth" else 2)), context=world.context())
+    assert not answer.executed
+    (error,) = plain(answer)["errors"]
+    assert error["extensions"] == {"code": "LIMIT_EXCEEDED"}
+    assert said in error["message"]
+    assert f"{size} are allowed" in error["message"]
+
+
+NAMES = "query($names: [String!]) { revision { packages(filter: {names: $names}) { totalCount } } }"
+
+
+def nested(depth: int) -> Any:
+    """Return lists within each other."""
+    value: Any = "a"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+VARIABLES: dict[str, tuple[str, Callable[[int], Any]]] = {
+    "max_variable_bytes": ("Bytes of the variables", lambda size: ["x" * (size - 14)]),
+    "max_variable_depth": ("within each other", nested),
+    "max_list_length": ("Values in a list", lambda size: ["a"] * size),
+    "max_text_length": ("Characters", lambda size: ["a" * size]),
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_variables_up_to_the_limit_are_looked_at(world: World, name: str) -> None:
+    """One more of what is counted is refused; what no operation declares does not count."""
+    said, make = VARIABLES[name]
+    size = 30
+    api = API(Limits(**{name: size}))
+
+    def errors(variables: dict[str, Any]) -> list[dict[str, Any]]:
+        answer = plain(api.execute(NAMES, variables, context=world.context()))
+        found: list[dict[str, Any]] = answer.get("errors", [])
+        return [it for it in found if it["extensions"]["code"] == "LIMIT_EXCEEDED"]
+
+    assert errors({"names": make(size)}) == []
+    assert errors({"names": [], "other": make(size * 2)}) == []
+    (error,) = errors({"names": make(size + 1)})
+    assert said in error["message"]
+    assert f"{size + 1} found, {size} are allowed" in error["message"]
+
+
+FILTER = "query($f: SpecFilter) { revision { specs(filter: $f) { totalCount } } }"
+
+
+def test_a_filter_up_to_the_limit_is_answered(world: World) -> None:
+    """All of its lists count together, in a document and in a variable."""
+    api = API(Limits(max_filter_values=30))
+    for number, is_refused in ((15, False), (16, True)):
+        lists = {"stacks": ["a"] * 15, "targets": ["a"] * number}
+        written = f"{{stacks: {listed(15)}, targets: {listed(number)}}}"
+        literal = f"{{ revision {{ specs(filter: {written}) {{ totalCount }} }} }}"
+        for text, variables in ((FILTER, {"f": lists}), (literal, {})):
+            answer = plain(api.execute(text, variables, context=world.context()))
+            assert ("errors" in answer) == is_refused
+            if is_refused:
+                assert answer["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
+                assert "31 found, 30 are allowed" in answer["errors"][0]["message"]
+
+
+def test_numbers_that_no_program_reads_are_refused(world: World) -> None:
+    """A number of 5,000 digits is the client's fault, wherever it stands."""
+    huge = 10**5_000
+    text = "query($n: Int) { revisions(first: $n) { totalCount } }"
+    for value in (huge, -huge, [huge], {"a": huge}):
+        answer = API().execute(text, {"n": value}, context=world.context())
+        assert plain(answer)["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
+    answer = API().execute(
+        f"{{ revisions(first: 1{'0' * 5_000}) {{ totalCount }} }}", context=world.context()
+    )
+    assert plain(answer)["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
+
+
+def test_fragments_are_measured_where_they_are_spread() -> None:
+    """Each time, and as deep as they stand; each is looked at once, however often it is spread."""
+    parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
+    text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { a: revision { tag } }"
+    assert list(measured(parse(text))) == [Measures(2**60, 2 * 2**60, 2**60, 2)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ ...A } fragment A on Query { ...A }",
+        "{ ...A } fragment A on Query { ...B } fragment B on Query { revision { ...C } } "
+        "fragment C on Revision { tag ...A }",
+    ],
+)
+def test_fragments_that_spread_themselves_are_invalid(world: World, text: str) -> None:
+    """They are found before anything follows them."""
+    with pytest.raises(FragmentCycle):
+        list(measured(parse(text)))
+    (error,) = plain(API().execute(text, context=world.context()))["errors"]
+    assert error["extensions"] == {"code": "GRAPHQL_VALIDATION_FAILED"}
+    assert "within itself" in error["message"]
+
+
+def test_the_number_found_is_never_too_long_to_say() -> None:
+    """2^2000 fields are said to be many."""
+    refusal = bounds.refuse("Fields", 2**2_000, 5)
+    assert refusal is not None
+    assert refusal["message"] == "Fields: more than 10^15 found, 5 are allowed."
+
+
+def of_revision(parts: Iterable[str]) -> str:
+    """Return a document that selects parts of a revision."""
+    return f"{{ revision {{ {' '.join(parts)} }} }}"
+
+
+FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tagInfo {{ name }} }}" for n in range(120))
+WORST = {
+    "equal fields": of_revision(["tag"] * 900),
+    "equal objects": of_revision(["tagInfo { name }"] * 390),
+    "objects that differ below": of_revision(f"tagInfo {{ a{n}: name }}" for n in range(190)),
+    "fragments of equal fields": of_revision(f"...F{n}" for n in range(120)) + FRAGMENTS,
+    "unknown fields": of_revision(f"tga{n}" for n in range(900)),
+    "unknown fragments": of_revision(f"...F{n}" for n in range(600)),
+    "variables": f"query({' '.join(f'$v{n}: Int' for n in range(390))}) {{ __typename }}",
+}
+
+
+@pytest.mark.parametrize("text", WORST.values(), ids=WORST)
+def test_what_takes_long_to_validate_is_refused(text: str) -> None:
+    """Work that grows with the square of the text ends early, and so do errors without end."""
+    document = API().document(text)
+    assert 0 < len(document.errors) <= Limits().max_errors
+    assert {it["extensions"]["code"] for it in document.errors} <= {
+        "GRAPHQL_VALIDATION_FAILED",
+        "TOO_MANY_ERRORS",
+    }
+
+
+def test_fields_may_be_selected_more_than_once() -> None:
+    """As components that state what they need for themselves do it."""
+    text = of_revision(["tag tagInfo { name } source { kind } ...F"] * 20)
+    document = API().document(text + " fragment F on Revision { tag tagInfo { name series } }")
+    assert document.errors == ()
