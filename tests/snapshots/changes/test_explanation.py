@@ -103,9 +103,9 @@ def test_paths() -> None:
     found = explained(BASE, HEAD)
     frame = found.head.frame
     row = {name: frame.hashes.find(hash_of(name)) or 0 for name in ("py:2", "zlib:2", "new")}
-    assert [step.name for step in found.path(row["zlib:2"])] == ["zlib"]
-    assert [step.name for step in found.path(row["py:2"])] == ["py", "hdf5", "zlib"]
-    assert found.path(row["new"]) == []
+    assert [step.name for step in found.causes.path(row["zlib:2"])] == ["zlib"]
+    assert [step.name for step in found.causes.path(row["py:2"])] == ["py", "hdf5", "zlib"]
+    assert found.causes.path(row["new"]) == []
     assert [frame.hashes.at(it) for it in found.without_counterpart().tolist()] == [hash_of("new")]
 
 
@@ -176,7 +176,7 @@ def test_size() -> None:
         changes = comparison.specs
         _ = made.reasons(changes), made.main_causes(changes), made.involved(changes)
         _ = records(made.causes)
-        made.path(int(made.counterparts.head_rows[-1]))
+        made.causes.path(int(made.counterparts.head_rows[-1]))
 
     found, held = measured(lambda: explain(comparison, before.graph, after.graph), use)
     counted = found.num_bytes - comparison.num_bytes
