@@ -34,7 +34,6 @@ WIDE = (
     "tests/snapshots/catalog/test_catalog_failures.py",
     "tests/snapshots/catalog/test_following.py",
     "tests/snapshots/catalog/test_laid_contents.py",
-    "tests/snapshots/catalog/test_object_storage.py",
     "tests/snapshots/catalog/test_power_cuts.py",
     "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
