@@ -37,7 +37,7 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.history import History
 from snapshots.models import RevisionInfo
-from snapshots.recipes.effects import Attribution
+from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest
 
 Value = TypeVar("Value")
@@ -119,7 +119,7 @@ class Context:
     _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
         default_factory=dict, init=False
     )
-    _attributions: dict[tuple[RevisionInfo, RevisionInfo], Attribution | None] = field(
+    _recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = field(
         default_factory=dict, init=False
     )
     _answers: HistoryAnswers = field(init=False)
@@ -169,20 +169,20 @@ class Context:
         """Return why the hashes of two revisions' contents came and went."""
         return self._loaded(self.library.explanations, (base.digest, head.digest))
 
-    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
+    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
         """Return which commits explain which causes; the fields of one object have it made once.
 
-        None where the commits between the two are not known. They may become so, or be corrected.
+        What is not known may become so, or be corrected.
         """
         self.is_permanent = False
         self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
         key = base, head
-        if key not in self._attributions:
+        if key not in self._recipes_changes:
             self.explain(base, head)
-            if len(self._attributions) >= _HELD:
-                del self._attributions[next(iter(self._attributions))]
-            self._attributions[key] = self.library.attribute(base, head)
-        return self._attributions[key]
+            if len(self._recipes_changes) >= _HELD:
+                del self._recipes_changes[next(iter(self._recipes_changes))]
+            self._recipes_changes[key] = self.library.recipes_change(base, head)
+        return self._recipes_changes[key]
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
@@ -294,7 +294,7 @@ class Context:
         self._latest.clear()
         self._masks.clear()
         self._coverages.clear()
-        self._attributions.clear()
+        self._recipes_changes.clear()
         self._answers_by_name.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:

@@ -444,7 +444,12 @@ class Comparison(Node):
         context = info.context
         context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
-        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
+        log = changelog(
+            *sides,
+            context.explain(*sides),
+            returned=context.returned(*sides),
+            recipes=context.recipes_change(*sides),
+        )
         context.budget.check()
         return render(log, format, context.budget.each)
 

@@ -26,6 +26,7 @@ from snapshots.catalog.past import (
     require_complete,
 )
 from snapshots.catalog.publication import Planned
+from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.lookup import Wanted
@@ -43,7 +44,7 @@ from snapshots.frames.shared_arrays import Shared
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Links, links_of
-from snapshots.recipes.effects import Attribution
+from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import is_name
 from snapshots.timelines import packages
 from snapshots.timelines.packages import PackageTimeline
@@ -221,12 +222,10 @@ class Library(Past):
         """Return why what changed from one content to the other did so."""
         return self.explanations.get((base, head))
 
-    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
-        """Return which commits of the recipes explain which causes; None if they are not known."""
-        between = self._catalog.recipes.between(base, head)
-        if between is None:
-            return None
-        return Attribution(self.explain(base.digest, head.digest), between)
+    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
+        """Return how the recipes differ, and which of their commits explain which causes."""
+        explain = partial(self.explain, base.digest, head.digest)
+        return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
 
     def links(self, repository: str) -> Links:
         """Return where commits of a repository are looked at."""
@@ -331,6 +330,31 @@ def best_covering(
         counts[digest] = int(np.count_nonzero(held)), int(np.count_nonzero(roots))
     covered = [Covered(revision, *counts[revision.digest]) for revision in revisions]
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
+
+
+# -- the recipes of two revisions
+
+
+def recipes_change(
+    tables: RecipesTables,
+    base: RevisionInfo,
+    head: RevisionInfo,
+    explain: Callable[[], Explanation],
+    recipes_url: str,
+) -> RecipesChange:
+    """Return how the recipes of two revisions differ; what changed is explained if needed.
+
+    ``recipes_url`` is as for ``links_of``.
+    """
+    before, after = tables.of(base), tables.of(head)
+    between = tables.between(base, head)
+    return RecipesChange(
+        base=before,
+        head=after,
+        attribution=None if between is None else Attribution(explain(), between),
+        why_unknown=tables.why_unknown(base, head),
+        links=Links() if after is None else links_of(recipes_url, after.repository),
+    )
 
 
 # -- revisions ready to be judged by rules

@@ -15,7 +15,7 @@ from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.sides import Side, node_codes
-from snapshots.recipes.commits import Between, Commit
+from snapshots.recipes.commits import Between, Commit, Links, Recipes
 
 MOST_DEPENDENTS = 20
 """So many commits of packages that depend on one are named for it at most."""
@@ -187,6 +187,19 @@ class Attribution:
             inside = set(side.frame.package.values)
             outside |= set(side.graph.outside.package.values) - inside
         return outside
+
+
+class RecipesChange(msgspec.Struct, frozen=True):
+    """How the recipes of two revisions differ: their commits, and which explain which causes.
+
+    ``attribution`` is None where the commits between are not known; ``why_unknown`` says why.
+    """
+
+    base: Recipes | None
+    head: Recipes | None
+    attribution: Attribution | None
+    why_unknown: str | None
+    links: Links
 
 
 def _at(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:
