@@ -168,9 +168,18 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
-    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    kind = f"{rule.get('forbid')} {rule.get('limit')}"
+    cells = 50 if "coverage" in kind else 0
+    commits = 60 if "by-commit" in kind else 0
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
-    return 5 + cells + 25 * _size(rule, "forEach") + specs + _weigh_query(rule.get("require"))
+    return (
+        5
+        + cells
+        + commits
+        + 25 * _size(rule, "forEach")
+        + specs
+        + _weigh_query(rule.get("require"))
+    )
 
 
 def _weigh_query(query: Any) -> float:
@@ -294,7 +303,13 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
     find = finder(_searched(base), _searched(head), context.names_elsewhere)
-    what = Judged(head.frame, find, comparison.changes, comparison.explanation)
+    what = Judged(
+        head.frame,
+        find,
+        comparison.changes,
+        comparison.explanation,
+        lambda counts: context.recipes_change(base.info, head.info).most_rebuilt(counts),
+    )
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 

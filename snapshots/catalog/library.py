@@ -360,18 +360,24 @@ def recipes_change(
 # -- revisions ready to be judged by rules
 
 
-def judged(library: Library, base: str | None, head: str) -> Judged:
-    """Return what rules are judged over: two contents by their digests, or head alone.
+def judged(library: Library, base: RevisionInfo | None, head: RevisionInfo) -> Judged:
+    """Return what rules are judged over: two revisions, or head alone.
 
     What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
     """
-    after = _searched(library, head)
-    before = None if base is None else _searched(library, base)
+    after = _searched(library, head.digest)
+    before = None if base is None else _searched(library, base.digest)
     find = finder(before, after, library.package_names)
     if base is None:
         return Judged(after.frame, find)
-    comparison = library.compare(base, head)
-    return Judged(after.frame, find, comparison, partial(library.explain, base, head))
+    digests = base.digest, head.digest
+    return Judged(
+        after.frame,
+        find,
+        library.compare(*digests),
+        partial(library.explain, *digests),
+        lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
+    )
 
 
 def _searched(library: Library, digest: str) -> Searched:

@@ -84,7 +84,7 @@ def fault(world: World, *rules: dict[str, Any]) -> str:
 
 def test_it_says_what_a_file_of_the_same_rules_does(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+    base, head = map(world.catalog.history.resolve, REFS.values())
     expected = judge(parse_rules(AS_A_FILE, "f"), judged(world.library, base, head))
     told = check(world, *RULES)
     assert told["passed"] is expected.passed is False
@@ -204,7 +204,7 @@ def test_an_event_loop_leaves_it_to_a_thread(world: World) -> None:
 
 def test_the_answer_about_digests_is_permanent(world: World) -> None:
     """Until a rule asks what packages other revisions have."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+    base, head = map(world.catalog.history.resolve, REFS.values())
 
     def is_permanent(*rules: dict[str, Any]) -> bool:
         context = world.context()
