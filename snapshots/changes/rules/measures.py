@@ -352,7 +352,7 @@ def _rebuilt_by_commit(scope: Scope) -> Measured:
     most = scope.most_rebuilt(causes.counted(changes.after))
     numbers = [] if most is None else list(most.causes)
     changes = changes.take(np.isin(causes.main_of(changes.after), numbers))
-    return Measured(len(changes), scope.num_specs, changes, by=most and most.commit)
+    return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
 
 
 def _stacks(kind: StackChangeKind, scope: Scope) -> Measured:
