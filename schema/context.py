@@ -1,13 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Hashable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,19 +21,21 @@ from snapshots.catalog.library import Covered, Library, best_covering, candidate
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.queries import UnknownName, require_known, unknown_names
+from snapshots.frames.queries import UnknownName
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest
 
 Value = TypeVar("Value")
+Key = TypeVar("Key", bound=tuple[Any, ...])
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
@@ -72,13 +67,30 @@ class LoadedRevision(msgspec.Struct, frozen=True):
     def matching(self, query: str) -> Mask:
         """Return a mask over the frame's rows: the specs that a query in Spack's language means.
 
-        Raises as ``snapshots.frames.queries`` does.
+        Each query is answered once in a request. Raises as ``snapshots.frames.queries`` does.
         """
-        return self.context.matching(self, query)
+        context = self.context
+        key = self.info.digest, query
+        mask = context.masks.get(key)
+        if mask is None:
+            constraint = queries.read(query)
+            if constraint.is_about_dependencies:
+                context.require_time()  # each ^ walks through the whole graph, up to 30 ms
+            mask = queries.select(self.frame, constraint, self.dependencies)
+            if not mask.any():
+                queries.require_known(
+                    constraint, self.frame, self.dependencies, context.names_elsewhere
+                )
+            context.masks[key] = mask
+        return mask
 
     def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
-        """Return the names in a query that neither this revision nor others know."""
-        return self.context.unknown_names(self, query)
+        """Return the names in a query that neither this revision nor the newest of any tag has."""
+        self.context.require_time()
+        constraint = queries.read(query)
+        return queries.unknown_names(
+            constraint, self.frame, self.dependencies, self.context.names_elsewhere
+        )
 
 
 def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
@@ -96,8 +108,8 @@ class Context:
     another thread may cancel it. ``further_errors`` counts the errors beyond those that the answer
     shows. ``loaded`` has what was loaded for the request in advance, by cache and key, or the
     failure: it may be too large for the cache. ``answers`` are those about the history that
-    requests share; ``left_out`` has the revisions that some of them leave out. ``follow`` returns
-    the events of a subscription.
+    requests share; ``left_out`` has the revisions that some of them leave out. ``masks`` are those
+    of queries, by digest and query. ``follow`` returns the events of a subscription.
     """
 
     catalog: Catalog
@@ -115,7 +127,7 @@ class Context:
     _latest: dict[tuple[Cache[Any, Any], Hashable], Any] = field(init=False)
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
-    _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
+    masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
     _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
         default_factory=dict, init=False
     )
@@ -161,6 +173,10 @@ class Context:
         """Return the dependencies in a revision."""
         return self._loaded(self.library.dependencies, info.digest)
 
+    def holes(self, info: RevisionInfo) -> Holes:
+        """Return what is missing for a revision's specs to be installed from its cache alone."""
+        return self._loaded(self.library.holes, info.digest)
+
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
         return self._loaded(self.library.comparisons, (base.digest, head.digest))
@@ -176,13 +192,12 @@ class Context:
         """
         self.is_permanent = False
         self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
-        key = base, head
-        if key not in self._recipes_changes:
+
+        def changed(base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
             self.explain(base, head)
-            if len(self._recipes_changes) >= _HELD:
-                del self._recipes_changes[next(iter(self._recipes_changes))]
-            self._recipes_changes[key] = self.library.recipes_change(base, head)
-        return self._recipes_changes[key]
+            return self.library.recipes_change(base, head)
+
+        return _held(self._recipes_changes, (base, head), changed)
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
@@ -193,12 +208,7 @@ class Context:
 
     def coverage(self, comparison: Comparison, by: Sequence[CoverageDimension]) -> CoverageChanges:
         """Return lost and gained cells; the fields of one object have them counted once."""
-        key = comparison, tuple(by)
-        if key not in self._coverages:
-            if len(self._coverages) >= _HELD:
-                del self._coverages[next(iter(self._coverages))]
-            self._coverages[key] = coverage(*key)
-        return self._coverages[key]
+        return _held(self._coverages, (comparison, tuple(by)), coverage)
 
     def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
         """Return which revisions hold most of the specs, of those with the newest contents."""
@@ -292,30 +302,10 @@ class Context:
     def release(self) -> None:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
         self._latest.clear()
-        self._masks.clear()
+        self.masks.clear()
         self._coverages.clear()
         self._recipes_changes.clear()
         self._answers_by_name.clear()
-
-    def matching(self, loaded: LoadedRevision, query: str) -> Mask:
-        """Return which specs of a revision a query means; each is answered once in a request."""
-        key = loaded.info.digest, query
-        mask = self._masks.get(key)
-        if mask is None:
-            constraint = queries.read(query)
-            if constraint.is_about_dependencies:
-                self.require_time()  # each ^ walks through the whole graph, up to 30 ms
-            mask = queries.select(loaded.frame, constraint, loaded.dependencies)
-            if not mask.any():
-                require_known(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
-            self._masks[key] = mask
-        return mask
-
-    def unknown_names(self, loaded: LoadedRevision, query: str) -> tuple[UnknownName, ...]:
-        """Return the names in a query that neither a revision nor the newest of any tag knows."""
-        self.require_time()
-        constraint = queries.read(query)
-        return unknown_names(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
 
     def names_elsewhere(self) -> frozenset[str]:
         """Return the names of the packages of the newest revision of each tag."""
@@ -323,6 +313,15 @@ class Context:
         if not self.may_load:
             raise NotLoaded  # this may read the whole catalog
         return self.library.package_names()
+
+
+def _held(values: dict[Key, Value], key: Key, make: Callable[..., Value]) -> Value:
+    """Return the value of a key, made once; the oldest value goes where there are too many."""
+    if key not in values:
+        if len(values) >= _HELD:
+            del values[next(iter(values))]
+        values[key] = make(*key)
+    return values[key]
 
 
 Info = strawberry.Info[Context, None]

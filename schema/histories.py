@@ -5,60 +5,62 @@ from typing import Annotated, Any, Self
 
 import strawberry
 
-from schema.comparisons.comparison import Comparison
+from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.spec_change import ReasonCount
 from schema.context import Context, Info
 from schema.fields.connections import (
     Connection,
     Edge,
-    Page,
     PageArguments,
     connection_field,
     edges_field,
     page_of,
 )
-from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, costed_field, texts
-from schema.fields.many import Each, Table, attribute
-from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
+from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, texts
+from schema.fields.many import ColumnTable, Each, attribute
+from schema.fields.scalars import ByteCount, DateTime, Omittable
 from schema.node import Node, node_id
-from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
-from schema.revisions.spec import Spec
+from schema.revisions.revision import (
+    LazySeries,
+    Revision,
+    revision_connection,
+    revision_field,
+    revision_of,
+)
+from schema.revisions.spec import SpecType
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth
-from snapshots.timelines import spans as timeline_spans
+from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
+from snapshots.timelines.spans import HashHistory, Span
 
 SPANS = 4
 """In how many spans of all series a hash usually was."""
 
 
 @strawberry.type(
+    name="Span",
     description="Revisions of a series that follow one another and have a hash: first and last "
-    "have it, as all between them."
+    "have it, as all between them.",
 )
-class Span:
+class SpanType:
     """A span."""
 
-    span: strawberry.Private[timeline_spans.Span]
+    span: strawberry.Private[Span]
 
     series = attribute("span.series", "The name of the series.", str)
 
-    @strawberry.field(description="The series.")
+    @field("The series.")
     def series_info(self) -> LazySeries:
         return Series(name=self.span.series)
 
-    @strawberry.field(description="The first revision that has it.")
-    def first(self) -> Revision:
-        return Revision(info=self.span.first)
+    first = revision_field("span.first", "The first revision that has it.")
 
-    @strawberry.field(description="The last revision that has it.")
-    def last(self) -> Revision:
-        return Revision(info=self.span.last)
+    last = revision_field("span.last", "The last revision that has it.")
 
     is_current = attribute(
         "span.is_current", "Whether the last revision of the series has it.", bool
@@ -73,20 +75,20 @@ class Span:
         "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
     )
 
-    @strawberry.field(
-        description="The revision after the last, which has it no longer; null where there is none."
-    )
+    @field("The revision after the last, which has it no longer; null where there is none.")
     def gone_in(self) -> Revision | None:
         return revision_of(self.span.gone_in)
 
 
-@strawberry.type(description="What the catalog knows of a hash, in whatever revision.")
-class HashHistory(Node):
+@strawberry.type(
+    name="HashHistory", description="What the catalog knows of a hash, in whatever revision."
+)
+class HashHistoryType(Node):
     """The history of a hash."""
 
-    history: strawberry.Private[timeline_spans.HashHistory]
+    history: strawberry.Private[HashHistory]
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("HashHistory", self.history.hash)
 
@@ -109,35 +111,29 @@ class HashHistory(Node):
     name = attribute("history.name", "The name of its package.", str)
     version = attribute("history.version", "The version that was built.", str | None)
 
-    @strawberry.field(description="The newest revision that has it.")
-    def newest(self) -> Revision:
-        return Revision(info=self.history.newest)
+    newest = revision_field("history.newest", "The newest revision that has it.")
 
-    @costed_field(
+    @field(
         "All its facts, from the newest revision that has it.", Cost(weight=20, each_loaded=LOADING)
     )
-    def spec(self, info: Info) -> Spec:
+    def spec(self, info: Info) -> SpecType:
         loaded = info.context.load(self.history.newest)
         row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
-            raise _contradiction(info.context, self.history)
-        return Spec(loaded=loaded, row=row)
+            reason = (
+                f"the history has {self.history.hash} in {loaded.info.digest}, which has not; "
+                "'cachelog verify' tells more"
+            )
+            raise CatalogError(info.context.catalog.location, reason)
+        return SpecType(loaded=loaded, row=row)
 
-    @costed_field(
+    @field(
         "Where it was: the spans of each series, oldest first, series after series in "
         "the order of `allSeries`.",
         Cost(items=SPANS),
     )
-    def spans(self) -> list[Span]:
-        return [Span(span=span) for span in self.history.spans]
-
-
-def _contradiction(context: Context, history: Any) -> CatalogError:
-    reason = (
-        f"the history has {history.hash} in {history.newest.digest}, which has not; "
-        "'cachelog verify' tells more"
-    )
-    return CatalogError(context.catalog.location, reason)
+    def spans(self) -> list[SpanType]:
+        return [SpanType(span=span) for span in self.history.spans]
 
 
 TOUCHED = 5
@@ -150,24 +146,20 @@ class PackageHistoryEntry:
 
     entry: strawberry.Private[PackageEntry]
 
-    @strawberry.field(description="The revision that touched the package.")
-    def revision(self) -> Revision:
-        return Revision(info=self.entry.head)
+    revision = revision_field("entry.head", "The revision that touched the package.")
 
-    @strawberry.field(
-        description="The whole of what changed with the revision; null for the first of the series."
-    )
-    def comparison(self) -> Comparison | None:
+    @field("The whole of what changed with the revision; null for the first of the series.")
+    def comparison(self) -> ComparisonType | None:
         base = self.entry.base
-        return None if base is None else Comparison(base_info=base, head_info=self.entry.head)
+        return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
     kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
 
-    @costed_field("Versions that the revision before had not, newest first.", texts(60))
+    @field("Versions that the revision before had not, newest first.", texts(60))
     def versions_added(self) -> list[str]:
         return list(self.entry.versions_added)
 
-    @costed_field("Versions that only the revision before had, newest first.", texts(60))
+    @field("Versions that only the revision before had, newest first.", texts(60))
     def versions_removed(self) -> list[str]:
         return list(self.entry.versions_removed)
 
@@ -177,20 +169,18 @@ class PackageHistoryEntry:
         "entry.specs_changed", "How many of its hashes have other facts.", int
     )
 
-    @costed_field(
+    @field(
         "Why its hashes came, went or changed; those that came back have a reason of "
         "their own. The numbers add up to all of them.",
         Cost(items=TOUCHED),
     )
     def reasons(self) -> list[ReasonCount]:
-        return [ReasonCount(reason=reason, count=count) for reason, count in _ordered(self.entry)]
-
-
-def _ordered(entry: PackageEntry) -> list[tuple[SpecChangeReason, int]]:
-    """Return the reasons of an entry in their own order."""
-    return [
-        (reason, entry.reasons[reason]) for reason in SpecChangeReason if reason in entry.reasons
-    ]
+        counts = self.entry.reasons
+        return [
+            ReasonCount(reason=reason, count=counts[reason])
+            for reason in SpecChangeReason
+            if reason in counts
+        ]
 
 
 @strawberry.type(description="An entry in a list, with the cursor to go on from.")
@@ -205,12 +195,6 @@ class PackageHistoryConnection(Connection[PackageHistoryEntry]):
     edges: list[PackageHistoryEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
-class PackageHistoryPage(Page[PackageHistoryEntry]):
-    """A page of a timeline."""
-
-    edge_type = PackageHistoryEdge
-
-
 @strawberry.type(
     description="A package through the revisions of a series: since when it has been there, and "
     "each revision that touched it."
@@ -220,7 +204,7 @@ class PackageHistory(Node):
 
     timeline: strawberry.Private[PackageTimeline]
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("PackageHistory", self.timeline.series, self.timeline.name)
 
@@ -235,19 +219,15 @@ class PackageHistory(Node):
 
     name = attribute("timeline.name", "The package's name.", str)
 
-    @strawberry.field(description="The series whose revisions are looked at.")
+    @field("The series whose revisions are looked at.")
     def series(self) -> LazySeries:
         return Series(name=self.timeline.series)
 
-    @strawberry.field(description="The first revision that has a spec of it.")
-    def first_seen(self) -> Revision:
-        return Revision(info=self.timeline.first_seen)
+    first_seen = revision_field("timeline.first_seen", "The first revision that has a spec of it.")
 
-    @strawberry.field(description="The last revision that has a spec of it.")
-    def last_seen(self) -> Revision:
-        return Revision(info=self.timeline.last_seen)
+    last_seen = revision_field("timeline.last_seen", "The last revision that has a spec of it.")
 
-    @strawberry.field(description="Whether the last revision of the series has it.")
+    @field("Whether the last revision of the series has it.")
     def is_current(self, info: Info) -> bool:
         revisions = info.context.changing_history().of_series(self.timeline.series)
         return bool(revisions) and revisions[0] == self.timeline.last_seen
@@ -260,10 +240,7 @@ class PackageHistory(Node):
         entries = self.timeline.entries
         keys = [entry.head.key for entry in entries]
         shown = page_of(
-            page,
-            keys,
-            lambda place: PackageHistoryEntry(entry=entries[place]),
-            PackageHistoryPage,
+            page, keys, lambda place: PackageHistoryEntry(entry=entries[place]), PackageHistoryEdge
         )
         return PackageHistoryConnection(page=shown)
 
@@ -273,40 +250,31 @@ POINTS = 1_000
 
 
 @strawberry.type(
-    description="How large a revision is, and what came and went since the one before it."
+    name="GrowthPoint",
+    description="How large a revision is, and what came and went since the one before it.",
 )
-class GrowthPoint:
+class GrowthPointType:
     """A point of a chart."""
 
-    revision: Revision = strawberry.field(description="The revision.")
-    comparison: Comparison | None = strawberry.field(
-        description="The whole of what changed; null for the first of the series."
+    revision: Revision = field("The revision.")
+    comparison: ComparisonType | None = field(
+        "The whole of what changed; null for the first of the series."
     )
-    tag: str = strawberry.field(description="The revision's tag.")
-    taken_at: DateTime = strawberry.field(description="When the build cache stood so.")
-    num_specs: int = strawberry.field(description="How many specs it has.")
-    num_packages: int = strawberry.field(description="How many packages it has.")
-    num_stacks: int = strawberry.field(description="How many stacks it has, without root.")
-    total_size: ByteCount | None = strawberry.field(
-        description="The sum of its binary packages' sizes, as far as known."
+    tag: str = field("The revision's tag.")
+    taken_at: DateTime = field("When the build cache stood so.")
+    num_specs: int = field("How many specs it has.")
+    num_packages: int = field("How many packages it has.")
+    num_stacks: int = field("How many stacks it has, without root.")
+    total_size: ByteCount | None = field("The sum of its binary packages' sizes, as far as known.")
+    specs_added: int = field("How many of its hashes the one before lacks.")
+    specs_removed: int = field("How many hashes of the one before it lacks.")
+    specs_changed: int = field("How many hashes both have, with other facts.")
+    specs_rebuilt: int = field(
+        "How many of the added specs are others built anew, with the same facts."
     )
-    specs_added: int = strawberry.field(description="How many of its hashes the one before lacks.")
-    specs_removed: int = strawberry.field(description="How many hashes of the one before it lacks.")
-    specs_changed: int = strawberry.field(
-        description="How many hashes both have, with other facts."
-    )
-    specs_rebuilt: int = strawberry.field(
-        description="How many of the added specs are others built anew, with the same facts."
-    )
-    specs_replaced: int = strawberry.field(
-        description="How many of the added specs took the place of others that differ."
-    )
-    packages_added: int = strawberry.field(
-        description="How many of its packages the one before lacks."
-    )
-    packages_removed: int = strawberry.field(
-        description="How many packages of the one before it lacks."
-    )
+    specs_replaced: int = field("How many of the added specs took the place of others that differ.")
+    packages_added: int = field("How many of its packages the one before lacks.")
+    packages_removed: int = field("How many packages of the one before it lacks.")
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
@@ -323,9 +291,9 @@ class GrowthPoint:
 class Series(Node):
     """A series of the catalog, by its name."""
 
-    name: str = strawberry.field(description="develop, develop-DATE, vX.Y.Z, or a tag's own name.")
+    name: str = field("develop, develop-DATE, vX.Y.Z, or a tag's own name.")
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Series", self.name)
 
@@ -334,7 +302,7 @@ class Series(Node):
         """Return a series of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_series(name) else None
 
-    @strawberry.field(description="Its last revision: the newest of its newest tag.")
+    @field("Its last revision: the newest of its newest tag.")
     def latest(self, info: Info) -> Revision:
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
@@ -345,29 +313,25 @@ class Series(Node):
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @costed_field(
+    @field(
         "One point a revision, oldest first: what a chart needs.",
         Cost(weight=500, items=NumberOf("last", default=POINTS), each=3),
+        Omittable(),
     )
     def growth(
         self,
         info: Info,
         since: Annotated[
-            DateTime | None,
-            strawberry.argument(description="Only of revisions taken then or later."),
-        ] = strawberry.UNSET,
+            DateTime | None, strawberry.argument("Only of revisions taken then or later.")
+        ] = None,
         until: Annotated[
-            DateTime | None,
-            strawberry.argument(description="Only of revisions taken then or earlier."),
-        ] = strawberry.UNSET,
-        last: Annotated[
-            int | None, strawberry.argument(description="Only the newest so many of them.")
-        ] = strawberry.UNSET,
-    ) -> list[GrowthPoint]:
-        since, until, last = none_if_omitted(since), none_if_omitted(until), none_if_omitted(last)
+            DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")
+        ] = None,
+        last: Annotated[int | None, strawberry.argument("Only the newest so many of them.")] = None,
+    ) -> list[GrowthPointType]:
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
-        points: list[growth.GrowthPoint] = info.context.of_history(
+        points: list[GrowthPoint] = info.context.of_history(
             HistoryTopic(About.GROWTH, series=self.name)
         )
         chosen = [
@@ -378,13 +342,11 @@ class Series(Node):
         ]
         return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
 
-    @costed_field(
+    @field(
         "A package through its revisions; null where none of them had it.", Cost(weight=TIMELINE)
     )
     def package(
-        self,
-        info: Info,
-        name: Annotated[str, strawberry.argument(description="The package's name.")],
+        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
     ) -> PackageHistory | None:
         return PackageHistory.of_id(info.context, self.name, name)
 
@@ -392,14 +354,14 @@ class Series(Node):
 _COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
 
 
-def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
+def _shown(points: Sequence[GrowthPoint]) -> list[GrowthPointType]:
     """Return points as a table: numbers alone are read column by column."""
 
-    def comparison(place: int) -> Comparison | None:
+    def comparison(place: int) -> ComparisonType | None:
         point = points[place]
         if point.base is None:
             return None
-        return Comparison(base_info=point.base, head_info=point.revision)
+        return ComparisonType(base_info=point.base, head_info=point.revision)
 
     revisions = [point.revision for point in points]
     columns: dict[str, Sequence[Any]] = {
@@ -412,4 +374,4 @@ def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
         columns[name] = [getattr(revision, name) for revision in revisions]
     for name in _COUNTS:
         columns[name] = [getattr(point.counts, name) for point in points]
-    return Table(GrowthPoint, columns)  # type: ignore[return-value]
+    return ColumnTable(GrowthPointType, columns)  # type: ignore[return-value]

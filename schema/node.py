@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 import strawberry
 
 from schema.context import Context, LoadedRevision
+from schema.fields.cost import field
 from snapshots.errors import InvalidArgument
+from snapshots.models import RevisionInfo
 from snapshots.texts import quoted
 
 ID_SEPARATOR = ":"
@@ -52,12 +54,11 @@ class Node:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "of_id" in vars(cls):
-            Node.types[cls.__name__] = cls
+            Node.types[cls.__name__.removesuffix("Type")] = cls
             cls.num_id_parts = len(signature(cls.of_id).parameters) - 1
 
-    @strawberry.field(
-        description="Opaque and stable: the same object has the same id after a restart and on "
-        "every replica."
+    @field(
+        "Opaque and stable: the same object has the same id after a restart and on every replica."
     )
     def id(self) -> strawberry.ID:
         """Return the id; every type has its own."""
@@ -71,21 +72,21 @@ def find_node(context: Context, id: str) -> Node | None:
         raise _no_id(id)
     last = kind.num_id_parts - 1
     if len(parts) <= last:
-        not_known(context)
+        context.is_permanent = False
         return None
     node: Node | None = kind.of_id(context, *parts[:last], ID_SEPARATOR.join(parts[last:]))
     return node
 
 
-def revision_of_key(context: Context, key: str) -> LoadedRevision | None:
-    """Return the revision that an id names by its key; None where there is none."""
+def info_of_key(context: Context, key: str) -> RevisionInfo | None:
+    """Return the line of the revision that an id names by its key; None where there is none."""
     info = context.history.by_key.get(key)
     if info is None:
-        not_known(context)
-        return None
-    return context.load(info)
+        context.is_permanent = False  # such a revision may still be published
+    return info
 
 
-def not_known(context: Context) -> None:
-    """Note that an id names no revision: the answer changes where such a revision is published."""
-    context.is_permanent = False
+def revision_of_key(context: Context, key: str) -> LoadedRevision | None:
+    """Return the revision that an id names by its key; None where there is none."""
+    info = info_of_key(context, key)
+    return None if info is None else context.load(info)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 import strawberry
 
-from schema.comparisons.commits import ONE_COMMIT, Commit
-from schema.comparisons.comparison import Comparison
+from schema.comparisons.commits import ONE_COMMIT, CommitType
+from schema.comparisons.comparison import ComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
 from schema.fields.cost import (
@@ -18,12 +18,17 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
-    costed_field,
+    field,
 )
-from schema.fields.scalars import DateTime, none_if_omitted
-from schema.histories import HashHistory, Series
+from schema.fields.scalars import DateTime, Omittable
+from schema.histories import HashHistoryType, Series
 from schema.node import Node, find_node
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.revisions.lookup import (
+    CONCRETE_SPECS,
+    ConcreteSpecsArgument,
+    LookupType,
+    concrete_specs,
+)
 from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -61,29 +66,27 @@ FINDING = 100
 class Query:
     """The root of all queries."""
 
-    @costed_field(
+    @field(
         "An object by its id; null where there is none of that id.",
         Cost(weight=FINDING, once=LOADING),
     )
     def node(
-        self,
-        info: Info,
-        id: Annotated[strawberry.ID, strawberry.argument(description="The object's id.")],
+        self, info: Info, id: Annotated[strawberry.ID, strawberry.argument("The object's id.")]
     ) -> Node | None:
         return find_node(info.context, id)
 
-    @costed_field(
+    @field(
         "Objects by their ids, in the same order; null where none is.",
         Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING),
     )
     def nodes(
         self,
         info: Info,
-        ids: Annotated[list[strawberry.ID], strawberry.argument(description="The objects' ids.")],
+        ids: Annotated[list[strawberry.ID], strawberry.argument("The objects' ids.")],
     ) -> list[Node | None]:
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @costed_field(
+    @field(
         "Every tag of the catalog, in natural order: develop, then releases newest "
         "first, then dated snapshots newest first.",
         Cost(weight=50, items=120),
@@ -91,15 +94,13 @@ class Query:
     def tags(self, info: Info) -> list[Tag]:
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @costed_field("A tag by its name.", Cost(weight=20))
+    @field("A tag by its name.", Cost(weight=20))
     def tag(
-        self,
-        info: Info,
-        name: Annotated[str, strawberry.argument(description="The tag's name.")],
+        self, info: Info, name: Annotated[str, strawberry.argument("The tag's name.")]
     ) -> Tag | None:
         return Tag.of_id(info.context, name)
 
-    @costed_field(
+    @field(
         "All series in the order of `tags`: develop, then releases, then dated ones, "
         "then other tags.",
         Cost(weight=100, items=NUM_SERIES),
@@ -107,15 +108,13 @@ class Query:
     def all_series(self, info: Info) -> list[Series]:
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
-    @costed_field("A series by its name.", Cost(weight=20))
+    @field("A series by its name.", Cost(weight=20))
     def series(
-        self,
-        info: Info,
-        name: Annotated[str, strawberry.argument(description="The series' name.")],
+        self, info: Info, name: Annotated[str, strawberry.argument("The series' name.")]
     ) -> Series | None:
         return Series.of_id(info.context, name)
 
-    @costed_field(
+    @field(
         "What the catalog knows of a hash (or an unambiguous prefix), in whatever "
         "revision; null where it never saw it. Where several begin so, that is an error with "
         "extensions.code AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.",
@@ -124,9 +123,9 @@ class Query:
     def hash(
         self,
         info: Info,
-        hash: Annotated[str, strawberry.argument(description="A DAG hash, or how one begins.")],
-    ) -> HashHistory | None:
-        return HashHistory.of(info.context, hash)
+        hash: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
+    ) -> HashHistoryType | None:
+        return HashHistoryType.of(info.context, hash)
 
     @connection_field(
         "The revisions that hold all of these hashes, newest first.",
@@ -135,85 +134,73 @@ class Query:
     def revisions_holding(
         self,
         info: Info,
-        hashes: Annotated[list[str], strawberry.argument(description="Whole DAG hashes.")],
-        series: Annotated[
-            str | None, strawberry.argument(description="Only revisions of this series.")
-        ] = strawberry.UNSET,
+        hashes: Annotated[list[str], strawberry.argument("Whole DAG hashes.")],
+        series: Annotated[str | None, strawberry.argument("Only revisions of this series.")] = None,
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
-        question = HistoryTopic(
-            About.HOLDING, items=frozenset(hashes), series=none_if_omitted(series)
-        )
+        question = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
         return revision_connection(info.context.of_history(question), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
         self,
         info: Info,
-        tag: Annotated[
-            str | None, strawberry.argument(description="Only those of this tag.")
-        ] = strawberry.UNSET,
+        tag: Annotated[str | None, strawberry.argument("Only those of this tag.")] = None,
         series: Annotated[
-            str | None, strawberry.argument(description="Only those of tags of this series.")
-        ] = strawberry.UNSET,
+            str | None, strawberry.argument("Only those of tags of this series.")
+        ] = None,
         since: Annotated[
-            DateTime | None, strawberry.argument(description="Only those taken then or later.")
-        ] = strawberry.UNSET,
+            DateTime | None, strawberry.argument("Only those taken then or later.")
+        ] = None,
         until: Annotated[
-            DateTime | None, strawberry.argument(description="Only those taken then or earlier.")
-        ] = strawberry.UNSET,
+            DateTime | None, strawberry.argument("Only those taken then or earlier.")
+        ] = None,
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
         lines = info.context.changing_history().select(
-            tag=none_if_omitted(tag),
-            series=none_if_omitted(series),
-            since=none_if_omitted(since),
-            until=none_if_omitted(until),
+            tag=tag, series=series, since=since, until=until
         )
         return revision_connection(lines, page)
 
-    @costed_field(
+    @field(
         f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
         "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
         "whose message names the nearest known refs, as extensions.nearest does, a list, beside "
         "extensions.sought.",
         Cost(arguments={"ref": RESOLVING}),
+        Omittable(),
     )
     def revision(
-        self,
-        info: Info,
-        ref: Annotated[str | None, strawberry.argument(description=_REF)] = strawberry.UNSET,
+        self, info: Info, ref: Annotated[str | None, strawberry.argument(_REF)] = None
     ) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
-    @costed_field(
+    @field(
         "What changed from base to head; refs as in revision(ref:).",
         Cost(arguments={"base": RESOLVING, "head": RESOLVING}),
     )
     def compare(
         self,
         info: Info,
-        base: Annotated[str, strawberry.argument(description=_REF)],
-        head: Annotated[str, strawberry.argument(description=_REF)],
-    ) -> Comparison | None:
+        base: Annotated[str, strawberry.argument(_REF)],
+        head: Annotated[str, strawberry.argument(_REF)],
+    ) -> ComparisonType | None:
         resolve = info.context.resolve
-        return Comparison(base_info=resolve(base), head_info=resolve(head))
+        return ComparisonType(base_info=resolve(base), head_info=resolve(head))
 
-    @costed_field(
+    @field(
         "A commit of the recipes, by its hash or how it begins "
         f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
         ONE_COMMIT,
     )
     def commit(
-        self,
-        info: Info,
-        oid: Annotated[str, strawberry.argument(description="A hash, or how one begins.")],
-    ) -> Commit | None:
-        return Commit.named(info.context, oid)
+        self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or how one begins.")]
+    ) -> CommitType | None:
+        return CommitType.named(info.context, oid)
 
-    @costed_field(
+    @field(
         "Specs as lookup has them, over the newest revision of each tag, or over all "
         "of a series: which holds most of them first, then which holds most of the roots, then the "
         f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
@@ -224,24 +211,22 @@ class Query:
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
         ),
+        Omittable(),
     )
     def best_covering(
         self,
         info: Info,
         specs: ConcreteSpecsArgument,
-        series: Annotated[
-            str | None, strawberry.argument(description="Only revisions of this series.")
-        ] = strawberry.UNSET,
-        first: Annotated[
-            int, strawberry.argument(description=f"How many revisions, at most {PAGE_MAX}.")
-        ] = 10,
-    ) -> list[Lookup]:
+        series: Annotated[str | None, strawberry.argument("Only revisions of this series.")] = None,
+        first: Annotated[int, strawberry.argument(f"How many revisions, at most {PAGE_MAX}.")] = 10,
+    ) -> list[LookupType]:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
         wanted_specs = Wanted(concrete_specs(specs))
-        covered = info.context.best_covering(wanted_specs, none_if_omitted(series))[:first]
+        covered = info.context.best_covering(wanted_specs, series)[:first]
         return [
-            Lookup(info=counts.revision, specs=wanted_specs, covered=counts) for counts in covered
+            LookupType(info=counts.revision, specs=wanted_specs, covered=counts)
+            for counts in covered
         ]
 
 
@@ -254,7 +239,7 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
 
 
 def _resolve(context: Context, ref: str | None) -> RevisionInfo:
-    if ref is not None and ref is not strawberry.UNSET:
+    if ref is not None:
         return context.resolve(ref)
     revisions = context.changing_history().revisions
     if not revisions:
@@ -283,18 +268,17 @@ class Subscription:
         description="Each revision when it is published; of one series or tag where one is given. "
         "What was published before the subscription began is not sent.",
         metadata={COST: Cost(weight=20)},
+        extensions=[Omittable()],
     )
     def revision_published(
         self,
         info: Info,
         series: Annotated[
-            str | None, strawberry.argument(description="Only those of tags of this series.")
-        ] = strawberry.UNSET,
-        tag: Annotated[
-            str | None, strawberry.argument(description="Only those of this tag.")
-        ] = strawberry.UNSET,
+            str | None, strawberry.argument("Only those of tags of this series.")
+        ] = None,
+        tag: Annotated[str | None, strawberry.argument("Only those of this tag.")] = None,
     ) -> AsyncGenerator[Revision, None]:
-        scope = PublishedUnder(none_if_omitted(tag), none_if_omitted(series))
+        scope = PublishedUnder(tag, series)
         return info.context.follow(scope.has)  # type: ignore[return-value] # see ``root_of``
 
 

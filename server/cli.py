@@ -36,6 +36,7 @@ from server.commands.maintenance import (
     vacuum_command,
     verify_command,
 )
+from server.commands.questions import holes_command, impact_command
 from server.commands.service import completion_command, export_schema_command, serve_command
 from server.terminal.console import (
     colour_of,
@@ -119,6 +120,8 @@ for _command in (
     why_command,
     blame_command,
     notes_command,
+    holes_command,
+    impact_command,
     feed_command,
     export_site_command,
     gate_command,

@@ -40,5 +40,5 @@ def test_bounds_are_those_of_the_code() -> None:
     assert f"stops after {MOST_STEPS:,} levels" in TEXT
     assert f"lists up\nto {MOST_TOGETHER} of the others under *together with*" in TEXT
     assert f"more than {MOST_CONTENTS} different contents" in TEXT
-    assert "three at the most" in TEXT
+    assert "up to three *nearest* specs" in TEXT
     assert NUM_NEAREST == 3

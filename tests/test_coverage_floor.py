@@ -31,7 +31,7 @@ def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
         ("tests/snapshots/catalog/test_catalog.py", [], False, True),
         ("tests/server/test_cli.py", ["snapshots"], False, False),
         ("tests/server/test_cli_gate.py", ["snapshots"], False, True),
-        ("tests/schema/comparisons/test_check.py", ["snapshots"], False, True),
+        ("tests/schema/comparisons/test_gates.py", ["snapshots"], False, True),
         ("tests/server/test_cli.py", ["schema", "server"], False, True),
         ("tests/test_readme.py", ["snapshots"], False, False),
         ("tests/test_readme.py", [], False, True),

@@ -47,8 +47,8 @@ def test_every_key_is_described_where_it_goes() -> None:
 @pytest.mark.parametrize(
     ("head", "names"),
     [
-        ("| Value | that |", [it.value for it in Forbidden]),
-        ("| Value | counts |", [*MEASURES]),
+        ("| Value | Broken by |", [it.value for it in Forbidden]),
+        ("| Value | Counts |", [*MEASURES]),
     ],
 )
 def test_every_value_is_defined(head: str, names: list[str]) -> None:

@@ -50,7 +50,7 @@ def test_bounds_are_those_of_the_code() -> None:
     assert BODIES == 8
     assert "eight times `CACHELOG_MAX_BODY`" in TEXT
     assert "missing(first: 70)" in document("check").text
-    assert "the\nfirst 70 specs" in TEXT
+    assert "Of the missing specs the first 70 are listed" in TEXT
 
 
 def test_the_definition_of_near_is_that_of_the_code() -> None:

@@ -15,7 +15,7 @@ from coverage import Coverage
 ELSEWHERE = {
     "snapshots": (
         "tests/schema/comparisons/test_causes.py",
-        "tests/schema/comparisons/test_check.py",
+        "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
         "tests/server/test_cli_gate.py",

@@ -11,7 +11,7 @@ import strawberry
 from schema.comparisons.changes import (
     FIELDS,
     ComparisonPart,
-    FieldChange,
+    FieldChangeType,
     LoadedComparison,
     PartRows,
     comparison_key,
@@ -19,28 +19,28 @@ from schema.comparisons.changes import (
     of_record,
     revisions_of_keys,
 )
-from schema.comparisons.commits import CAUSE_COMMITS, CommitEffect, commits_of_cause
+from schema.comparisons.commits import CAUSE_COMMITS, CommitEffectType, commits_of_cause
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     PAGE_MAX,
     Connection,
-    Page,
+    ListPage,
     PageArguments,
     connection_field,
     window_at,
 )
-from schema.fields.cost import EXPLAINING, Cost, costed_field
+from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
-from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes import causes
-from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind, CauseName
+from schema.revisions.spec import SpecRows, SpecType
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.causes import Causes
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from schema.comparisons.spec_change import SpecChange
+    from schema.comparisons.spec_change import SpecChangeType
 
 Value = TypeVar("Value")
 
@@ -87,7 +87,7 @@ class CauseRows(LazyList["Cause"]):
     def __getitem__(self, place: Any) -> Any:
         return Cause(comparison=self.comparison, number=self.numbers[place])
 
-    def each(self, value: Callable[[causes.Causes, int], Value]) -> list[Value]:
+    def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
         """Return a value of each cause; of one that is listed many times it is computed once."""
         all_causes = self.comparison.explanation().causes
         values = {number: value(all_causes, number) for number in {*self.numbers}}
@@ -95,15 +95,15 @@ class CauseRows(LazyList["Cause"]):
 
 
 def _of_cause(
-    value: Callable[[causes.Causes, int], Any], description: str, cost: Cost | None = None
+    value: Callable[[Causes, int], Any], description: str, cost: Cost | None = None
 ) -> Any:
     """Declare a field whose value follows from one cause alone, by its number among all."""
     return for_many(lambda rows: rows.each(value), description, cost=cost)
 
 
-def _of_name(value: Callable[[CauseName], Any], description: str, cost: Cost | None = None) -> Any:
-    """Declare a field whose value follows from what a cause is."""
-    return _of_cause(lambda all_, number: value(all_.name_of(number)), description, cost)
+def _of_name(fact: str, description: str) -> Any:
+    """Declare a field that is a fact of what a cause is."""
+    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact), description)
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
@@ -112,15 +112,15 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
 
 
 def _facts(rows: CauseRows) -> Sublists:
-    return Sublists.of(rows.each(causes.Causes.facts_of))
+    return Sublists.of(rows.each(Causes.facts_of))
 
 
 def _together(rows: CauseRows) -> Sublists:
-    others = rows.each(causes.Causes.together_with)
+    others = rows.each(Causes.together_with)
     return Sublists.of(others, lambda numbers: CauseRows(rows.comparison, numbers))
 
 
-LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.comparisons.spec_change")]
+LazySpecChange = Annotated["SpecChangeType", strawberry.lazy("schema.comparisons.spec_change")]
 
 CAUSED = Cost(weight=500, each=10)
 """A page of the specs that hang on a cause."""
@@ -137,25 +137,25 @@ class Cause(Node):
     number: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
-    kind: CauseKind = _of_name(lambda name: name.kind, "What changed.")
+    kind: CauseKind = _of_name("kind", "What changed.")
     package: str | None = _of_name(
-        lambda name: name.package, "The package that changed by itself; null of FORMAT alone."
+        "package", "The package that changed by itself; null of FORMAT alone."
     )
     before: str | None = _of_name(
-        lambda name: name.before,
+        "before",
         "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known. "
         "Of FORMAT the version of the format.",
     )
-    after: str | None = _of_name(lambda name: name.after, "As `before`, in head.")
-    title: str = _of_name(
-        cause_title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
+    after: str | None = _of_name("after", "As `before`, in head.")
+    title: str = _of_cause(
+        lambda all_, number: cause_title(all_.name_of(number)),
+        "One line for people: openssl 3.3.1 → 3.4.0.",
+        Cost(num_bytes=80),
     )
     why_unknown: str | None = _of_cause(
-        causes.Causes.why_unknown,
-        "For UNKNOWN: what the sources do not tell.",
-        Cost(num_bytes=150),
+        Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
     )
-    facts: list[FieldChange] = for_many(
+    facts: list[FieldChangeType] = for_many(
         _facts,
         "Everything of the package's own that differs; the first of it gave the kind.",
         cost=FACTS,
@@ -167,20 +167,20 @@ class Cause(Node):
         cost=TOGETHER,
     )
     num_together: int = _of_cause(
-        causes.Causes.num_together,
+        Causes.num_together,
         "How many causes are involved in exactly the same specs; `together` may have fewer.",
     )
     num_specs: int = _of_cause(
-        causes.Causes.num_specs,
+        Causes.num_specs,
         "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
         "add up to all that were rebuilt or replaced.",
     )
     num_involved: int = _of_cause(
-        causes.Causes.num_involved,
+        Causes.num_involved,
         "How many specs it is involved in, also where another cause is the main one.",
     )
     packages: list[str] = _of_cause(
-        causes.Causes.packages_of,
+        Causes.packages_of,
         "The packages of the specs that it is the main cause of.",
         PACKAGES,
     )
@@ -206,7 +206,7 @@ class Cause(Node):
     def specs(
         self,
         involved: Annotated[
-            bool, strawberry.argument(description="Also those where another cause is the main one.")
+            bool, strawberry.argument("Also those where another cause is the main one.")
         ] = False,
         *,
         page: PageArguments,
@@ -216,17 +216,14 @@ class Cause(Node):
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
         return spec_change_connection(self.comparison, table, page)
 
-    @costed_field(
+    @field(
         "The commits that explain it, nearest level first, newest first; null where a commit of "
         "the recipes is not known.",
         CAUSE_COMMITS,
     )
     def commits(
-        self,
-        first: Annotated[
-            int, strawberry.argument(description=f"How many, at most {PAGE_MAX}.")
-        ] = 10,
-    ) -> list[CommitEffect] | None:
+        self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
+    ) -> list[CommitEffectType] | None:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
         return commits_of_cause(self.comparison, self.number, first)
@@ -252,14 +249,8 @@ def cause_connection(
     part = window_at(arguments, len(numbers), find)
     shown = CauseRows(comparison, numbers[part.start : part.stop])
     return Connection(
-        page=Page(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
+        page=ListPage(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
     )
-
-
-def cause_named(comparison: LoadedComparison, name: CauseName) -> Cause | None:
-    """Return the cause of a comparison that has this name; None where it has none."""
-    number = comparison.explanation().causes.find(name.key)
-    return None if number is None else Cause(comparison=comparison, number=number)
 
 
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
@@ -277,15 +268,17 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
 
 
-@strawberry.type(description="A step on the way from a spec down to its main cause.")
-class CauseStep(ComparisonPart):
+@strawberry.type(
+    name="CauseStep", description="A step on the way from a spec down to its main cause."
+)
+class CauseStepType(ComparisonPart):
     """A pair of nodes on the way to a cause."""
 
-    name: str = of_record(lambda step: step.name, "The package's name.")
-    before: Spec | None = for_many(
+    name: str = of_record("name", "The package's name.")
+    before: SpecType | None = for_many(
         _steps_before, "The spec in base; null where it is not in the cache."
     )
-    after: Spec | None = for_many(
+    after: SpecType | None = for_many(
         _steps_after, "The spec in head; null where it is not in the cache."
     )
 
@@ -298,10 +291,10 @@ KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
 class CauseKindCount:
     """A kind of causes with its numbers."""
 
-    kind: CauseKind = strawberry.field(description="The kind.")
-    num_causes: int = strawberry.field(description="How many causes are of this kind.")
-    num_specs: int = strawberry.field(
-        description="How many specs have a main cause of this kind. Each spec has one main cause, "
+    kind: CauseKind = field("The kind.")
+    num_causes: int = field("How many causes are of this kind.")
+    num_specs: int = field(
+        "How many specs have a main cause of this kind. Each spec has one main cause, "
         "so these numbers add up to all that were rebuilt or replaced."
     )
 

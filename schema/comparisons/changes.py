@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,22 +14,27 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
+    ListPage,
     OrderDirection,
-    Page,
     PageArguments,
     direction_field,
+    order_field,
     window_at,
 )
-from schema.fields.cost import VALUE, Cost, texts
+from schema.fields.cost import VALUE, Cost, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
-from schema.node import not_known
+from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
-from snapshots.changes import coverage as coverage_changes
-from snapshots.changes import diff
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, CoverageDimension
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+)
+from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -72,7 +77,7 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     base: LoadedRevision
     head: LoadedRevision
-    changes: diff.Comparison
+    changes: Comparison
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
@@ -101,11 +106,8 @@ def revisions_of_keys(
     context: Context, base: str, head: str
 ) -> tuple[RevisionInfo, RevisionInfo] | None:
     """Return the two revisions that an id names by their keys; None where one is not there."""
-    revisions = context.history.by_key
-    if base in revisions and head in revisions:
-        return revisions[base], revisions[head]
-    not_known(context)
-    return None
+    infos = info_of_key(context, base), info_of_key(context, head)
+    return None if None in infos else infos  # type: ignore[return-value]
 
 
 class PartRows(LazyList[Item], Generic[Item]):
@@ -141,13 +143,10 @@ class ComparisonPart:
         return self.rows
 
 
-def of_record(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field whose value follows from the record of a part alone."""
-
-    def values(rows: PartRows[Any]) -> list[Any]:
-        return list(map(value, rows.records))
-
-    return for_many(values, description, cost=cost)
+def of_record(name: str, description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field that is a fact of the record of a part."""
+    value = attrgetter(name)
+    return for_many(lambda rows: list(map(value, rows.records)), description, cost=cost)
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
@@ -155,40 +154,26 @@ def size_delta(before: int | None, after: int | None) -> ByteCount | None:
     return None if before is None or after is None else ByteCount(after - before)
 
 
-class Cursors(Protocol):
-    """What cursors name in a table of changes."""
-
-    def of(self, record: Any) -> str:
-        """Return the cursor of a change."""
-        ...
-
-    def find(self, cursor: str) -> int | None:
-        """Return the place of the change that a cursor names; None where it names none."""
-        ...
-
-
-class NamedBy:
-    """Cursors that are a fact of the changes, by which their table finds them."""
-
-    def __init__(self, table: Any, fact: str) -> None:
-        self.of: Callable[[Any], str] = attrgetter(fact)
-        self.find: Callable[[str], int | None] = table.find
+def _size_deltas(rows: PartRows[Any]) -> list[ByteCount | None]:
+    return [size_delta(record.size_before, record.size_after) for record in rows.records]
 
 
 def change_connection(
     make: Callable[..., Item],
     comparison: LoadedComparison,
     table: Any,
-    cursors: Cursors,
     arguments: PageArguments,
+    cursor: Callable[[Any], str],
+    find: Callable[[str], int | None] | None = None,
 ) -> Connection[Item]:
     """Return a connection over a table of changes.
 
-    Raises InvalidArgument for a cursor that names nothing in the table.
+    ``cursor`` returns that of a record, and ``find`` the place of a cursor; that of the table
+    unless given. Raises InvalidArgument for a cursor that names nothing in the table.
     """
-    part = window_at(arguments, len(table), cursors.find)
+    part = window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))
+    return Connection(page=ListPage(part, shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)
@@ -196,15 +181,16 @@ FIELDS = Cost(weight=5, items=10)
 
 
 @strawberry.type(
+    name="FieldChange",
     description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON."
+    "JSON.",
 )
-class FieldChange:
+class FieldChangeType:
     """A field change."""
 
-    path: str = strawberry.field(description="The field that differs.")
-    before: JSON | None = strawberry.field(description="Its value in base.")
-    after: JSON | None = strawberry.field(description="Its value in head.")
+    path: str = field("The field that differs.")
+    before: JSON | None = field("Its value in base.")
+    after: JSON | None = field("Its value in head.")
 
 
 describe_enum(
@@ -237,13 +223,12 @@ describe_enum(
 class PackageChangeOrder:
     """A field and a direction."""
 
-    field: PackageChangeField = strawberry.field(description="What to order by.")
+    field: PackageChangeField = order_field()
     direction: OrderDirection = direction_field()
 
 
 PackageChangeOrderArgument = Annotated[
-    PackageChangeOrder | None,
-    strawberry.argument(description="In which order; by name unless given."),
+    PackageChangeOrder | None, strawberry.argument("In which order; by name unless given.")
 ]
 
 
@@ -257,12 +242,12 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
-@strawberry.type(description="How a package changed.")
-class PackageChange(ComparisonPart):
+@strawberry.type(name="PackageChange", description="How a package changed.")
+class PackageChangeType(ComparisonPart):
     """A package change, with the package on both sides."""
 
-    name: str = of_record(lambda record: record.name, "The package's name.")
-    kind: PackageChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    name: str = of_record("name", "The package's name.")
+    kind: PackageChangeKind = of_record("kind", "How it changed.")
 
     before: Package | None = for_many(
         _packages_before, "The package in base; null where it was added."
@@ -271,23 +256,16 @@ class PackageChange(ComparisonPart):
         _packages_after, "The package in head; null where it was removed."
     )
     versions_added: list[str] = of_record(
-        lambda record: record.versions_added, "Versions only in head, newest first.", texts(60)
+        "versions_added", "Versions only in head, newest first.", texts(60)
     )
     versions_removed: list[str] = of_record(
-        lambda record: record.versions_removed, "Versions only in base, newest first.", texts(60)
+        "versions_removed", "Versions only in base, newest first.", texts(60)
     )
-    specs_added: int = of_record(
-        lambda record: record.specs_added, "How many of its hashes are only in head."
-    )
-    specs_removed: int = of_record(
-        lambda record: record.specs_removed, "How many of its hashes are only in base."
-    )
-    specs_changed: int = of_record(
-        lambda record: record.specs_changed, "How many of its hashes have other facts."
-    )
-    size_delta: ByteCount | None = of_record(
-        lambda record: size_delta(record.size_before, record.size_after),
-        "By how much the sum of its known sizes rose.",
+    specs_added: int = of_record("specs_added", "How many of its hashes are only in head.")
+    specs_removed: int = of_record("specs_removed", "How many of its hashes are only in base.")
+    specs_changed: int = of_record("specs_changed", "How many of its hashes have other facts.")
+    size_delta: ByteCount | None = for_many(
+        _size_deltas, "By how much the sum of its known sizes rose."
     )
 
 
@@ -297,12 +275,12 @@ def package_change_connection(
     search: str | None,
     order: PackageChangeOrder | None,
     arguments: PageArguments,
-) -> Connection[PackageChange]:
+) -> Connection[PackageChangeType]:
     """Return the changed packages of some kinds, with a text in their name; None for all."""
     table = comparison.changes.select_packages(kinds, search)
     if order is not None:
         table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), arguments)
+    return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -319,33 +297,24 @@ describe_enum(
 )
 
 
-@strawberry.type(description="How a stack changed.")
-class StackChange(ComparisonPart):
+@strawberry.type(name="StackChange", description="How a stack changed.")
+class StackChangeType(ComparisonPart):
     """A stack change."""
 
-    name: str = of_record(lambda record: record.name, "The stack's name.")
-    kind: StackChangeKind = of_record(lambda record: record.kind, "How it changed.")
-    num_specs_before: int = of_record(
-        lambda record: record.num_specs_before, "How many specs it had in base."
-    )
-    num_specs_after: int = of_record(
-        lambda record: record.num_specs_after, "How many specs it has in head."
-    )
-    specs_added: int = of_record(lambda record: record.specs_added, "How many hashes it gained.")
-    specs_removed: int = of_record(lambda record: record.specs_removed, "How many hashes it lost.")
-    size_delta: ByteCount | None = of_record(
-        lambda record: size_delta(record.size_before, record.size_after),
-        "By how much the sum of its known sizes rose.",
+    name: str = of_record("name", "The stack's name.")
+    kind: StackChangeKind = of_record("kind", "How it changed.")
+    num_specs_before: int = of_record("num_specs_before", "How many specs it had in base.")
+    num_specs_after: int = of_record("num_specs_after", "How many specs it has in head.")
+    specs_added: int = of_record("specs_added", "How many hashes it gained.")
+    specs_removed: int = of_record("specs_removed", "How many hashes it lost.")
+    size_delta: ByteCount | None = for_many(
+        _size_deltas, "By how much the sum of its known sizes rose."
     )
     packages_added: list[str] = of_record(
-        lambda record: record.packages_added,
-        "Packages that it has a spec of only in head.",
-        PACKAGES,
+        "packages_added", "Packages that it has a spec of only in head.", PACKAGES
     )
     packages_removed: list[str] = of_record(
-        lambda record: record.packages_removed,
-        "Packages that it has a spec of only in base.",
-        PACKAGES,
+        "packages_removed", "Packages that it has a spec of only in base.", PACKAGES
     )
 
 
@@ -369,24 +338,19 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 
 @strawberry.type(
-    description="A cell that was lost or gained: a package with a value for each dimension."
+    name="CoverageChange",
+    description="A cell that was lost or gained: a package with a value for each dimension.",
 )
-class CoverageChange(ComparisonPart):
+class CoverageChangeType(ComparisonPart):
     """A cell that only one of two revisions has specs in."""
 
-    kind: CoverageChangeKind = of_record(
-        lambda record: record.kind, "Whether it was lost or gained."
-    )
-    package: str = of_record(lambda record: record.package, "The package's name.")
+    kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
+    package: str = of_record("package", "The package's name.")
     values: list[str] = of_record(
-        lambda record: record.values,
-        "One value for each dimension that was asked for, in that order.",
-        texts(80),
+        "values", "One value for each dimension that was asked for, in that order.", texts(80)
     )
-    num_specs: int = of_record(
-        lambda record: record.num_specs, "How many specs the side that has the cell has in it."
-    )
-    nearest: list[Spec] = for_many(
+    num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
+    nearest: list[SpecType] = for_many(
         _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
     )
 
@@ -397,7 +361,7 @@ def coverage_connection(
     kinds: Sequence[CoverageChangeKind] | None,
     search: str | None,
     arguments: PageArguments,
-) -> Connection[CoverageChange]:
+) -> Connection[CoverageChangeType]:
     """Return a page of the cells that were lost or gained, by package and values.
 
     Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
@@ -406,23 +370,17 @@ def coverage_connection(
     if len(by) > len(CoverageDimension):
         raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
     table = comparison.coverage(by).select(kinds, search)
-    return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
 
-
-class _Cursors:
-    """Cells by what names them: the package and the values, as JSON."""
-
-    def __init__(self, table: CoverageChanges) -> None:
-        self._table = table
-
-    def of(self, record: coverage_changes.CoverageChange) -> str:
-        """Return the cursor of a cell."""
-        return orjson.dumps((record.package, *record.values)).decode()
-
-    def find(self, cursor: str) -> int | None:
-        """Return the place of the cell that a cursor names; None where there is none."""
+    def find(cursor: str) -> int | None:
         try:
             package, *values = msgspec.json.decode(cursor, type=list[str])
         except (msgspec.DecodeError, ValueError):
             return None
-        return self._table.find(package, values)
+        return table.find(package, values)
+
+    return change_connection(CoverageChangeType, comparison, table, arguments, _cell_cursor, find)
+
+
+def _cell_cursor(cell: CoverageChange) -> str:
+    """Return what names a cell: the package and the values, as JSON."""
+    return orjson.dumps((cell.package, *cell.values)).decode()

@@ -5,23 +5,22 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
 
-from schema.comparisons.changes import FieldChange, LoadedComparison, load_comparison
+from schema.comparisons.changes import FieldChangeType, LoadedComparison, load_comparison
 from schema.context import Context, Info
 from schema.fields.connections import Connection, PageArguments, connection_field, page_of
-from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import attribute
 from schema.fields.scalars import DateTime, describe_enum
 from schema.node import Node, node_id
-from snapshots.recipes import commits, effects
-from snapshots.recipes.commits import SWEEPING, FoundBy, Recipes
-from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitLevel
+from snapshots.recipes.commits import SWEEPING, Commit, FoundBy, Recipes
+from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 
 if TYPE_CHECKING:
     from schema.comparisons.cause import Cause
-    from schema.comparisons.comparison import Comparison
+    from schema.comparisons.comparison import ComparisonType
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.cause")]
-LazyComparison = Annotated["Comparison", strawberry.lazy("schema.comparisons.comparison")]
+LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
 
 describe_enum(
     CommitLevel,
@@ -72,20 +71,17 @@ EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
 class RecipesOfRevision:
     """The recipes of a revision."""
 
-    repository: str = strawberry.field(description="The git repository: a path or URL.")
-    commit: str = strawberry.field(description="The whole hash of the commit.")
-    found_by: FoundBy = strawberry.field(description="How it was found.")
-    url: str | None = strawberry.field(description="Where the commit is looked at, if known.")
+    repository: str = field("The git repository: a path or URL.")
+    commit: str = field("The whole hash of the commit.")
+    found_by: FoundBy = field("How it was found.")
+    url: str | None = field("Where the commit is looked at, if known.")
 
     @classmethod
     def of(cls, context: Context, recipes: Recipes) -> Self:
         """Return the recipes with a link."""
         url = context.library.links(recipes.repository).commit(recipes.commit)
         return cls(
-            repository=recipes.repository,
-            commit=recipes.commit,
-            found_by=recipes.found_by,
-            url=url,
+            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
         )
 
 
@@ -93,15 +89,15 @@ class RecipesOfRevision:
 class PullRequest:
     """A pull request."""
 
-    number: int = strawberry.field(description="Its number.")
-    url: str | None = strawberry.field(description="Where it is looked at, if known.")
+    number: int = field("Its number.")
+    url: str | None = field("Where it is looked at, if known.")
 
 
-@strawberry.type(description="A commit of the repository that recipes come from.")
-class Commit(Node):
+@strawberry.type(name="Commit", description="A commit of the repository that recipes come from.")
+class CommitType(Node):
     """A commit that is kept."""
 
-    commit: strawberry.Private[commits.Commit]
+    commit: strawberry.Private[Commit]
     repository: strawberry.Private[str]
 
     @classmethod
@@ -120,25 +116,23 @@ class Commit(Node):
         ((repository, _), commit) = matches[0]
         return cls(commit=commit, repository=repository)
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Commit", self.commit.oid)
 
-    @strawberry.field(description="The whole hash.")
-    def oid(self) -> str:
-        return self.commit.oid
+    oid = attribute("commit.oid", "The whole hash.", str)
 
     committed_at: DateTime = attribute("commit.committed_at", "When it was committed.", DateTime)
 
-    @costed_field("The first line of its message, with invisible characters escaped.", texts(300))
+    @field("The first line of its message, with invisible characters escaped.", texts(300))
     def subject(self) -> str:
         return self.commit.subject
 
-    @costed_field("Where it is looked at, if known.", texts(200))
+    @field("Where it is looked at, if known.", texts(200))
     def url(self, info: Info) -> str | None:
         return info.context.library.links(self.repository).commit(self.commit.oid)
 
-    @strawberry.field(description="The pull request that the subject ends with.")
+    @field("The pull request that the subject ends with.")
     def pull_request(self, info: Info) -> PullRequest | None:
         number = self.commit.pull_request
         if number is None:
@@ -146,24 +140,22 @@ class Commit(Node):
         url = info.context.library.links(self.repository).pull_request(number)
         return PullRequest(number=number, url=url)
 
-    @costed_field("Packages whose recipes it touched, by name.", Cost(weight=20, num_bytes=2_000))
+    @field("Packages whose recipes it touched, by name.", Cost(weight=20, num_bytes=2_000))
     def packages(self) -> list[str]:
         return list(self.commit.packages)
 
-    @costed_field("Stacks that it touched, by name.", texts(500))
+    @field("Stacks that it touched, by name.", texts(500))
     def stacks(self) -> list[str]:
         return list(self.commit.stacks)
 
-    @strawberry.field(
-        description="Where it changed which Spack is used: the commits of Spack, as far as known."
-    )
-    def spack(self) -> FieldChange | None:
+    @field("Where it changed which Spack is used: the commits of Spack, as far as known.")
+    def spack(self) -> FieldChangeType | None:
         change = self.commit.spack
         if change is None:
             return None
-        return FieldChange(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
+        return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
-    @strawberry.field(description=f"Whether it touched more than {SWEEPING} packages.")
+    @field(f"Whether it touched more than {SWEEPING} packages.")
     def sweeping(self) -> bool:
         return self.commit.is_sweeping
 
@@ -172,32 +164,32 @@ class Commit(Node):
         "first.",
         cost=EFFECTS,
     )
-    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffect"]:
+    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
         return _connection(_effects_of(info.context, self.commit), page)
 
 
-@strawberry.type(description="What a commit did in one comparison.")
-class CommitEffect:
+@strawberry.type(name="CommitEffect", description="What a commit did in one comparison.")
+class CommitEffectType:
     """An effect, with the comparison that it is seen in."""
 
-    effect: strawberry.Private[effects.CommitEffect]
+    effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[LoadedComparison]
 
-    @strawberry.field(description="The commit.")
-    def commit(self) -> Commit:
+    @field("The commit.")
+    def commit(self) -> CommitType:
         recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
         repository = "" if recipes is None else recipes.repository
-        return Commit(commit=self.effect.commit, repository=repository)
+        return CommitType(commit=self.effect.commit, repository=repository)
 
-    @strawberry.field(description="The level at which it explains; the nearest of several.")
+    @field("The level at which it explains; the nearest of several.")
     def level(self) -> CommitLevel:
         return self.effect.level
 
-    @strawberry.field(description="Whether it is in base's history and not in head's.")
+    @field("Whether it is in base's history and not in head's.")
     def taken_back(self) -> bool:
         return self.effect.taken_back
 
-    @costed_field(
+    @field(
         "The causes that it explains at this level, what explains most first.",
         Cost(weight=20, items=20),
     )
@@ -206,22 +198,20 @@ class CommitEffect:
 
         return [Cause(comparison=self.loaded, number=number) for number in self.effect.causes]
 
-    @strawberry.field(
-        description="The sum of numSpecs of these causes. Commits that explain one cause together "
+    @field(
+        "The sum of numSpecs of these causes. Commits that explain one cause together "
         "have it each, so these numbers do not add up."
     )
     def num_specs(self) -> int:
         return self.effect.num_specs
 
-    @strawberry.field(description="The sum of numInvolved of these causes.")
-    def num_involved(self) -> int:
-        return self.effect.num_involved
+    num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
-    @strawberry.field(description="The comparison.")
+    @field("The comparison.")
     def comparison(self) -> LazyComparison:
-        from schema.comparisons.comparison import Comparison
+        from schema.comparisons.comparison import ComparisonType
 
-        return Comparison(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+        return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
@@ -235,14 +225,14 @@ def commit_connection(
     levels: Collection[CommitLevel] | None,
     package: str | None,
     arguments: PageArguments,
-) -> Connection[CommitEffect] | None:
+) -> Connection[CommitEffectType] | None:
     """Return a page of what the commits of a comparison did; None where they are not known."""
     found = attribution(comparison)
     if found is None:
         return None
     return _connection(
         [
-            CommitEffect(effect=effect, loaded=comparison)
+            CommitEffectType(effect=effect, loaded=comparison)
             for effect in found.effects(None, levels, package)
         ],
         arguments,
@@ -251,15 +241,15 @@ def commit_connection(
 
 def commits_of_cause(
     comparison: LoadedComparison, number: int, first: int
-) -> list[CommitEffect] | None:
+) -> list[CommitEffectType] | None:
     """Return the commits that explain a cause, with what each did; None if they are not known."""
     found = attribution(comparison)
     if found is None:
         return None
     causes = comparison.explanation().causes
     return [
-        CommitEffect(
-            effect=effects.CommitEffect(
+        CommitEffectType(
+            effect=CommitEffect(
                 commit.commit,
                 commit.level,
                 commit.taken_back,
@@ -274,8 +264,8 @@ def commits_of_cause(
 
 
 def _connection(
-    shown: Sequence[CommitEffect], arguments: PageArguments
-) -> Connection[CommitEffect]:
+    shown: Sequence[CommitEffectType], arguments: PageArguments
+) -> Connection[CommitEffectType]:
     keys = [
         "|".join(
             (
@@ -290,10 +280,10 @@ def _connection(
     return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
 
 
-def _effects_of(context: Context, commit: commits.Commit) -> list[CommitEffect]:
+def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
     """Return what a commit did in comparisons of neighbours, newest first."""
     history, tables = context.changing_history(), context.catalog.recipes
-    shown: list[CommitEffect] = []
+    shown: list[CommitEffectType] = []
     neighbours = [
         both
         for name in history.series_names
@@ -312,7 +302,7 @@ def _effects_of(context: Context, commit: commits.Commit) -> list[CommitEffect]:
         found = attribution(comparison)
         if found is not None:
             shown += [
-                CommitEffect(effect=effect, loaded=comparison)
+                CommitEffectType(effect=effect, loaded=comparison)
                 for effect in found.effects()
                 if effect.commit.oid == commit.oid
             ]

@@ -1,8 +1,9 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
+import msgspec
 import strawberry
 
 from schema.comparisons.cause import (
@@ -11,15 +12,14 @@ from schema.comparisons.cause import (
     CauseKindCount,
     cause_connection,
     cause_kind_counts,
-    cause_named,
 )
 from schema.comparisons.changes import (
-    CoverageChange,
+    CoverageChangeType,
     LoadedComparison,
-    PackageChange,
     PackageChangeOrderArgument,
+    PackageChangeType,
     PartRows,
-    StackChange,
+    StackChangeType,
     comparison_key,
     coverage_connection,
     load_comparison,
@@ -27,13 +27,13 @@ from schema.comparisons.changes import (
     revisions_of_keys,
     size_delta,
 )
-from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
-from schema.comparisons.commits import COMMITS, CommitEffect, commit_connection
+from schema.comparisons.commits import COMMITS, CommitEffectType, commit_connection
+from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.comparisons.spec_change import (
     REASON_COUNTS,
     ReasonCount,
-    SpecChange,
     SpecChangeOrderArgument,
+    SpecChangeType,
     reason_counts,
     spec_change_connection,
     with_reasons,
@@ -47,10 +47,10 @@ from schema.fields.cost import (
     STACKS,
     ArgumentCost,
     Cost,
-    costed_field,
+    field,
     texts,
 )
-from schema.fields.scalars import ByteCount, describe_enum, none_if_omitted
+from schema.fields.scalars import ByteCount, Omittable, describe_enum
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
@@ -93,10 +93,7 @@ CAUSES = Cost(
     weight=1_500,
     each=20,
     once=EXPLAINING,
-    arguments={
-        "kinds": ArgumentCost(weight=100, each=50),
-        "package": ArgumentCost(weight=100),
-    },
+    arguments={"kinds": ArgumentCost(weight=100, each=50), "package": ArgumentCost(weight=100)},
 )
 """A page of causes."""
 
@@ -122,6 +119,9 @@ WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
 EXPLAINED = Cost(weight=100, once=EXPLAINING)
 """What follows from the reasons of all changed hashes."""
 
+Kind = TypeVar("Kind")
+Kinds = Annotated[list[Kind] | None, strawberry.argument("Only these kinds; all unless given.")]
+
 COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
 """The number of lost or gained cells. Both are counted together, and mostly requested together."""
 
@@ -132,34 +132,28 @@ COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
 class ComparisonSummary:
     """The totals of a comparison."""
 
-    packages_added: int = strawberry.field(description="Packages only in head.")
-    packages_removed: int = strawberry.field(description="Packages only in base.")
-    packages_upgraded: int = strawberry.field(description="Packages whose newest version rose.")
-    packages_downgraded: int = strawberry.field(description="Packages whose newest version fell.")
-    packages_versions_changed: int = strawberry.field(
-        description="Packages with other versions below the newest."
+    packages_added: int = field("Packages only in head.")
+    packages_removed: int = field("Packages only in base.")
+    packages_upgraded: int = field("Packages whose newest version rose.")
+    packages_downgraded: int = field("Packages whose newest version fell.")
+    packages_versions_changed: int = field("Packages with other versions below the newest.")
+    packages_rebuilt: int = field("Packages with the same versions and other hashes.")
+    packages_changed: int = field("Packages with the same hashes and other facts.")
+    packages_unchanged: int = field("Packages where nothing changed.")
+    specs_added: int = field("Hashes only in head.")
+    specs_removed: int = field("Hashes only in base.")
+    specs_changed: int = field("Hashes with other facts.")
+    specs_unchanged: int = field("Hashes where nothing changed.")
+    stacks_added: int = field("Stacks only in head.")
+    stacks_removed: int = field("Stacks only in base.")
+    total_size_before: ByteCount | None = field(
+        "The sum of the sizes of base's binary packages, as far as known."
     )
-    packages_rebuilt: int = strawberry.field(
-        description="Packages with the same versions and other hashes."
+    total_size_after: ByteCount | None = field(
+        "The sum of the sizes of head's binary packages, as far as known."
     )
-    packages_changed: int = strawberry.field(
-        description="Packages with the same hashes and other facts."
-    )
-    packages_unchanged: int = strawberry.field(description="Packages where nothing changed.")
-    specs_added: int = strawberry.field(description="Hashes only in head.")
-    specs_removed: int = strawberry.field(description="Hashes only in base.")
-    specs_changed: int = strawberry.field(description="Hashes with other facts.")
-    specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
-    stacks_added: int = strawberry.field(description="Stacks only in head.")
-    stacks_removed: int = strawberry.field(description="Stacks only in base.")
-    total_size_before: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of base's binary packages, as far as known."
-    )
-    total_size_after: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of head's binary packages, as far as known."
-    )
-    total_size_delta: ByteCount | None = strawberry.field(
-        description="By how much that sum rose; null where one side knows no sizes."
+    total_size_delta: ByteCount | None = field(
+        "By how much that sum rose; null where one side knows no sizes."
     )
     loaded: strawberry.Private[LoadedComparison]
 
@@ -167,23 +161,18 @@ class ComparisonSummary:
     def of(cls, loaded: LoadedComparison) -> Self:
         """Return the totals of a comparison."""
         totals = summarize(loaded.changes)
-        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
         delta = size_delta(totals.total_size_before, totals.total_size_after)
-        return cls(**counts, total_size_delta=delta, loaded=loaded)
+        return cls(**msgspec.structs.asdict(totals), total_size_delta=delta, loaded=loaded)
 
-    @costed_field(
-        "Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED
-    )
+    @field("Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED)
     def specs_rebuilt(self) -> int:
         return self.loaded.explanation().count(SpecChangeReason.REBUILT)
 
-    @costed_field(
-        "Added hashes that took the place of a spec with other facts of its own.", EXPLAINED
-    )
+    @field("Added hashes that took the place of a spec with other facts of its own.", EXPLAINED)
     def specs_replaced(self) -> int:
         return self.loaded.explanation().count(SpecChangeReason.REPLACES)
 
-    @costed_field(
+    @field(
         "Combinations of package, stack and target that only base has specs for; of "
         "package and target where a source tells no stacks.",
         COVERED,
@@ -191,7 +180,7 @@ class ComparisonSummary:
     def coverage_lost(self) -> int:
         return self._cells.count(CoverageChangeKind.LOST)
 
-    @costed_field(
+    @field(
         "Combinations of package, stack and target that only head has specs for; of "
         "package and target where a source tells no stacks.",
         COVERED,
@@ -216,10 +205,11 @@ describe_enum(
 
 
 @strawberry.type(
+    name="Comparison",
     description="The difference of two revisions. A permanent object: its id names both digests, "
-    "so it never changes."
+    "so it never changes.",
 )
-class Comparison(Node):
+class ComparisonType(Node):
     """Two lines of the catalog; their frames are compared when a field needs it."""
 
     base_info: strawberry.Private[RevisionInfo]
@@ -237,23 +227,23 @@ class Comparison(Node):
         """Load and compare the two revisions."""
         return load_comparison(info.context, self.base_info, self.head_info)
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Comparison", *comparison_key(self.base_info, self.head_info))
 
-    @strawberry.field(description="The revision that changes are counted from.")
+    @field("The revision that changes are counted from.")
     def base(self) -> Revision:
         return Revision(info=self.base_info)
 
-    @strawberry.field(description="The revision that changes lead to.")
+    @field("The revision that changes lead to.")
     def head(self) -> Revision:
         return Revision(info=self.head_info)
 
-    @costed_field("The totals.", Cost(weight=200, once=COMPARING))
+    @field("The totals.", Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
         return ComparisonSummary.of(self.loaded(info))
 
-    @costed_field("What is not counted as a change.", texts(100))
+    @field("What is not counted as a change.", texts(100))
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
@@ -261,46 +251,36 @@ class Comparison(Node):
     def packages(
         self,
         info: Info,
-        kinds: Annotated[
-            list[PackageChangeKind] | None,
-            strawberry.argument(description="Only these kinds; all unless given."),
-        ] = strawberry.UNSET,
+        kinds: Kinds[PackageChangeKind] = None,
         search: Annotated[
-            str | None,
-            strawberry.argument(description="Case-insensitive substring of the name."),
-        ] = strawberry.UNSET,
-        order_by: PackageChangeOrderArgument = strawberry.UNSET,
+            str | None, strawberry.argument("Case-insensitive substring of the name.")
+        ] = None,
+        order_by: PackageChangeOrderArgument = None,
         *,
         page: PageArguments,
-    ) -> Connection[PackageChange]:
-        only = none_if_omitted(kinds), none_if_omitted(search)
-        order = none_if_omitted(order_by)
-        return package_change_connection(self.loaded(info), *only, order, page)
+    ) -> Connection[PackageChangeType]:
+        return package_change_connection(self.loaded(info), kinds, search, order_by, page)
 
     @connection_field("The hashes that were added, removed or changed.", cost=CHANGES)
     def specs(
         self,
         info: Info,
-        kinds: Annotated[
-            list[SpecChangeKind] | None,
-            strawberry.argument(description="Only these kinds; all unless given."),
-        ] = strawberry.UNSET,
-        filter: FilterArgument = strawberry.UNSET,
+        kinds: Kinds[SpecChangeKind] = None,
+        filter: FilterArgument = None,
         reasons: Annotated[
             list[SpecChangeReason] | None,
-            strawberry.argument(description="Only these reasons; all unless given."),
-        ] = strawberry.UNSET,
-        order_by: SpecChangeOrderArgument = strawberry.UNSET,
+            strawberry.argument("Only these reasons; all unless given."),
+        ] = None,
+        order_by: SpecChangeOrderArgument = None,
         *,
         page: PageArguments,
-    ) -> Connection[SpecChange]:
-        comparison, conditions = self.loaded(info), none_if_omitted(filter)
-        domain_filter = None if conditions is None else conditions.to_domain()
-        table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
-        only_reasons = none_if_omitted(reasons)
-        if only_reasons is not None:
-            table = with_reasons(comparison, table, only_reasons)
-        return spec_change_connection(comparison, table, page, none_if_omitted(order_by))
+    ) -> Connection[SpecChangeType]:
+        comparison = self.loaded(info)
+        conditions = None if filter is None else filter.to_domain()
+        table = comparison.changes.select_specs(kinds, conditions)
+        if reasons is not None:
+            table = with_reasons(comparison, table, reasons)
+        return spec_change_connection(comparison, table, page, order_by)
 
     @connection_field(
         "Why specs were built anew, what explains most first. The numbers of specs add up to all "
@@ -310,19 +290,14 @@ class Comparison(Node):
     def causes(
         self,
         info: Info,
-        kinds: Annotated[
-            list[CauseKind] | None,
-            strawberry.argument(description="Only these kinds; all unless given."),
-        ] = strawberry.UNSET,
+        kinds: Kinds[CauseKind] = None,
         package: Annotated[
-            str | None,
-            strawberry.argument(description="Only causes in the package of this name."),
-        ] = strawberry.UNSET,
+            str | None, strawberry.argument("Only causes in the package of this name.")
+        ] = None,
         *,
         page: PageArguments,
     ) -> Connection[Cause]:
-        only = none_if_omitted(kinds), none_if_omitted(package)
-        return cause_connection(self.loaded(info), *only, page)
+        return cause_connection(self.loaded(info), kinds, package, page)
 
     @connection_field(
         "The commits between the two revisions' recipes that explain causes, those that explain "
@@ -334,46 +309,39 @@ class Comparison(Node):
         info: Info,
         levels: Annotated[
             list[CommitLevel] | None,
-            strawberry.argument(description="Only effects at these levels; all unless given."),
-        ] = strawberry.UNSET,
+            strawberry.argument("Only effects at these levels; all unless given."),
+        ] = None,
         package: Annotated[
-            str | None,
-            strawberry.argument(description="Only effects on causes in the package of this name."),
-        ] = strawberry.UNSET,
+            str | None, strawberry.argument("Only effects on causes in the package of this name.")
+        ] = None,
         *,
         page: PageArguments,
-    ) -> Connection[CommitEffect] | None:
-        only = none_if_omitted(levels), none_if_omitted(package)
-        return commit_connection(self.loaded(info), *only, page)
+    ) -> Connection[CommitEffectType] | None:
+        return commit_connection(self.loaded(info), levels, package, page)
 
-    @costed_field(
+    @field(
         "One of the causes, by what tells it from the others; null where the "
         "comparison has no such cause.",
         ONE_CAUSE,
+        Omittable(),
     )
     def cause(
         self,
         info: Info,
-        kind: Annotated[CauseKind, strawberry.argument(description="Its kind.")],
+        kind: Annotated[CauseKind, strawberry.argument("Its kind.")],
         package: Annotated[
             str | None,
-            strawberry.argument(
-                description="The package that changed; a cause of kind FORMAT is of none."
-            ),
-        ] = strawberry.UNSET,
-        before: Annotated[
-            str | None, strawberry.argument(description="As `Cause.before` has it.")
-        ] = strawberry.UNSET,
-        after: Annotated[
-            str | None, strawberry.argument(description="As `Cause.after` has it.")
-        ] = strawberry.UNSET,
+            strawberry.argument("The package that changed; a cause of kind FORMAT is of none."),
+        ] = None,
+        before: Annotated[str | None, strawberry.argument("As `Cause.before` has it.")] = None,
+        after: Annotated[str | None, strawberry.argument("As `Cause.after` has it.")] = None,
     ) -> Cause | None:
-        sides = none_if_omitted(before), none_if_omitted(after)
-        of_package = None if kind is CauseKind.FORMAT else none_if_omitted(package)
-        name = CauseName(kind, of_package, *sides)
-        return cause_named(self.loaded(info), name)
+        name = CauseName(kind, None if kind is CauseKind.FORMAT else package, before, after)
+        comparison = self.loaded(info)
+        number = comparison.explanation().causes.find(name.key)
+        return None if number is None else Cause(comparison=comparison, number=number)
 
-    @costed_field(
+    @field(
         "How many causes are of each kind, and how many specs they explain; kinds "
         "without causes are left out.",
         KIND_COUNTS,
@@ -381,7 +349,7 @@ class Comparison(Node):
     def cause_kinds(self, info: Info) -> list[CauseKindCount]:
         return cause_kind_counts(self.loaded(info))
 
-    @costed_field(
+    @field(
         "Why causes are not known as they could be: what a source of the two revisions "
         "does not tell. Null where both tell dependencies and package hashes.",
         WHY_UNKNOWN,
@@ -389,7 +357,7 @@ class Comparison(Node):
     def why_unknown(self, info: Info) -> str | None:
         return self.loaded(info).explanation().why_unknown
 
-    @costed_field(
+    @field(
         "How many hashes were added, removed or changed for each reason; reasons of "
         "none are left out.",
         REASON_COUNTS,
@@ -407,38 +375,33 @@ class Comparison(Node):
         info: Info,
         by: Annotated[
             list[CoverageDimension],
-            strawberry.argument(description="The dimensions; none for the packages alone."),
+            strawberry.argument("The dimensions; none for the packages alone."),
         ],
-        kinds: Annotated[
-            list[CoverageChangeKind] | None,
-            strawberry.argument(description="Only these kinds; all unless given."),
-        ] = strawberry.UNSET,
+        kinds: Kinds[CoverageChangeKind] = None,
         search: Annotated[
-            str | None,
-            strawberry.argument(description="Case-insensitive substring of the package's name."),
-        ] = strawberry.UNSET,
+            str | None, strawberry.argument("Case-insensitive substring of the package's name.")
+        ] = None,
         *,
         page: PageArguments,
-    ) -> Connection[CoverageChange]:
+    ) -> Connection[CoverageChangeType]:
         info.context.require_time()  # all specs of both sides are counted
-        only = none_if_omitted(kinds), none_if_omitted(search)
-        return coverage_connection(self.loaded(info), by, *only, page)
+        return coverage_connection(self.loaded(info), by, kinds, search, page)
 
-    @costed_field(
+    @field(
         "The stacks that were added, removed or have other specs; never root.",
         Cost(weight=200, items=STACKS, each=30, once=COMPARING),
     )
-    def stacks(self, info: Info) -> list[StackChange]:
+    def stacks(self, info: Info) -> list[StackChangeType]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
-        return PartRows(StackChange, comparison, stacks)  # type: ignore[return-value]
+        return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
 
-    @costed_field("The release notes, whole.", NOTES)
+    @field("The release notes, whole.", NOTES)
     def release_notes(
         self,
         info: Info,
         format: Annotated[
-            NotesFormat, strawberry.argument(description="How they are written.")
+            NotesFormat, strawberry.argument("How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
         context = info.context
@@ -453,13 +416,10 @@ class Comparison(Node):
         context.budget.check()
         return render(log, format, context.budget.each)
 
-    @costed_field("The judgement of rules on this comparison, as `cachelog gate` judges.", CHECK)
+    @field("The judgement of rules on this comparison, as `cachelog gate` judges.", CHECK)
     def check(
         self,
         info: Info,
-        rules: Annotated[
-            list[RuleInput],
-            strawberry.argument(description=f"The rules, at most {MOST_RULES}."),
-        ],
+        rules: Annotated[list[RuleInput], strawberry.argument(f"The rules, at most {MOST_RULES}.")],
     ) -> CheckReport:
         return check(info, self.loaded(info), rules)

@@ -39,11 +39,15 @@ from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
-from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
 from schema.execution.budget import Budget
-from schema.execution.executor import STRUCTURE, RenderingExecutor, rendered_values
+from schema.execution.executor import (
+    STRUCTURE,
+    RenderingExecutor,
+    rendered_values,
+    resolver_arguments,
+)
 from schema.execution.json_objects import JsonObjects, json_text
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many
@@ -99,7 +103,7 @@ class CompiledField(msgspec.Struct, frozen=True):
     fixed: Hashable = None
 
 
-class Selection:
+class CompiledSelection:
     """What is selected of the objects of a type."""
 
     def __init__(self, fields: list[CompiledField]) -> None:
@@ -180,7 +184,7 @@ class Operations:
         self._document = document
         self._conditions = _conditions(document)
         self.num_bytes = 0
-        self._seen: dict[tuple[Any, ...], Selection | None] = {}
+        self._seen: dict[tuple[Any, ...], CompiledSelection | None] = {}
         self._declined: dict[tuple[Any, ...], int] = {}
 
     def execute(
@@ -233,7 +237,7 @@ class Operations:
 
     def _compiled(
         self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
-    ) -> Selection:
+    ) -> CompiledSelection:
         executor = RenderingExecutor.build(
             self._schema,
             self._document,
@@ -303,7 +307,7 @@ class _Compiler:
         self._schema = executor.schema
         self.num_fields = 0
 
-    def operation(self) -> Selection:
+    def operation(self) -> CompiledSelection:
         """Return the selection of the operation."""
         executor = self._executor
         root = self._schema.query_type
@@ -314,15 +318,17 @@ class _Compiler:
         )
         return self._selection(root, grouped.grouped_field_set)
 
-    def _below(self, object_type: Any, details: list[FieldDetails]) -> Selection:
+    def _below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
         grouped = self._executor.collect_subfields(object_type, details)
         return self._selection(object_type, grouped.grouped_field_set)
 
-    def _selection(self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]) -> Selection:
+    def _selection(
+        self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]
+    ) -> CompiledSelection:
         self.num_fields += len(grouped)
         if self.num_fields > MOST_FIELDS:
             raise Declined
-        return Selection(
+        return CompiledSelection(
             [self._field(object_type, key, details) for key, details in grouped.items()]
         )
 
@@ -336,7 +342,7 @@ class _Compiler:
         declared: StrawberryField = field.extensions["strawberry-definition"]
         item_type = get_named_type(field.type)
         arguments = self._arguments(field, declared, details[0])
-        below: Selection | _OfAnyType | None = None
+        below: CompiledSelection | _OfAnyType | None = None
         if is_object_type(item_type):
             below = self._below(item_type, details)
         elif is_abstract_type(item_type):
@@ -351,19 +357,10 @@ class _Compiler:
     def _arguments(self, field: Any, declared: StrawberryField, details: FieldDetails) -> Arguments:
         if not field.args:
             return _no_arguments
-        converter = self._schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
 
         def read(variables: VariableValues) -> dict[str, Any]:
             values = get_argument_values(field, details.node, variables)
-            arguments = convert_arguments(
-                values,
-                declared.arguments,
-                scalar_registry=converter.scalar_registry,
-                config=converter.config,
-            )
-            for extension in declared.extensions:
-                arguments = extension.map_arguments(arguments)
-            return arguments
+            return resolver_arguments(self._schema, declared, values)
 
         if _variables_in(details.node):
             return lambda run: read(run.variables)
@@ -548,7 +545,7 @@ class _OfAnyType:
 
     fixed = None
 
-    def __init__(self, selections: Mapping[str, Selection]) -> None:
+    def __init__(self, selections: Mapping[str, CompiledSelection]) -> None:
         self._selections = selections
 
     def one(self, source: Any, run: Run, out: Out) -> None:

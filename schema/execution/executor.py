@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from graphql import (
     GraphQLError,
+    GraphQLSchema,
     get_named_type,
     is_leaf_type,
     is_non_null_type,
@@ -145,16 +146,23 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         values = get_argument_values(
             field, details.node, self.variable_values, details.fragment_variable_values
         )
-        converter = self.schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
-        arguments = convert_arguments(
-            values,
-            declared.arguments,
-            scalar_registry=converter.scalar_registry,
-            config=converter.config,
-        )
-        for extension in declared.extensions:
-            arguments = extension.map_arguments(arguments)
-        return arguments
+        return resolver_arguments(self.schema, declared, values)
+
+
+def resolver_arguments(
+    schema: GraphQLSchema, declared: StrawberryField, values: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the coerced arguments of a field as Strawberry gives them to its resolver."""
+    converter = schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
+    arguments = convert_arguments(
+        values,
+        declared.arguments,
+        scalar_registry=converter.scalar_registry,
+        config=converter.config,
+    )
+    for extension in declared.extensions:
+        arguments = extension.map_arguments(arguments)
+    return arguments
 
 
 STRUCTURE = 5

@@ -154,17 +154,14 @@ class JsonObjects:
         """Yield what each member begins with, and its texts; neighbouring columns as one."""
         run = _Run()
         for member in self._members:
-            if isinstance(member.values, ColumnSlice):
-                if run.takes(member.values):
-                    run.add(member, member.values)
-                    continue
+            values = member.values
+            if not isinstance(values, ColumnSlice) or not run.takes(values):
                 yield from run.texts()
                 run = _Run()
-                run.add(member, member.values)
-                continue
-            yield from run.texts()
-            run = _Run()
-            yield f'"{member.key}":', member.values
+            if isinstance(values, ColumnSlice):
+                run.add(member, values)
+            else:
+                yield f'"{member.key}":', values
         yield from run.texts()
 
 

@@ -11,13 +11,12 @@ import msgspec
 import strawberry
 from graphql import GraphQLField
 from strawberry.annotation import StrawberryAnnotation
-from strawberry.extensions import FieldExtension
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
-from schema.fields.many import Each, LazyList, Sublists, Table, for_many
-from schema.fields.scalars import none_if_omitted
+from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
+from schema.fields.scalars import Omittable
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
@@ -28,6 +27,11 @@ class OrderDirection(Enum):
 
     ASC = strawberry.enum_value("asc", description="Low to high.")
     DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
+
+
+def order_field() -> Any:
+    """Declare what an order is by."""
+    return strawberry.field(description="What to order by.")
 
 
 def direction_field() -> Any:
@@ -66,7 +70,7 @@ class PageArguments(msgspec.Struct, frozen=True):
         return self.first, self.last
 
 
-class Paged(FieldExtension):
+class Paged(Omittable):
     """Gives a field the four arguments of a connection.
 
     Its resolver gets them checked and in one: as ``page``, of type PageArguments.
@@ -74,6 +78,7 @@ class Paged(FieldExtension):
 
     def apply(self, field: StrawberryField) -> None:
         """Put the four arguments in the place of ``page``."""
+        super().apply(field)
         own = [
             argument
             for argument in field.arguments
@@ -86,7 +91,7 @@ class Paged(FieldExtension):
 
     def map_arguments(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments with ``page`` for the four; raises InvalidArgument."""
-        values = {name: none_if_omitted(kwargs.pop(name, None)) for name in _ARGUMENTS}
+        values = {name: kwargs.pop(name, None) for name in _ARGUMENTS}
         for name in ("first", "last"):
             size = values[name]
             if size is not None and not 0 <= size <= PAGE_MAX:
@@ -174,15 +179,20 @@ class Edge(Generic[Item]):
     node: Item = strawberry.field(description="The item.")
 
 
-class Page(Generic[Item]):
+class ListPage(Generic[Item]):
     """The items of a part of a list, each with its cursor."""
 
-    edge_type: type[Any] = Edge
-
-    def __init__(self, part: Window, items: Sequence[Item], cursors: Sequence[str]) -> None:
+    def __init__(
+        self,
+        part: Window,
+        items: Sequence[Item],
+        cursors: Sequence[str],
+        edge_type: type[Any] = Edge,
+    ) -> None:
         self.part = part
         self.items = items
         self.cursors = cursors
+        self.edge_type = edge_type
 
     def edge_columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the values of each field of the page's edges."""
@@ -201,7 +211,7 @@ class Pages(Protocol):
     @property
     def totals(self) -> Sequence[int]: ...
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the items of all pages as one page."""
         ...
 
@@ -213,7 +223,7 @@ class Pages(Protocol):
 class OnePage(LazyList[Any]):
     """The pages of a single connection."""
 
-    def __init__(self, page: Page[Any]) -> None:
+    def __init__(self, page: ListPage[Any]) -> None:
         self._page = page
         self.counts = [len(page.items)]
         self.totals = [page.part.total]
@@ -224,7 +234,7 @@ class OnePage(LazyList[Any]):
     def __getitem__(self, place: Any) -> Any:
         return [Connection(page=self._page)][place]
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the page."""
         return self._page
 
@@ -235,7 +245,7 @@ class OnePage(LazyList[Any]):
 
 def _edges(pages: Pages) -> Sublists:
     page = pages.merged()
-    return Sublists(Table(page.edge_type, page.edge_columns()), pages.counts)
+    return Sublists(ColumnTable(page.edge_type, page.edge_columns()), pages.counts)
 
 
 def _nodes(pages: Pages) -> Sublists:
@@ -266,7 +276,7 @@ def edges_field() -> Any:
 class Connection(Generic[Item]):
     """Relay's connection, over a page."""
 
-    page: strawberry.Private[Page[Item]]
+    page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
     nodes: list[Item] = for_many(
@@ -292,8 +302,8 @@ def page_of(
     arguments: PageArguments,
     keys: Sequence[str],
     make: Callable[[int], Item],
-    kind: type[Page[Item]] = Page,
-) -> Page[Item]:
+    edge_type: type[Any] = Edge,
+) -> ListPage[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
     def find(cursor: str) -> int | None:
@@ -304,4 +314,4 @@ def page_of(
 
     part = window_at(arguments, len(keys), find)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
-    return kind(part, items, keys[part.start : part.stop])
+    return ListPage(part, items, keys[part.start : part.stop], edge_type)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import strawberry
 from graphql import GraphQLField
+from strawberry.extensions import FieldExtension
 
 COST = "cost"
 """The key in a field's metadata of its Cost."""
@@ -73,13 +74,15 @@ class Cost(msgspec.Struct, frozen=True):
     page: ItemsOf | None = None
 
 
-def costed_field(description: str, cost: Cost) -> Any:
-    """Declare a field of this cost."""
-    return strawberry.field(description=description, metadata={COST: cost})
-
-
 VALUE = Cost()
 """A value in memory."""
+
+
+def field(description: str, cost: Cost = VALUE, *extensions: FieldExtension) -> Any:
+    """Declare a field, or a resolver as one."""
+    return strawberry.field(
+        description=description, metadata={COST: cost}, extensions=[*extensions]
+    )
 
 
 def texts(num_bytes: int) -> Cost:

@@ -66,7 +66,7 @@ class Places(msgspec.Struct, frozen=True):
     rows: Rows
 
 
-class Table(LazyList[Item]):
+class ColumnTable(LazyList[Item]):
     """Objects of a type with plain fields alone, from a column of values for each field."""
 
     def __init__(self, kind: Callable[..., Item], columns: Columns) -> None:
@@ -98,9 +98,7 @@ class Sublists(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls,
-        lists: Sequence[Sequence[Any]],
-        make: Callable[[list[Any]], Sequence[Any]] = list,
+        cls, lists: Sequence[Sequence[Any]], make: Callable[[list[Any]], Sequence[Any]] = list
     ) -> Self:
         """Return the lists of all parents; ``make`` turns their joined items into objects."""
         return cls(make([*chain.from_iterable(lists)]), list(map(len, lists)))
@@ -250,16 +248,17 @@ def attribute(
     graphql_type: Any,
     cost: Cost | None = None,
     *,
+    make: Callable[[Any], Any] | None = None,
     is_for_many: bool = False,
 ) -> Any:
-    """Declare a field that is an attribute of its object, ``info.tag`` say.
+    """Declare a field that is an attribute of its object, ``info.tag`` say, or made of it.
 
     With ``is_for_many`` it answers for many objects at once.
     """
     value = attrgetter(path)
 
     def one(root: Any) -> Any:
-        return value(root)
+        return value(root) if make is None else make(value(root))
 
     def many(objects: Any) -> list[Any]:
         return list(map(value, objects))

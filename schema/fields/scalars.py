@@ -6,6 +6,8 @@ from enum import Enum
 from typing import Any, NewType
 
 import strawberry
+from strawberry.extensions import FieldExtension
+from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
 
 from snapshots.errors import InvalidArgument
@@ -46,9 +48,14 @@ SCALARS: dict[object, ScalarDefinition] = {
 }
 
 
-def none_if_omitted(value: Any) -> Any:
-    """Return the value of an optional argument; None where it was left out."""
-    return None if value is strawberry.UNSET else value
+class Omittable(FieldExtension):
+    """Lets arguments whose default is None be left out: the schema states no default for them."""
+
+    def apply(self, field: StrawberryField) -> None:
+        """Take the default of None from each argument; its resolver still has it."""
+        for argument in field.arguments:
+            if argument.default is None:
+                argument.default = strawberry.UNSET
 
 
 def optional_field(description: str) -> Any:

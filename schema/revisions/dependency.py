@@ -12,20 +12,20 @@ from schema.context import LoadedRevision
 from schema.fields.connections import (
     Connection,
     Edge,
-    Page,
+    ListPage,
     PageArguments,
     edges_field,
     window_at,
 )
-from schema.fields.cost import ArgumentCost, Cost, costed_field, texts
+from schema.fields.cost import VALUE, ArgumentCost, Cost, field, texts
 from schema.fields.many import Each, LazyList, for_many
-from schema.fields.scalars import describe_enum, none_if_omitted
+from schema.fields.scalars import describe_enum
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
 if TYPE_CHECKING:
-    from schema.revisions.spec import Spec
+    from schema.revisions.spec import SpecType
 
-LazySpec = Annotated["Spec", strawberry.lazy("schema.revisions.spec")]
+LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 
 describe_enum(
@@ -44,77 +44,55 @@ WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_0
 
 TypesArgument = Annotated[
     list[DependencyType] | None,
-    strawberry.argument(
-        description="Follow only dependencies that have one of these types; all unless given."
-    ),
+    strawberry.argument("Follow only dependencies that have one of these types; all unless given."),
 ]
-TransitiveArgument = Annotated[
-    bool, strawberry.argument(description="Go on to the end, not one step alone.")
-]
+TransitiveArgument = Annotated[bool, strawberry.argument("Go on to the end, not one step alone.")]
 
 
-def _names(nodes: "DependencyNodes") -> list[str]:
-    at, absent_at = nodes.loaded.frame.package.at, nodes.graph.absent_at
-    return [spec.name if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
-
-
-def _hashes(nodes: "DependencyNodes") -> list[str]:
-    at, absent_at = nodes.loaded.frame.hashes.at, nodes.graph.absent_at
-    return [spec.hash if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
-
-
-def _versions(nodes: "DependencyNodes") -> list[str | None]:
-    frame, graph = nodes.loaded.frame, nodes.graph
-    inside, outside, num_rows = frame.version.at, graph.outside.version.at, graph.num_rows
-    return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
-
-
-def _external_paths(nodes: "DependencyNodes") -> list[str | None]:
-    num_rows = nodes.graph.num_rows
-    inside, outside = (
-        part.columns["external_path"].at for part in (nodes.loaded.frame, nodes.graph.outside)
-    )
-    return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
+def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field that is a fact of specs, in the revision or not."""
+    return for_many(lambda nodes: nodes.values(fact), description, cost=cost)
 
 
 @strawberry.type(
+    name="Dependency",
     description="A spec that depends on another, or that another depends on. What a spec depends "
-    "on need not be in the revision: external compilers, for example, are not."
+    "on need not be in the revision: external compilers, for example, are not.",
 )
-class Dependency:
+class DependencyNode:
     """A node of a revision's dependency graph, by its number."""
 
     loaded: strawberry.Private[LoadedRevision]
     graph: strawberry.Private[DependencyGraph]
     number: strawberry.Private[int]
 
-    name: str = for_many(_names, "The package's name.")
-    hash: str = for_many(_hashes, "The DAG hash.")
-    version: str | None = for_many(
-        _versions,
+    name: str = _of_node("name", "The package's name.")
+    hash: str = _of_node("hash", "The DAG hash.")
+    version: str | None = _of_node(
+        "version",
         "The version. Null where it is not in the revision and the revision's source does not "
         "tell it.",
     )
-    external_path: str | None = for_many(
-        _external_paths,
+    external_path: str | None = _of_node(
+        "external_path",
         "Where it is installed, if it is external: there before Spack, and in no build cache. Null "
         "for others.",
-        cost=texts(100),
+        texts(100),
     )
 
-    @strawberry.field(description="The spec itself; null where it is not in the revision.")
+    @field("The spec itself; null where it is not in the revision.")
     def spec(self) -> LazySpec | None:
-        from schema.revisions.spec import Spec
+        from schema.revisions.spec import SpecType
 
         is_absent = self.graph.absent_at(self.number) is not None
-        return None if is_absent else Spec(loaded=self.loaded, row=self.number)
+        return None if is_absent else SpecType(loaded=self.loaded, row=self.number)
 
     def alone(self) -> "DependencyNodes":
         """Return the list of this node alone."""
         return DependencyNodes(self.loaded, self.graph, [self.number])
 
 
-class DependencyNodes(LazyList[Dependency]):
+class DependencyNodes(LazyList[DependencyNode]):
     """Nodes of a revision's dependency graph, by their numbers."""
 
     def __init__(
@@ -128,28 +106,34 @@ class DependencyNodes(LazyList[Dependency]):
         return len(self.numbers)
 
     def __getitem__(self, place: Any) -> Any:
-        return Dependency(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
+        return DependencyNode(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
+
+    def values(self, fact: str) -> list[Any]:
+        """Return a fact of each node, whether it is a row of the frame or not."""
+        parts, num_rows = (self.loaded.frame, self.graph.outside), self.graph.num_rows
+        inside, outside = (part.columns[fact].at for part in parts)
+        return [
+            inside(node) if node < num_rows else outside(node - num_rows) for node in self.numbers
+        ]
 
 
 @strawberry.type(description="A dependency in a list, with the cursor to go on from.")
-class DependencyEdge(Edge[Dependency]):
+class DependencyEdge(Edge[DependencyNode]):
     """An edge that knows the edge of the graph."""
 
-    types: list[DependencyType] = costed_field(
+    types: list[DependencyType] = field(
         "What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
         texts(30),
     )
-    virtuals: list[str] = costed_field(
+    virtuals: list[str] = field(
         "The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.",
         texts(30),
     )
 
 
-class DependencyPage(Page[Dependency]):
+class DependencyPage(ListPage[DependencyNode]):
     """A page of what was reached in a graph."""
-
-    edge_type = DependencyEdge
 
     def __init__(
         self,
@@ -167,7 +151,7 @@ class DependencyPage(Page[Dependency]):
         part = window_at(arguments, len(reached.nodes), find)
         shown = slice(part.start, part.stop)
         nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
-        super().__init__(part, nodes, _hashes(nodes))
+        super().__init__(part, nodes, nodes.values("hash"), DependencyEdge)
         self._graph = graph
         self._edges = reached.edges[shown]
 
@@ -185,41 +169,32 @@ class DependencyPage(Page[Dependency]):
     description="A page of dependencies: the nearest first, equally near ones by package, newest "
     "version first, those outside the revision last."
 )
-class DependencyConnection(Connection[Dependency]):
+class DependencyConnection(Connection[DependencyNode]):
     """A connection whose edges are those of the graph."""
 
     edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
-def dependencies_of(
+def neighbours_of(
     loaded: LoadedRevision,
     row: int,
     types: list[DependencyType] | None,
-    transitive: bool,
     arguments: PageArguments,
-) -> DependencyConnection | None:
-    """Return what a spec depends on; None where that is unknown. Raises InvalidArgument."""
-    graph = loaded.dependencies()
-    if not graph.known[row]:
-        return None
-    each = loaded.context.budget.levels
-    reached = graph.dependencies_of(row, _mask(types), transitive=transitive, each_level=each)
-    return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
-
-
-def dependents_of(
-    loaded: LoadedRevision,
-    row: int,
-    types: list[DependencyType] | None,
+    *,
     transitive: bool,
-    arguments: PageArguments,
+    upward: bool,
 ) -> DependencyConnection | None:
-    """Return what depends on a spec; None where all dependencies are unknown."""
+    """Return what a spec depends on, or ``upward`` what depends on it; None where that is unknown.
+
+    Raises InvalidArgument for a bad cursor.
+    """
     graph = loaded.dependencies()
-    if not graph.is_known:
+    if not (graph.is_known if upward else graph.known[row]):
         return None
+    walk = graph.dependents_of if upward else graph.dependencies_of
+    mask = None if types is None else reduce(or_, types, DependencyType(0))
     each = loaded.context.budget.levels
-    reached = graph.dependents_of(row, _mask(types), transitive=transitive, each_level=each)
+    reached = walk(row, mask, transitive=transitive, each_level=each)
     return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
 
 
@@ -227,8 +202,3 @@ _TYPES = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
 """The types of each bit mask of the graph."""
-
-
-def _mask(types: list[DependencyType] | None) -> DependencyType | None:
-    kinds = none_if_omitted(types)
-    return None if kinds is None else reduce(or_, kinds, DependencyType(0))

@@ -2,22 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.comparisons.changes import FieldChange
+from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
-from schema.fields.scalars import none_if_omitted, optional_field
-from schema.revisions.package import LazyRevision
-from schema.revisions.spec import Spec, SpecRows
+from schema.fields.scalars import Omittable, given_values, optional_field
+from schema.revisions.package import LazyRevision, revision_object
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
-from snapshots.changes import lookup
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.columns import Rows
@@ -28,11 +27,7 @@ from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
 
-if TYPE_CHECKING:
-    from schema.revisions.revision import Revision
-
-
-_NOT_TOLD = strawberry.UNSET
+_NOT_TOLD = None
 
 
 @strawberry.input(
@@ -41,8 +36,8 @@ _NOT_TOLD = strawberry.UNSET
 class ConcreteSpecInput:
     """A concrete spec: its hash, and facts where they are given."""
 
-    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
-    name: str = strawberry.field(description="The package's name.")
+    hash: str = field("The DAG hash, 32 characters.")
+    name: str = field("The package's name.")
     version: str | None = optional_field("The version.")
     compiler: str | None = optional_field("The compiler as name@version.")
     platform: str | None = optional_field("The platform.")
@@ -61,20 +56,11 @@ class ConcreteSpecInput:
             raise ValueError(f"hash: {quoted(self.hash)} is no hash: 32 characters of a-z and 2-7")
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
-        variants = none_if_omitted(self.variants)
-        return ConcreteSpec(
-            hash=self.hash,
-            name=self.name,
-            version=none_if_omitted(self.version),
-            compiler=canonical_compiler(none_if_omitted(self.compiler) or ""),
-            platform=none_if_omitted(self.platform),
-            operating_system=none_if_omitted(self.operating_system),
-            target=none_if_omitted(self.target),
-            variants=None if variants is None else canonical_variants(variants),
-            namespace=none_if_omitted(self.namespace),
-            package_hash=none_if_omitted(self.package_hash),
-            is_root=self.is_root,
-        )
+        values = given_values(self)
+        values["compiler"] = canonical_compiler(values.get("compiler") or "")
+        if (variants := values.get("variants")) is not None:
+            values["variants"] = canonical_variants(variants)
+        return ConcreteSpec(**values)
 
 
 def _from_input(kind: type[ConcreteSpecInput], value: Mapping[str, Any], _: object) -> Any:
@@ -91,7 +77,7 @@ _PYTHON_NAMES = {
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
     strawberry.argument(
-        description="The specs that are looked for. A hash that is there twice counts once; it is "
+        "The specs that are looked for. A hash that is there twice counts once; it is "
         "a root where it is one anywhere."
     ),
 ]
@@ -129,15 +115,13 @@ NEAREST = Cost(weight=20)
 DIFFERENCES = Cost(weight=10, items=0.7)
 """The facts in which the nearest spec differs: most differ in one or none."""
 
-FirstArgument = Annotated[
-    int | None, strawberry.argument(description="Only this many; all unless given.")
-]
+FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all unless given.")]
 
 
 class _Missing:
     """The specs that a lookup lists as missing, with what is computed for all of them at once."""
 
-    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, size: int | None) -> None:
+    def __init__(self, loaded: LoadedRevision, looked_up: Lookup, size: int | None) -> None:
         self.loaded = loaded
         self.looked_up = looked_up
         self.places = looked_up.missing[:size].tolist()
@@ -199,7 +183,7 @@ def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost)
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
     seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.revision for last in seen], _revision)
+    return WhereKnown.of([last and last.revision for last in seen], revision_object)
 
 
 def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
@@ -209,7 +193,7 @@ def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
     seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.gone_in for last in seen], _revision)
+    return WhereKnown.of([last and last.gone_in for last in seen], revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
@@ -249,13 +233,13 @@ class MissingSpec:
         "catalog never saw it.",
         cost=LAST_SEEN,
     )
-    nearest: Spec | None = for_many(
+    nearest: SpecType | None = for_many(
         _nearest,
         "The spec of the same package that is most alike: in its architecture, then the version, "
         "the variants, the compiler, the recipe; null where the package is not there.",
         cost=NEAREST,
     )
-    differences: list[FieldChange] = for_many(
+    differences: list[FieldChangeType] = for_many(
         _differences,
         "The given facts in which the nearest differs: `before` as it was given, `after` as it is "
         "there. Without any, the hashes differ by those of dependencies, or by what was not given.",
@@ -267,8 +251,10 @@ class MissingSpec:
         return self.rows
 
 
-@strawberry.type(description="What a revision holds of the specs that were looked for.")
-class Lookup:
+@strawberry.type(
+    name="Lookup", description="What a revision holds of the specs that were looked for."
+)
+class LookupType:
     """Given specs in a revision; ``covered`` has the counts where they are computed.
 
     It holds no part of a frame: a request may have many lookups, one for each revision.
@@ -278,49 +264,42 @@ class Lookup:
     specs: strawberry.Private[Wanted]
     covered: strawberry.Private[Covered | None] = None
 
-    @strawberry.field(description="Where they were looked for.")
+    @field("Where they were looked for.")
     def revision(self) -> LazyRevision:
-        return _revision(self.info)
+        return revision_object(self.info)
 
-    @strawberry.field(description="How many specs were looked for, each hash once.")
+    @field("How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:
         return len(self.specs)
 
-    @strawberry.field(description="How many of them are there.")
+    @field("How many of them are there.")
     def num_found(self, info: Info) -> int:
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
     num_roots_wanted = attribute("specs.num_roots", "How many of the specs are roots.", int)
 
-    @strawberry.field(description="How many of the roots are there.")
+    @field("How many of the roots are there.")
     def num_roots_found(self, info: Info) -> int:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @costed_field("Those that are there: roots first, then by name and hash.", LOOKED_UP)
-    def found(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[Spec]:
+    @field("Those that are there: roots first, then by name and hash.", LOOKED_UP, Omittable())
+    def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
-    @costed_field("Those that are not there, in the same order.", LOOKED_UP)
-    def missing(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[MissingSpec]:
+    @field("Those that are not there, in the same order.", LOOKED_UP, Omittable())
+    def missing(self, info: Info, first: FirstArgument = None) -> list[MissingSpec]:
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
-    def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
+    def _look_up(self, info: Info) -> tuple[LoadedRevision, Lookup]:
         loaded = info.context.load(self.info)
-        return loaded, lookup.Lookup(self.specs, loaded.frame)
+        return loaded, Lookup(self.specs, loaded.frame)
 
 
 def _size(first: int | None) -> int | None:
     """Return how many to show, None for all. Raises InvalidArgument for a negative number."""
-    size: int | None = none_if_omitted(first)
-    if size is not None and size < 0:
-        raise InvalidArgument("first", f"{size} is below 0")
-    return size
-
-
-def _revision(info: RevisionInfo) -> "Revision":
-    from schema.revisions.revision import Revision
-
-    return Revision(info=info)
+    if first is not None and first < 0:
+        raise InvalidArgument("first", f"{first} is below 0")
+    return first

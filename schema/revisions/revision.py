@@ -14,12 +14,18 @@ from schema.fields.cost import (
     STACKS,
     Cost,
     ItemsOf,
-    costed_field,
+    field,
 )
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
-from schema.node import Node, node_id, not_known
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.node import Node, info_of_key, node_id
+from schema.revisions.holes import HOLES, HoleType, hole_connection
+from schema.revisions.lookup import (
+    CONCRETE_SPECS,
+    ConcreteSpecsArgument,
+    LookupType,
+    concrete_specs,
+)
 from schema.revisions.package import (
     Package,
     PackageFilterArgument,
@@ -30,22 +36,22 @@ from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
-    Spec,
     SpecConnection,
-    spec_connection,
+    SpecType,
+    spec_page,
 )
-from schema.revisions.stack import Stack, stacks_of
+from schema.revisions.stack import Stack
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
     from schema.comparisons.commits import RecipesOfRevision
-    from schema.histories import GrowthPoint, Series
+    from schema.histories import GrowthPointType, Series
 
 LazyRecipes = Annotated["RecipesOfRevision", strawberry.lazy("schema.comparisons.commits")]
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
-LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
+LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -71,27 +77,23 @@ describe_enum(
 )
 
 
-@strawberry.type(description="Hashes that an import could not compute anew.")
-class Unproven:
+@strawberry.type(name="Unproven", description="Hashes that an import could not compute anew.")
+class UnprovenType:
     """How many there are for a reason."""
 
-    reason: UnprovenReason = strawberry.field(description="Why not.")
-    num_specs: int = strawberry.field(description="How many specs have such a hash.")
+    reason: UnprovenReason = field("Why not.")
+    num_specs: int = field("How many specs have such a hash.")
 
 
-@strawberry.type(description="Where a revision came from.")
-class Source:
+@strawberry.type(name="Source", description="Where a revision came from.")
+class SourceType:
     """The provenance of a revision."""
 
-    kind: str = strawberry.field(
-        description="What was read: pages, index, installation, git or demo."
-    )
-    location: str = strawberry.field(description="Where it was read: a path or URL.")
-    version: str | None = strawberry.field(description="The commit or ETag that was read.")
-    importer: str = strawberry.field(description="The program that read it, with its version.")
-    synthetic: bool = strawberry.field(
-        description="Whether a generator made the data up, for demonstration."
-    )
+    kind: str = field("What was read: pages, index, installation, git or demo.")
+    location: str = field("Where it was read: a path or URL.")
+    version: str | None = field("The commit or ETag that was read.")
+    importer: str = field("The program that read it, with its version.")
+    synthetic: bool = field("Whether a generator made the data up, for demonstration.")
 
 
 @strawberry.type(
@@ -103,18 +105,15 @@ class Revision(Node):
 
     info: strawberry.Private[RevisionInfo]
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Revision", self.info.digest, self.info.key)
 
     @classmethod
     def of_id(cls, context: Context, _digest: str, key: str) -> Self | None:
         """Return the revision of a digest and a key."""
-        info = context.history.by_key.get(key)
-        if info is None:
-            not_known(context)
-            return None
-        return cls(info=info)
+        info = info_of_key(context, key)
+        return None if info is None else cls(info=info)
 
     tag: str = _of_line("tag", "The name of the tag that it was published under.", str)
     digest: str = _of_line(
@@ -131,9 +130,7 @@ class Revision(Node):
         "num_stacks", "How many stacks it has, without root, their union.", int
     )
     total_size: ByteCount | None = _of_line(
-        "total_size",
-        "The sum of its binary packages' sizes, as far as known.",
-        ByteCount | None,
+        "total_size", "The sum of its binary packages' sizes, as far as known.", ByteCount | None
     )
 
     num_proven: int | None = _of_line(
@@ -143,7 +140,7 @@ class Revision(Node):
         int | None,
     )
 
-    @costed_field(
+    @field(
         "The commit of the recipes that its specs were concretized with, where it is known.",
         Cost(weight=20),
     )
@@ -154,135 +151,123 @@ class Revision(Node):
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesOfRevision.of(info.context, recipes)
 
-    @costed_field(
+    @field(
         "How many it could not compute anew, and why; null where it did not try.",
         Cost(weight=2, items=len(UnprovenReason)),
     )
-    def unproven(self) -> list[Unproven] | None:
-        if self.info.unproven is None:
-            return None
-        return [
-            Unproven(reason=counts.reason, num_specs=counts.num_specs)
-            for counts in self.info.unproven
-        ]
+    def unproven(self) -> list[UnprovenType] | None:
+        return self.info.unproven  # type: ignore[return-value] # it has the same facts
 
-    @strawberry.field(description="The tag that it was published under, with its series.")
+    @field("The tag that it was published under, with its series.")
     def tag_info(self) -> "Tag":
         return Tag(name=self.info.tag)
 
-    @strawberry.field(description="The series that it is part of.")
+    @field("The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
+        return _series_of(self.info.tag)
 
-        return Series(name=refs.series(self.info.tag))
-
-    @strawberry.field(
-        description="When an import last found its tag in this very state, before any other one; "
+    @field(
+        "When an import last found its tag in this very state, before any other one; "
         "`takenAt` where none has found it so again."
     )
     def confirmed_at(self, info: Info) -> DateTime:
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    @strawberry.field(description="Where it came from.")
-    def source(self) -> Source:
-        source = self.info.source
-        return Source(
-            kind=source.kind,
-            location=source.location,
-            version=source.version,
-            importer=source.importer,
-            synthetic=source.synthetic,
-        )
+    source = _of_line("source", "Where it came from.", SourceType)
 
-    @costed_field("A package by its name.", LOADED)
+    @field("A package by its name.", LOADED)
     def package(
-        self,
-        info: Info,
-        name: Annotated[str, strawberry.argument(description="The package's name.")],
+        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
     ) -> Package | None:
         return Package.named(info.context.load(self.info), name)
 
     @connection_field(
-        "Its packages.",
-        cost=Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS),
+        "Its packages.", cost=Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS)
     )
     def packages(
         self,
         info: Info,
-        filter: PackageFilterArgument = strawberry.UNSET,
-        order_by: PackageOrderArgument = strawberry.UNSET,
+        filter: PackageFilterArgument = None,
+        order_by: PackageOrderArgument = None,
         *,
         page: PageArguments,
     ) -> Connection[Package]:
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @costed_field("A spec by its whole hash.", LOADED)
+    @field("A spec by its whole hash.", LOADED)
     def spec(
-        self,
-        info: Info,
-        hash: Annotated[str, strawberry.argument(description="The DAG hash, 32 characters.")],
-    ) -> Spec | None:
-        return Spec.of_hash(info.context.load(self.info), hash)
+        self, info: Info, hash: Annotated[str, strawberry.argument("The DAG hash, 32 characters.")]
+    ) -> SpecType | None:
+        return SpecType.of_hash(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         info: Info,
-        matching: MatchingArgument = strawberry.UNSET,
-        filter: FilterArgument = strawberry.UNSET,
-        order_by: OrderArgument = strawberry.UNSET,
+        matching: MatchingArgument = None,
+        filter: FilterArgument = None,
+        order_by: OrderArgument = None,
         *,
         page: PageArguments,
     ) -> SpecConnection:
         loaded = info.context.load(self.info)
-        return spec_connection(loaded, slice(None), matching, filter, order_by, page)
+        shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
+        return SpecConnection(page=shown)
 
-    @costed_field("A stack by its name.", LOADED)
+    @field("A stack by its name.", LOADED)
     def stack(
-        self,
-        info: Info,
-        name: Annotated[str, strawberry.argument(description="The stack's name.")],
+        self, info: Info, name: Annotated[str, strawberry.argument("The stack's name.")]
     ) -> Stack | None:
         return Stack.named(info.context.load(self.info), name)
 
-    @costed_field(
+    @field(
         "Its stacks, by name, root among them. One selection cannot have this and the "
         "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
         Cost(weight=20, items=STACKS, once=LOADING),
     )
     def stacks(self, info: Info) -> list[Stack]:
-        return stacks_of(info.context.load(self.info))
+        loaded = info.context.load(self.info)
+        return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
 
-    @costed_field(
+    @field(
         "Which of these concrete specs, those of a spack.lock say, the revision holds.",
-        Cost(
-            weight=500,
-            once=LOADING,
-            page=ItemsOf("specs"),
-            arguments={"specs": CONCRETE_SPECS},
-        ),
+        Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}),
     )
-    def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
-        return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
+    def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
+        return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
 
-    @costed_field("The revision before this one in its series.", NEIGHBOUR)
+    @connection_field(
+        "What is missing for its specs to be installed from this cache alone, what affects most of "
+        "them first; null where its source tells no dependencies.",
+        cost=HOLES,
+    )
+    def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
+        return hole_connection(info.context.load(self.info), page)
+
+    @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().previous(self.info))
 
-    @costed_field("The revision after this one in its series.", NEIGHBOUR)
+    @field("The revision after this one in its series.", NEIGHBOUR)
     def next(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().next(self.info))
 
-    @costed_field(
+    @field(
         "What came and went with it, as `Series.growth` tells; null, with an error, "
         "where that is not kept yet: it is made for `Series.growth` alone.",
         Cost(weight=60),
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        from schema.histories import GrowthPoint
+        from schema.histories import GrowthPointType
 
-        return GrowthPoint.of_revision(info.context, self.info)
+        return GrowthPointType.of_revision(info.context, self.info)
+
+
+def _series_of(tag: str) -> "Series":
+    from schema.histories import Series  # it imports this module
+
+    return Series(name=refs.series(tag))
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:
@@ -290,13 +275,18 @@ def revision_of(info: RevisionInfo | None) -> Revision | None:
     return None if info is None else Revision(info=info)
 
 
+def revision_field(path: str, description: str) -> Any:
+    """Declare a field that leads to the revision in an attribute of its object."""
+    return attribute(path, description, Revision, make=revision_of)
+
+
 @strawberry.type(description="A name that revisions are published under.")
 class Tag(Node):
     """A tag of the catalog."""
 
-    name: str = strawberry.field(description="The tag's name.")
+    name: str = field("The tag's name.")
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Tag", self.name)
 
@@ -305,20 +295,15 @@ class Tag(Node):
         """Return a tag of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 
-    @strawberry.field(
-        description="The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag "
-        "itself."
-    )
+    @field("The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself.")
     def series(self) -> str:
         return refs.series(self.name)
 
-    @strawberry.field(description="That family, with all its revisions.")
+    @field("That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
+        return _series_of(self.name)
 
-        return Series(name=refs.series(self.name))
-
-    @strawberry.field(description="Its newest revision.")
+    @field("Its newest revision.")
     def latest(self, info: Info) -> Revision:
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 

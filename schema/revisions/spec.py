@@ -9,57 +9,53 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
+    ListPage,
     OrderDirection,
-    Page,
     PageArguments,
     PageInfo,
     Window,
     bad_cursor,
     connection_field,
     direction_field,
+    order_field,
     window,
 )
-from schema.fields.cost import COST, SPANS_OF_EACH, Cost, costed_field, texts
+from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
 from schema.fields.many import (
     ColumnSlice,
+    ColumnTable,
     LazyList,
     ListedColumn,
     Places,
-    Table,
     WhereKnown,
     column,
     for_many,
 )
-from schema.fields.scalars import (
-    ByteCount,
-    describe_enum,
-    given_values,
-    none_if_omitted,
-    optional_field,
-)
+from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
     TransitiveArgument,
     TypesArgument,
-    dependencies_of,
-    dependents_of,
+    neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.frames import filters
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
-    from schema.histories import HashHistory
+    from schema.histories import HashHistoryType
     from schema.revisions.package import Package
 
 
-@strawberry.input(description="Every list is any-of; the fields together are all-of.")
-class SpecFilter:
+@strawberry.input(
+    name="SpecFilter", description="Every list is any-of; the fields together are all-of."
+)
+class SpecFilterInput:
     """Conditions on specs."""
 
     search: str | None = optional_field("Case-insensitive substring of the package's name.")
@@ -75,9 +71,9 @@ class SpecFilter:
     )
     hash_prefix: str | None = optional_field("How the hash begins.")
 
-    def to_domain(self) -> filters.SpecFilter:
+    def to_domain(self) -> SpecFilter:
         """Return the conditions as the frame takes them."""
-        return filters.SpecFilter(**given_values(self))
+        return SpecFilter(**given_values(self))
 
 
 describe_enum(
@@ -99,14 +95,14 @@ describe_enum(
 class SpecOrder:
     """A field and a direction."""
 
-    field: SpecField = strawberry.field(description="What to order by.")
+    field: SpecField = order_field()
     direction: OrderDirection = direction_field()
 
 
 MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
-        description="Only specs that a query in Spack's own language asks for: "
+        "Only specs that a query in Spack's own language asks for: "
         "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
         "What stands behind `%` or `^` describes that dependency, up to the next of them. `%` asks "
         "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
@@ -121,15 +117,14 @@ MatchingArgument = Annotated[
     ),
 ]
 FilterArgument = Annotated[
-    SpecFilter | None, strawberry.argument(description="Which specs; all unless given.")
+    SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
 ]
 OrderArgument = Annotated[
-    SpecOrder | None,
-    strawberry.argument(description="In which order; by package, newest first, unless given."),
+    SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
 ]
 
 
-LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.histories")]
+LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
@@ -155,7 +150,7 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories import HashHistory
+    from schema.histories import HashHistoryType
 
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
@@ -164,7 +159,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistory(history=history),
+        lambda history: HashHistoryType(history=history),
     )
 
 
@@ -222,8 +217,8 @@ class SpecFacts(Node):
     row: strawberry.Private[int]
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(SpecFacts):
+@strawberry.type(name="Spec", description="One built configuration of a package.")
+class SpecType(SpecFacts):
     """A row of a revision's frame."""
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
@@ -269,10 +264,12 @@ class Spec(SpecFacts):
         self,
         *,
         page: PageArguments,
-        types: TypesArgument = strawberry.UNSET,
+        types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        return dependencies_of(self.loaded, self.row, types, transitive, page)
+        return neighbours_of(
+            self.loaded, self.row, types, page, transitive=transitive, upward=False
+        )
 
     @connection_field(
         "What depends on it: specs of the same revision, and others that they depend on. Null "
@@ -283,13 +280,13 @@ class Spec(SpecFacts):
         self,
         *,
         page: PageArguments,
-        types: TypesArgument = strawberry.UNSET,
+        types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
-        return dependents_of(self.loaded, self.row, types, transitive, page)
+        return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
-class SpecRows(LazyList[Spec]):
+class SpecRows(LazyList[SpecType]):
     """Specs as rows of a frame; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
@@ -300,7 +297,7 @@ class SpecRows(LazyList[Spec]):
         return len(self.rows)
 
     def __getitem__(self, place: Any) -> Any:
-        return Spec(loaded=self.loaded, row=int(self.rows[place]))
+        return SpecType(loaded=self.loaded, row=int(self.rows[place]))
 
     def places(self) -> Places:
         """Return the rows of the frame."""
@@ -319,7 +316,7 @@ NAMING = 80_000
 """Units of comparing a few names with those of all packages."""
 
 
-class SpecPage(Page[Spec]):
+class SpecPage(ListPage[SpecType]):
     """A page of selected specs; ``rows`` are all of them, in their order.
 
     ``query`` is the query in Spack's language that selected them, if any.
@@ -432,8 +429,8 @@ class SpecPages(LazyList["SpecConnection"]):
 class FacetCount:
     """One value of a facet."""
 
-    value: str = strawberry.field(description="The value.")
-    count: int = strawberry.field(description="How many of the specs have it.")
+    value: str = field("The value.")
+    count: int = field("How many of the specs have it.")
 
 
 def facet(column: str, what: str, values: int) -> Any:
@@ -442,7 +439,7 @@ def facet(column: str, what: str, values: int) -> Any:
     def counts(root: Any) -> Sequence[FacetCount]:
         page: SpecPage = root.page
         counted = page.facet(column)
-        return Table(
+        return ColumnTable(
             FacetCount,
             {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
         )
@@ -469,69 +466,55 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
-@strawberry.type(description="A name in a query that nothing has.")
-class UnknownName:
+@strawberry.type(name="UnknownName", description="A name in a query that nothing has.")
+class UnknownNameType:
     """A name that may be misspelt."""
 
-    name: str = strawberry.field(description="The name.")
-    nearest: list[str] = costed_field("Names of packages that resemble it, best first.", texts(100))
+    name: str = field("The name.")
+    nearest: list[str] = field("Names of packages that resemble it, best first.", texts(100))
 
 
 @strawberry.type(description="A page of specs.")
-class SpecConnection(Connection[Spec]):
+class SpecConnection(Connection[SpecType]):
     """A connection with facets and with the unknown names of its query."""
 
-    @strawberry.field(description="Counts over all specs of the connection, not the page alone.")
+    @field("Counts over all specs of the connection, not the page alone.")
     def facets(self) -> Facets:
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
 
-    @costed_field(
+    @field(
         "Why `matching` matches nothing, where that is because of a name behind `%` or "
         "`^` that no revision knows, or in front where only the case differs from a known one. At "
         f"most {UNKNOWN_NAMES_MAX} names.",
         Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
     )
-    def unknown_names(self) -> list[UnknownName]:
+    def unknown_names(self) -> list[UnknownNameType]:
         page = self.page
         assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
         if page.query is None or len(page.rows):
             return []
-        names = page.loaded.unknown_names(page.query)
-        return [UnknownName(name=unknown.name, nearest=list(unknown.nearest)) for unknown in names]
-
-
-def spec_connection(
-    loaded: LoadedRevision,
-    within: slice | Mask,
-    matching: str | None,
-    conditions: SpecFilter | None,
-    order: SpecOrder | None,
-    arguments: PageArguments,
-) -> SpecConnection:
-    """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
-
-    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
-    """
-    return SpecConnection(page=spec_page(loaded, within, matching, conditions, order, arguments))
+        return page.loaded.unknown_names(page.query)  # type: ignore[return-value] # the same facts
 
 
 def spec_page(
     loaded: LoadedRevision,
     within: slice | Mask,
     matching: str | None,
-    conditions: SpecFilter | None,
+    conditions: SpecFilterInput | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecPage:
-    """Return a page of the specs of a slice or mask of the frame; raises as ``spec_connection``."""
+    """Return a page of the specs of a slice or mask of the frame.
+
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.queries`` raises.
+    """
     frame = loaded.frame
-    order = none_if_omitted(order)
     field = order.field if order else SpecField.PACKAGE
     falling = order is not None and order.direction is OrderDirection.DESC
-    rows = _selected(frame, within, none_if_omitted(conditions))
-    if (query := none_if_omitted(matching)) is not None:
-        rows = rows[loaded.matching(query)[rows]]
+    rows = _selected(frame, within, conditions)
+    if matching is not None:
+        rows = rows[loaded.matching(matching)[rows]]
     rows = _ordered(frame, rows, field, falling)
 
     def places(cursor: str) -> tuple[int, int]:
@@ -543,10 +526,10 @@ def spec_page(
         place = -ranks[row] if falling else ranks[row]
         return int(np.searchsorted(signed, place)), int(np.searchsorted(signed, place, "right"))
 
-    return SpecPage(loaded, rows, window(arguments, len(rows), places), query)
+    return SpecPage(loaded, rows, window(arguments, len(rows), places), matching)
 
 
-def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
+def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None) -> Rows:
     """Return the selected rows, in the frame's own order."""
     conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):

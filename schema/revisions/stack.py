@@ -6,7 +6,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
-from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, costed_field
+from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, field
 from schema.fields.scalars import ByteCount
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.package import (
@@ -15,13 +15,14 @@ from schema.revisions.package import (
     PackageFilterArgument,
     PackageOrderArgument,
     package_connection,
+    revision_object,
 )
 from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
     SpecConnection,
-    spec_connection,
+    spec_page,
 )
 from snapshots.frames.columns import rows_where
 
@@ -35,7 +36,7 @@ class Stack(Node):
 
     loaded: strawberry.Private[LoadedRevision]
 
-    name: str = strawberry.field(description="The stack's name.")
+    name: str = field("The stack's name.")
 
     @classmethod
     def of_id(cls, context: Context, key: str, name: str) -> Self | None:
@@ -48,26 +49,24 @@ class Stack(Node):
         """Return a stack of a revision; None where it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
-    @strawberry.field(description="Opaque and stable.")
+    @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
         return node_id("Stack", self.loaded.info.key, self.name)
 
-    @strawberry.field(description="The revision that it is part of.")
+    @field("The revision that it is part of.")
     def revision(self) -> LazyRevision:
-        from schema.revisions.revision import Revision
+        return revision_object(self.loaded.info)
 
-        return Revision(info=self.loaded.info)
-
-    @costed_field("How many packages have a spec in it.", Cost(weight=500))
+    @field("How many packages have a spec in it.", Cost(weight=500))
     def num_packages(self) -> int:
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @costed_field("How many specs it has.", Cost(weight=250))
+    @field("How many specs it has.", Cost(weight=250))
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @costed_field("The sum of its binary packages' sizes, as far as known.", Cost(weight=700))
+    @field("The sum of its binary packages' sizes, as far as known.", Cost(weight=700))
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
@@ -80,8 +79,8 @@ class Stack(Node):
     )
     def packages(
         self,
-        filter: PackageFilterArgument = strawberry.UNSET,
-        order_by: PackageOrderArgument = strawberry.UNSET,
+        filter: PackageFilterArgument = None,
+        order_by: PackageOrderArgument = None,
         *,
         page: PageArguments,
     ) -> Connection[Package]:
@@ -90,16 +89,12 @@ class Stack(Node):
     @connection_field("Its specs.", cost=Cost(weight=900, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
-        matching: MatchingArgument = strawberry.UNSET,
-        filter: FilterArgument = strawberry.UNSET,
-        order_by: OrderArgument = strawberry.UNSET,
+        matching: MatchingArgument = None,
+        filter: FilterArgument = None,
+        order_by: OrderArgument = None,
         *,
         page: PageArguments,
     ) -> SpecConnection:
         within = self.loaded.frame.in_stack(self.name)
-        return spec_connection(self.loaded, within, matching, filter, order_by, page)
-
-
-def stacks_of(loaded: LoadedRevision) -> list[Stack]:
-    """Return every stack of a revision, by name."""
-    return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
+        shown = spec_page(self.loaded, within, matching, filter, order_by, page)
+        return SpecConnection(page=shown)

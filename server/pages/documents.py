@@ -31,8 +31,11 @@ PAGE_LENGTH = 50
 _SPREAD = re.compile(r"\.\.\.(\w+)")
 _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 
-_SIZES = ("first", "last")
-"""Which follow from the direction that somebody goes in, and are not in the address."""
+IS_PAGE = "isPage"
+"""The variable that leaves a page's table alone in its document where it is false: an export."""
+
+_NOT_ADDRESSED = ("first", "last", IS_PAGE)
+"""Variables that are not in the address: the sizes follow from the direction that a reader goes."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -80,7 +83,8 @@ class PageDocument:
         return {
             name: values
             for name in self.parameters
-            if name not in _SIZES and (values := [text for text in address.get(name, ()) if text])
+            if name not in _NOT_ADDRESSED
+            and (values := [text for text in address.get(name, ()) if text])
         }
 
     def variables(self, parameters: Parameters) -> dict[str, Any]:
@@ -102,16 +106,16 @@ def document(name: str) -> PageDocument:
 
     Fragments that it spreads and does not have follow: they are ``fragments/NAME.graphql``.
     """
-    return PageDocument(name, with_fragments(_text(f"queries/{name}.graphql")))
+    return PageDocument(name, _with_fragments(_text(f"queries/{name}.graphql")))
 
 
-def with_fragments(text: str) -> str:
+def _with_fragments(text: str) -> str:
     """Return a document with the fragments that it lacks, and with those that they lack."""
     lacking = sorted({*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)})
     if not lacking:
         return text
     fragments = (_text(f"fragments/{name}.graphql") for name in lacking)
-    return with_fragments("\n".join([text, *fragments]))
+    return _with_fragments("\n".join([text, *fragments]))
 
 
 def _text(file: str) -> str:

@@ -6,23 +6,19 @@ import io
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 from graphql import (
-    DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
     OperationDefinitionNode,
-    SelectionNode,
     SelectionSetNode,
-    VariableNode,
     parse,
-    print_ast,
 )
 from starlette.types import Receive, Scope, Send
 
@@ -31,14 +27,9 @@ from server.asgi.exchanges import CODE, unless_gone
 from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
-from server.pages.documents import Answered, Asker, PageDocument, document, with_fragments
+from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, document
 from server.pages.routes import Page
 from snapshots.texts import visible
-
-_PINNED = "pinned_"
-"""How aliases of digests begin that stand for a variable: ``pinned_ref`` for ``$ref``."""
-
-_VARIABLE = re.compile(r"\$(\w+)")
 
 _MOST, _FEWEST = 1_000, 50
 """How many rows are requested at once, fewer where they cost much."""
@@ -96,123 +87,39 @@ class Table(msgspec.Struct, frozen=True):
 
     def pinned(self, data: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables that name the very revisions of an answer: digests."""
-        return {
-            name.removeprefix(_PINNED): value if isinstance(value, str) else value["digest"]
-            for name, value in data[self.path[0]].items()
-            if name.startswith(_PINNED)
-        }
-
-
-_PART = parse(
-    """
-    query ($first: Int, $after: String) {
-      list(first: $first, after: $after) { pageInfo { hasNextPage endCursor } }
-    }
-    """,
-    no_location=True,
-)
-"""How a connection is asked for in parts."""
-
-_PAGING = frozenset({"first", "after", "last", "before"})
-
-_PINS = {"ref": "digest", "base": "base { digest }", "head": "head { digest }"}
-"""The arguments that name revisions, and what is selected beside a list as their digests."""
+        root = data[self.path[0]]
+        if self.path[0] == "compare":
+            return {side: root[side]["digest"] for side in ("base", "head")}
+        return {name: root["digest"] for name in ("ref", "in") if name in self.document.parameters}
 
 
 @cache
 def table_of(query: str, table: str) -> Table:
     """Return the list that ``table`` names with dots in the document of a page.
 
-    Its own document asks for nothing but that list, and the digests of the revisions.
     Raises KeyError where the page has no such list.
     """
+    page = document(query)
     path = tuple(table.split("."))
-    page = parse(document(query).text, no_location=True)
+    definitions = parse(page.text, no_location=True).definitions
     fragments = {
-        node.name.value: node
-        for node in page.definitions
-        if isinstance(node, FragmentDefinitionNode)
+        node.name.value: node for node in definitions if isinstance(node, FragmentDefinitionNode)
     }
-    operation = _operation(page)
-    exported = PageDocument(query, with_fragments(print_ast(_export(operation, path))))
-    row = operation.selection_set
+    (row,) = (
+        node.selection_set for node in definitions if isinstance(node, OperationDefinitionNode)
+    )
     for name in path:
-        row = _selected(_field(row, name))
-    for node in _rows(row):
-        row = _selected(node)
-    return Table(exported, path, tuple(dict.fromkeys(_columns(row, fragments))))
+        row = _field(row, name)
+    for name in ("nodes", "edges"):
+        with suppress(KeyError):
+            row = _field(row, name)
+    return Table(page, path, tuple(dict.fromkeys(_columns(row, fragments))))
 
 
-def _export(operation: OperationDefinitionNode, path: tuple[str, ...]) -> OperationDefinitionNode:
-    """Return an operation with the list at a path alone, and the digests of its revisions."""
-    root = _only(operation.selection_set, path)
-    pins = " ".join(
-        f"{_PINNED}{node.value.name.value}: {_PINS[node.name.value]}"
-        for node in root.arguments or ()
-        if node.name.value in _PINS and isinstance(node.value, VariableNode)
-    )
-    if pins:
-        pinned = _operation(parse(f"{{ {pins} }}", no_location=True)).selection_set
-        root = _selecting(root, *pinned.selections, *_selected(root).selections)
-    declared = {
-        node.variable.name.value: node
-        for declaring in (operation, _operation(_PART))
-        for node in declaring.variable_definitions or ()
-    }
-    used = set(_VARIABLE.findall(print_ast(root)))
-    return replace(
-        operation,
-        variable_definitions=tuple(node for name, node in declared.items() if name in used),
-        selection_set=SelectionSetNode(selections=(root,)),
-    )
-
-
-def _only(parent: SelectionSetNode, path: tuple[str, ...]) -> FieldNode:
-    """Return the field that a path begins with, with the list at its end alone."""
-    field = _field(parent, path[0])
-    if path[1:]:
-        return _selecting(field, _only(_selected(field), path[1:]))
-    rows = _rows(_selected(field))
-    if not rows:
-        return field
-    (part,) = _fields(_operation(_PART).selection_set)
-    others = [node for node in field.arguments or () if node.name.value not in _PAGING]
-    return replace(
-        _selecting(field, *_selected(part).selections, *rows),
-        arguments=(*others, *(part.arguments or ())),
-    )
-
-
-def _operation(definitions: DocumentNode) -> OperationDefinitionNode:
-    """Return the one operation of a document."""
-    (operation,) = (
-        node for node in definitions.definitions if isinstance(node, OperationDefinitionNode)
-    )
-    return operation
-
-
-def _rows(parent: SelectionSetNode) -> list[FieldNode]:
-    """Return the field of a connection that has its rows; none of other lists."""
-    return [field for field in _fields(parent) if field.name.value in ("nodes", "edges")]
-
-
-def _selecting(field: FieldNode, *selections: SelectionNode) -> FieldNode:
-    return replace(field, selection_set=SelectionSetNode(selections=selections))
-
-
-def _selected(field: FieldNode) -> SelectionSetNode:
-    assert field.selection_set is not None  # noqa: S101 - of an object
-    return field.selection_set
-
-
-def _fields(parent: SelectionSetNode) -> Iterator[FieldNode]:
-    return (node for node in parent.selections if isinstance(node, FieldNode))
-
-
-def _field(parent: SelectionSetNode, name: str) -> FieldNode:
-    for field in _fields(parent):
-        if _response_name(field) == name and field.selection_set:
-            return field
+def _field(parent: SelectionSetNode, name: str) -> SelectionSetNode:
+    for field in parent.selections:
+        if isinstance(field, FieldNode) and _response_name(field) == name and field.selection_set:
+            return field.selection_set
     raise KeyError(name)
 
 
@@ -397,7 +304,7 @@ class Export:
         return await self._asker.answered(await self._asker.weighed(text, variables, self._scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
-        return self._variables | {"first": self._size, "after": after}
+        return self._variables | {IS_PAGE: False, "first": self._size, "after": after}
 
     def _part(self, answered: Answered) -> ExportPart | None:
         return None if answered.errors else self.table.part(answered.data)

@@ -29,6 +29,7 @@ from snapshots.catalog.publication import Planned
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
@@ -52,6 +53,7 @@ from snapshots.timelines.packages import PackageTimeline
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
+HOLES_BYTES = 8 << 20
 HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
 
@@ -177,6 +179,11 @@ class Library(Past):
             lambda value: value.num_bytes,
             comparison_bytes,
             lambda value: (value.base.frame.shared, value.head.frame.shared),
+        )
+        self.holes: SharedCache[str, Holes] = SharedCache(
+            lambda digest: Holes(self.dependencies.get(digest)),
+            lambda value: value.num_bytes,
+            HOLES_BYTES,
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
@@ -369,10 +376,11 @@ def judged(library: Library, base: RevisionInfo | None, head: RevisionInfo) -> J
     before = None if base is None else _searched(library, base.digest)
     find = finder(before, after, library.package_names)
     if base is None:
-        return Judged(after.frame, find)
+        return Judged(after.frame, after.load, find)
     digests = base.digest, head.digest
     return Judged(
         after.frame,
+        after.load,
         find,
         library.compare(*digests),
         partial(library.explain, *digests),
@@ -414,12 +422,13 @@ def judge_planned(
 
 def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
     before, after = sides[:-1], sides[-1]
-    find = finder(_of_side(before[0]) if before else None, _of_side(after), names)
+    searched = _of_side(after)
+    find = finder(_of_side(before[0]) if before else None, searched, names)
     if not before:
-        return Judged(after.frame, find)
+        return Judged(after.frame, searched.load, find)
     comparison = Comparison(before[0].frame, after.frame)
     why = cache(partial(explain, comparison, before[0].graph, after.graph))
-    return Judged(after.frame, find, comparison, why)
+    return Judged(after.frame, searched.load, find, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:

@@ -233,6 +233,13 @@ class RecipesRepository:
             raise SourceError(self.location, f"has more than {MAX_COMMITS:,} commits to read")
         return lines
 
+    def between(self, base: str, head: str) -> list[Commit]:
+        """Return the commits that head reaches and base does not, newest first, as ``read`` does.
+
+        Both are named as ``commit`` takes them. Raises InvalidArgument and SourceError.
+        """
+        return self.read(self._reached([self.commit(head)], [self.commit(base)]))
+
     def read(self, oids: Sequence[str]) -> list[Commit]:
         """Return commits with what they touched. Raises SourceError."""
         num_workers = min(_MOST_WORKERS, os.cpu_count() or 1, 1 + len(oids) // _FEW_COMMITS)

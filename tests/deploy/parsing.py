@@ -9,7 +9,7 @@ def require_command(words: list[str]) -> click.Context:
     """Return what the parser makes of a command; raises UsageError for what it refuses."""
     assert words[0] == "cachelog"
     command: click.Command = cachelog
-    context = click.Context(cachelog, info_name="cachelog")
+    context = click.Context(cachelog, info_name="cachelog", **cachelog.context_settings)
     arguments = words[1:]
     while isinstance(command, click.Group):
         name, found, arguments = command.resolve_command(context, arguments)

@@ -155,6 +155,8 @@ def forbidden(
                 for name in {spec.name for spec in base} & {spec.name for spec in head}
                 if _newest(base, name) > _newest(head, name)
             }
+        case Forbidden.HOLE:
+            raise ValueError("nothing that happened: see tests.model.questions")
 
 
 def lost_cells(

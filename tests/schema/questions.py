@@ -187,6 +187,19 @@ COMMITS = f"""query($base: String!, $head: String!) {{
 COMMIT = f"""query($oid: String!) {{
   commit(oid: $oid) {{ ...C effects(first: 2) {{ totalCount nodes {{ ...E }} }} }}
 }} {EFFECT}"""
+QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
+  revision(ref: $ref) {
+    holes(first: 50) {
+      totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
+      nodes { hash name version numAffected affected(first: $first) { hash } goneIn { digest } }
+    }
+    package(name: $name) {
+      impact {
+        numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+      }
+    }
+  }
+}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -202,4 +215,5 @@ DOCUMENTS = (
     PUBLISHED,
     COMMITS,
     COMMIT,
+    QUESTIONS,
 )

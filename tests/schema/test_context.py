@@ -99,4 +99,4 @@ def test_a_request_lets_go_of_what_it_has_loaded(world: World) -> None:
     context = world.context()
     api.execute('{ revision { specs(matching: "a") { totalCount } } }', context=context)
     assert not context._latest
-    assert not context._masks
+    assert not context.masks

@@ -32,6 +32,8 @@ COMMANDS = (
     "blame",
     "recipes",
     "notes",
+    "holes",
+    "impact",
     "feed",
     "export-site",
     "gate",

@@ -11,6 +11,7 @@ import numpy as np
 
 from server.settings import settings_from
 from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
 from snapshots.catalog.library import recipes_change
@@ -183,12 +184,8 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     """Return the same as a program reads it."""
     if recipes is None:
         return None
-    return {
-        "repository": recipes.repository,
-        "commit": recipes.commit,
-        "found_by": recipes.found_by.value,
-        "url": links.commit(recipes.commit),
-    }
+    facts = facts_of(recipes, "repository", "commit", "found_by")
+    return facts | {"url": links.commit(recipes.commit)}
 
 
 def kept_text(kept: "KeptRecipes") -> str:
@@ -213,9 +210,7 @@ class Blamed(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the rebuild as a program reads it."""
         return {
-            "tag": self.revision.tag,
-            "digest": self.revision.digest,
-            "taken_at": self.revision.taken_at,
+            **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
             **self.rebuild.facts(),
         }

@@ -529,12 +529,7 @@ def _notes(compared: Compared) -> dict[str, Any]:
 
 def _head(compared: Compared) -> dict[str, Any]:
     only = compared.scope.only if compared.scope is not None else Only()
-    return {
-        "format": FORMAT,
-        "base": compared.base,
-        "head": compared.head,
-        "only": only,
-    }
+    return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
 
 
 _STEP = ("name", "before", "after")

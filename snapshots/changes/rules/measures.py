@@ -27,12 +27,14 @@ from snapshots.changes.coverage import (
 )
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.holes import Holes
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
 Find = Callable[[str], tuple[Mask | None, Mask]]
@@ -73,11 +75,13 @@ def commits_unknown(reason: str | None) -> InvalidArgument:
 class Judged(msgspec.Struct, frozen=True):
     """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
 
-    ``explain`` is called for rules that count specs by their reasons, ``find`` for queries,
-    ``most_rebuilt`` for those that count what one commit rebuilt.
+    ``load`` returns the dependencies of head; it is called for rules that need them. ``explain`` is
+    called for rules that count specs by their reasons, ``find`` for queries, ``most_rebuilt`` for
+    those that count what one commit rebuilt.
     """
 
     head: Frame
+    load: Callable[[], DependencyGraph]
     find: Find
     comparison: Comparison | None = None
     explain: Callable[[], Explanation] | None = None
@@ -135,6 +139,16 @@ class HeadScope:
     def find(self, query: str) -> tuple[Mask | None, Mask]:
         """Return those of the rows that a query in Spack's language means."""
         return _both(self.masks, self._judged.find(query))
+
+    def holes(self) -> Holes:
+        """Return what the specs of head that the rule is about lack to be installed.
+
+        Raises InvalidArgument where the source of head states no dependencies.
+        """
+        graph = self._judged.load()
+        if len(self.head) and not graph.is_known:
+            raise InvalidArgument("forbid", "head tells no dependencies, so nothing can be judged")
+        return Holes(graph, self.masks[1])
 
     def with_base(self) -> "Scope":
         """Return the scope with its difference; raises TypeError where there is no base."""

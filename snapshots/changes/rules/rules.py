@@ -199,7 +199,7 @@ class RuleLevel(Enum):
 
 
 class Forbidden(Enum):
-    """What a rule can forbid; docs/gates.md defines each."""
+    """What a rule can forbid; docs/gates.md defines each. A hole is one of head alone."""
 
     PACKAGE_REMOVED = "package-removed"
     PACKAGE_DOWNGRADED = "package-downgraded"
@@ -207,6 +207,7 @@ class Forbidden(Enum):
     STACK_REMOVED = "stack-removed"
     COVERAGE_LOST = "coverage-lost"
     SPEC_REMOVED = "spec-removed"
+    HOLE = "hole"
 
 
 def _about(description: str) -> Meta:
@@ -435,6 +436,19 @@ def _specs_removed(scope: Scope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
+def _hole_breaches(scope: HeadScope) -> Breaches:
+    """Return what the specs of head lack to be installed, each with the specs that need it."""
+    holes = scope.holes()
+
+    def breach(number: int) -> Breach:
+        hole = holes[number]
+        name = f"{versioned(hole.name, hole.version)} /{short_hash(hole.hash)}"
+        message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
+        return Breach(message, hole.name, scope.head, holes.affected(number))
+
+    return Breaches(len(holes), breach)
+
+
 def _rows_of(scope: Scope, package: str) -> Rows:
     """Return the rows of a package of base that the rule is about."""
     own = scope.comparison.base.rows_of(package) or slice(0, 0)
@@ -536,7 +550,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
 
 class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Nothing of a kind may have happened; ``for_each`` are the dimensions of lost coverage."""
+    """Nothing of a kind may have happened, or be; ``for_each`` are dimensions of lost coverage."""
 
     key: ClassVar[str] = "forbid"
     together: ClassVar[Mapping[str, Any]] = {
@@ -547,7 +561,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     forbid: Annotated[
         Forbidden,
         _about(
-            "What may not have happened from base to head: "
+            "What may not have happened from base to head, or be in head: "
             f"{', '.join(what.value for what in Forbidden)}."
         ),
     ]
@@ -556,6 +570,11 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     matching: _Matching | UnsetType = UNSET
     except_: _Except | UnsetType = UNSET
 
+    @property
+    def needs_base(self) -> bool:
+        """Whether it is about what happened; a hole is one of head alone."""
+        return self.forbid is not Forbidden.HOLE
+
     def faults(self) -> "Iterator[Fault]":
         """Yield that only lost coverage has dimensions."""
         if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
@@ -563,7 +582,10 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
     def judge(self, scope: HeadScope) -> "RuleResult":
-        """Return how much of the kind happened, in words, and everything that did."""
+        """Return how much of the kind happened or is there, in words, and all of it."""
+        if self.forbid is Forbidden.HOLE:
+            breaches = _hole_breaches(scope)
+            return RuleResult(self, counted(len(breaches), "hole"), breaches)
         difference = scope.with_base()
         if self.forbid is Forbidden.COVERAGE_LOST:
             cells = difference.cells(self.for_each or difference.usual_dimensions)

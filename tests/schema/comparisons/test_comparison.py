@@ -9,12 +9,12 @@ import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.comparisons.changes import FieldChange, PackageChange, StackChange
-from schema.comparisons.spec_change import SpecChange
+from schema.comparisons.changes import FieldChangeType, PackageChangeType, StackChangeType
+from schema.comparisons.spec_change import SpecChangeType
 from schema.context import Context
 from schema.execution.budget import NotLoaded
 from schema.revisions.package import Package
-from schema.revisions.spec import Spec as SpecNode
+from schema.revisions.spec import SpecType
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
@@ -413,7 +413,14 @@ def test_lists_of_changes_make_no_objects(
     def refuse(*_args: object, **_facts: object) -> None:
         raise AssertionError("an object was made")
 
-    nouns: Sequence[type] = (SpecChange, PackageChange, StackChange, FieldChange, SpecNode, Package)
+    nouns: Sequence[type] = (
+        SpecChangeType,
+        PackageChangeType,
+        StackChangeType,
+        FieldChangeType,
+        SpecType,
+        Package,
+    )
     for noun in nouns:
         monkeypatch.setattr(noun, "__init__", refuse)
     assert answered() == expected

@@ -13,7 +13,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from schema.api import schema
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
-from schema.revisions.spec import Spec
+from schema.revisions.spec import SpecType
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, pools_of
@@ -150,7 +150,7 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_args: object, **_facts: object) -> None:
         raise AssertionError("an object was made")
 
-    monkeypatch.setattr(Spec, "__init__", refuse)
+    monkeypatch.setattr(SpecType, "__init__", refuse)
     assert answered(world, Question(text, {}), RenderingExecutor) == expected
     stock = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
     assert stock != expected

@@ -19,7 +19,7 @@ from schema.limits import Limits
 from server.asgi.lanes import Lanes
 from server.asgi.room import Outgoing
 from server.pages import exports
-from server.pages.documents import Answered, Asker
+from server.pages.documents import IS_PAGE, Answered, Asker
 from server.pages.exports import (
     FORMATS,
     Export,
@@ -42,21 +42,23 @@ WITH_TABLES = [page for page in PAGES if page.table]
 
 
 @pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
-def test_every_table_is_asked_by_a_valid_document(page: Any) -> None:
-    """Of the list alone, with the columns of its rows, and the digests of its revisions."""
-    table = table_of(page.query, page.table)
-    api, text = API(), table.document.text
-    assert api.document(text).errors == ()
-    asked = {name: ["1"] for name in table.document.parameters}
-    variables = table.document.variables(table.document.known(asked))
-    assert api.cost(text, None, variables).units <= Limits.max_cost
-    assert table.columns
-    assert set(table.document.parameters) <= {*page.document.parameters, "first", "after"}
-    assert "hasPreviousPage" not in text
-    pinned = set(re.findall(r"pinned_(\w+):", table.document.text))
-    assert pinned <= set(page.document.parameters)
-    if "{ref}" in page.path or "{base}" in page.path:
-        assert pinned
+def test_every_page_with_a_table_can_leave_it_alone(page: Any) -> None:
+    """The page's own document has a variable for it; an export costs less than the page."""
+    document, api = page.document, API()
+    named = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
+    asked = document.variables(document.known(named))
+    costs = {
+        is_page: api.cost(document.text, None, asked | {IS_PAGE: is_page}).units
+        for is_page in (True, False)
+    }
+    assert costs[False] < costs[True] <= Limits.max_cost
+    assert table_of(page.query, page.table).columns
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_an_address_cannot_leave_the_table_alone(page: Any) -> None:
+    """The variable is the program's."""
+    assert page.document.known({IS_PAGE: ["false"]}) == {}
 
 
 def test_a_document_without_such_a_list_is_an_error() -> None:

@@ -37,14 +37,14 @@ def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
 
     find = finder(sides[0] if base is not None else None, sides[-1], lambda: NAMES)
     if base is None:
-        return Judged(sides[-1].frame, find)
+        return Judged(sides[-1].frame, sides[-1].load, find)
     comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
         return explain(comparison, sides[0].load(), sides[1].load())
 
-    return Judged(comparison.head, find, comparison, why)
+    return Judged(comparison.head, sides[-1].load, find, comparison, why)
 
 
 def _loaded(specs: Sequence[Spec]) -> Searched:

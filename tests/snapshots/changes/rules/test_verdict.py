@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import MEASURES, CommitRebuild, Judged, Only
+from snapshots.changes.rules.measures import MEASURES, CommitRebuild, Only
 from snapshots.changes.rules.rules import (
     Cover,
     Forbidden,
@@ -21,7 +21,7 @@ from snapshots.changes.rules.rules import (
     read_amount,
 )
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
-from snapshots.models import ConcreteSpec, Spec
+from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
 from tests.model import cells
 from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
@@ -68,7 +68,10 @@ def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
     return [dimension.value for dimension in dimensions]
 
 
-@pytest.mark.parametrize("what", Forbidden)
+HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
+
+
+@pytest.mark.parametrize("what", HAPPENED)
 @settings(max_examples=40)
 @given(pair=PAIRS, only=ONLY)
 def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only) -> None:
@@ -245,10 +248,40 @@ def test_users_of_a_stack_lose_what_leaves_it() -> None:
     """Although another stack still has the very same spec."""
     before = [a_spec(stacks=("e4s", "hep", "root"))]
     after = [a_spec(stacks=("hep", "root"))]
-    for what in (it for it in Forbidden if it is not Forbidden.PACKAGE_DOWNGRADED):
+    for what in (it for it in HAPPENED if it is not Forbidden.PACKAGE_DOWNGRADED):
         assert not judge_one(forbid(what), before, after, Only(stack="e4s")).passed, what
         assert judge_one(forbid(what), before, after, Only(stack="hep")).passed, what
     assert judge_one(forbid(Forbidden.PACKAGE_REMOVED), before, after).passed
+
+
+LINKED = Dependency("zlib", hash_of("z"), ("build", "link"))
+TOOL = Dependency("cmake", hash_of("cmake"), ("build",))
+
+
+def test_holes() -> None:
+    """What is missing for specs to be installed; with base and without, which may have any."""
+    hdf5 = a_spec("h", dependencies=(LINKED, TOOL), stacks=("e4s",))
+    lua = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
+    zlib = a_spec("z", name="zlib", dependencies=(), stacks=("hep",))
+    rule = forbid(Forbidden.HOLE)
+    for base in (None, [hdf5], [lua]):
+        result = judge_one(rule, base, [hdf5, lua])
+        assert (result.passed, result.message) == (False, "1 hole")
+        (breach,) = result.breaches
+        missing = f"zlib /{hash_of('z')[:7]} is missing"
+        assert breach.message == f"{missing}, needed to install 1 spec"
+        assert (breach.package, breach.hashes()) == ("zlib", [hash_of("h")])
+        assert judge_one(rule, base, [hdf5, lua, zlib]).passed
+        assert judge_one(rule, base, []).passed
+    assert not judge_one(rule, None, [hdf5, lua], Only(stack="e4s")).passed
+    assert judge_one(rule, None, [hdf5, lua], Only(stack="hep")).passed
+    assert judge_one(rule, None, [hdf5, lua], Only(except_=("hdf5",))).passed
+
+
+def test_holes_that_nobody_can_know_do_not_pass() -> None:
+    """A source that states no dependencies states no holes either."""
+    with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
+        judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
 
 
 def test_cover() -> None:
@@ -386,7 +419,7 @@ def test_a_query_that_cannot_be_answered_names_rule_and_key(
         raise CatalogError("there", "is down")
 
     with pytest.raises(CatalogError):
-        judge([require("zlib")], Judged(judged(None, TEN).head, down))
+        judge([require("zlib")], replace(judged(None, TEN), find=down))
 
 
 def test_only_errors_count_against_a_verdict() -> None:

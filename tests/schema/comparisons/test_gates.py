@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.check import BREACHES_MAX, MOST_RULES
+from schema.comparisons.gates import BREACHES_MAX, MOST_RULES
 from schema.context import Context
 from schema.documents.documents import MOST_WEIGHED
 from schema.execution.budget import NotLoaded
