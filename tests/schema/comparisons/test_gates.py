@@ -204,7 +204,7 @@ def test_an_event_loop_leaves_it_to_a_thread(world: World) -> None:
 
 def test_the_answer_about_digests_is_permanent(world: World) -> None:
     """Until a rule asks what packages other revisions have."""
-    base, head = map(world.catalog.history.resolve, REFS.values())
+    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
 
     def is_permanent(*rules: dict[str, Any]) -> bool:
         context = world.context()
