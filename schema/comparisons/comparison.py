@@ -277,7 +277,7 @@ class ComparisonType(Node):
     ) -> Connection[SpecChangeType]:
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
-        table = comparison.changes.select_specs(kinds, conditions)
+        table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
             table = with_reasons(comparison, table, reasons)
         return spec_change_connection(comparison, table, page, order_by)

@@ -141,8 +141,10 @@ class SharedCache(Generic[Key, Value]):
                 self._kept.popitem()
 
 
-class Library(Past):
+class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
+
+    ``past`` answers questions to the catalog's past, which are not kept.
 
     ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
     frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
@@ -158,7 +160,8 @@ class Library(Past):
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        super().__init__(catalog)
+        self.past = Past(catalog)
+        self._catalog = catalog
         self._recipes_url = recipes_url
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()

@@ -345,7 +345,7 @@ def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
 ) -> dict[str, list[ChangedPackage]]:
     reasons = _reasons_by_package(comparison, codes)
-    facts = comparison.changed_facts_by_package()
+    facts = comparison.changed_facts()
     packages: dict[str, list[ChangedPackage]] = {section.value: [] for section in Section}
     for change in changes:
         name = change.name

@@ -60,10 +60,19 @@ class CommitEffect(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key: the closest, then those that explain most, then the newest."""
+        """A sort key: the closest, then those that explain most, then the newest.
+
+        Sweeping commits stand after all others, those that were taken back before these.
+        """
         commit = self.commit
         counts = -self.num_specs, -self.num_involved
-        return commit.is_sweeping, LEVELS.index(self.level), *counts, commit.order
+        return (
+            commit.is_sweeping,
+            self.taken_back,
+            LEVELS.index(self.level),
+            *counts,
+            commit.order,
+        )
 
 
 class Attribution:
@@ -128,6 +137,12 @@ class Attribution:
         commit = most.commit
         return CommitRebuild(f"{short_digest(commit.oid)} {commit.subject}", most.causes)
 
+    def stacks(self, number: int) -> set[str]:
+        """Return the stacks of the specs that a cause is involved in."""
+        causes, frame = self._explanation.causes, self._explanation.head.frame
+        lists = frame.stacks.present(causes.rows_of(number, involved=True))
+        return {stack for stacks in lists for stack in stacks or ()}
+
     def _found(self) -> dict[int, list[CauseCommit]]:
         names = [self._explanation.causes.name_of(n) for n in range(len(self._explanation.causes))]
         of_package = self._touching(lambda commit: commit.packages)
@@ -143,7 +158,7 @@ class Attribution:
         bumps = [pair for pair in self._commits if pair[0].spack is not None]
         for number, package in open_.items():
             above = self._of_any(of_package, dependents.get(package or "", ()))
-            of_stacks = self._of_any(of_stack, self._stacks(number) if of_stack else ())
+            of_stacks = self._of_any(of_stack, self.stacks(number) if of_stack else ())
             if above:
                 found[number] = _at(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
             elif package and of_stacks:
@@ -184,12 +199,6 @@ class Attribution:
                 above, below = divmod(pair, len(names))
                 dependents[names[below]].add(names[above])
         return dependents
-
-    def _stacks(self, number: int) -> set[str]:
-        """Return the stacks of the specs that a cause is involved in."""
-        causes, frame = self._explanation.causes, self._explanation.head.frame
-        lists = frame.stacks.present(causes.rows_of(number, involved=True))
-        return {stack for stacks in lists for stack in stacks or ()}
 
     def _external_packages(self) -> set[str]:
         """Return the packages that are outside the cache in either content, and never in it."""

@@ -469,7 +469,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}", width)
     yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
-    path = why.path(row)
+    path = why.causes.path(row)
     if len(path) > 1:
         for depth, step in enumerate(path):
             yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step_text(why, step)}"

@@ -5,7 +5,6 @@ the same records follow how files and requests are read, the JSON schema, and Gr
 verdict is pure, and always the same; docs/gates.md defines what each rule means.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -909,11 +908,6 @@ def json_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "definitions": definitions,
     }
-
-
-def schema_text() -> str:
-    """Return the schema as it is written to its file."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 # -- the verdict

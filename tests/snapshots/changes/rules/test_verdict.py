@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
+from tests.expensive import examples
 from tests.model import cells
 from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
 from tests.snapshots.changes.states import pairs
@@ -72,7 +73,7 @@ HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
 
 
 @pytest.mark.parametrize("what", HAPPENED)
-@settings(max_examples=40)
+@examples(40)
 @given(pair=PAIRS, only=ONLY)
 def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only) -> None:
     """It finds what the records say of the specs in scope; each breach has its rows in base."""
