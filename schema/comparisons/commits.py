@@ -227,7 +227,7 @@ class CommitEffectType:
 def attribution(comparison: LoadedComparison) -> Attribution | None:
     """Return which commits explain which causes; None where commits are not known."""
     context = comparison.head.context
-    return context.attribute(comparison.base.info, comparison.head.info)
+    return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 
 
 def commit_connection(

@@ -688,6 +688,8 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         is_in_bytes = measure.is_size and limit.unit is Unit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
         message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
+        if measured.by:
+            message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)
         breaches = [_limit_breach(message, measured)] if is_broken else []
         return RuleResult(self, message, breaches)
