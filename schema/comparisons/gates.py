@@ -143,7 +143,7 @@ def _weigh(value: Any) -> float:
     """Return the cost of some rules, in thousands of units.
 
     On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, holes take 50 ms, cells take 10 ms and more for
+    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells take 10 ms and more for
     each dimension, and a glob takes half a millisecond.
     """
     rules = [
@@ -166,11 +166,12 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
-    holes = 200 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    holes = 150 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    twins = 300 if rule.get("limit") == "twins" else 0
     cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
-    return 5 + holes + cells + dimensions + specs + _weigh_query(rule.get("require"))
+    return 5 + holes + twins + cells + dimensions + specs + _weigh_query(rule.get("require"))
 
 
 def _weigh_query(query: Any) -> float:
