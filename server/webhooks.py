@@ -27,6 +27,8 @@ from snapshots.notes.sections import CauseEntry
 from snapshots.notes.sentences import Sentence, plain
 from snapshots.program import importer_name
 from snapshots.refs import title
+from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
+from snapshots.sources.transport import may_recover, retry_after, status_of
 
 if TYPE_CHECKING:
     import httpx
@@ -219,9 +221,7 @@ class Deliverer:
         """Return why it failed, whether it may succeed later, and when the receiver wants that."""
         import httpx
 
-        from snapshots.sources.boundary import AddressRefused
         from snapshots.sources.network import Overdue
-        from snapshots.sources.transport import may_recover, retry_after, status_of
 
         body = document(announced, delivery, datetime.now(UTC))
         client, backend = self._connections()
@@ -250,7 +250,6 @@ class Deliverer:
         """Return a client and what bounds it; to make them takes a while."""
         import httpx
 
-        from snapshots.sources.boundary import Boundary, hosts_of
         from snapshots.sources.network import BoundedBackend, keep_within
 
         if self._opened is None:
@@ -359,7 +358,8 @@ class Notifier:
             explanation = self._library.explain(base.digest, revision.digest)
         except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
-        return announcement(neighbours, changelog(base, revision, explanation))
+        recipes = self._library.recipes_change(base, revision)
+        return announcement(neighbours, changelog(base, revision, explanation, recipes=recipes))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
@@ -12,7 +12,7 @@ from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
 from schema.fields.scalars import Omittable, given_values, optional_field
-from schema.revisions.package import LazyRevision
+from schema.revisions.package import LazyRevision, revision_object
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
@@ -26,10 +26,6 @@ from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
-
-if TYPE_CHECKING:
-    from schema.revisions.revision import Revision
-
 
 _NOT_TOLD = None
 
@@ -187,7 +183,7 @@ def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost)
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
     seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.revision for last in seen], _revision)
+    return WhereKnown.of([last and last.revision for last in seen], revision_object)
 
 
 def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
@@ -197,7 +193,7 @@ def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
     seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.gone_in for last in seen], _revision)
+    return WhereKnown.of([last and last.gone_in for last in seen], revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
@@ -270,7 +266,7 @@ class LookupType:
 
     @field("Where they were looked for.")
     def revision(self) -> LazyRevision:
-        return _revision(self.info)
+        return revision_object(self.info)
 
     @field("How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:
@@ -307,9 +303,3 @@ def _size(first: int | None) -> int | None:
     if first is not None and first < 0:
         raise InvalidArgument("first", f"{first} is below 0")
     return first
-
-
-def _revision(info: RevisionInfo) -> "Revision":
-    from schema.revisions.revision import Revision
-
-    return Revision(info=info)

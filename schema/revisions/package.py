@@ -46,6 +46,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
+from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
@@ -323,10 +324,15 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("Package", key, name) for name in _names(packages)]
 
 
-def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
-    from schema.revisions.revision import Revision
+def revision_object(info: RevisionInfo) -> "Revision":
+    """Return the object for a line of the catalog."""
+    from schema.revisions.revision import Revision  # it imports this module
 
-    return [Revision(info=packages.loaded.info)] * len(packages)
+    return Revision(info=info)
+
+
+def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    return [revision_object(packages.loaded.info)] * len(packages)
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:

@@ -165,9 +165,7 @@ class Revision(Node):
 
     @field("The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.info.tag))
+        return _series_of(self.info.tag)
 
     @field(
         "When an import last found its tag in this very state, before any other one; "
@@ -282,6 +280,12 @@ class Revision(Node):
         return GrowthPointType.of_revision(info.context, self.info)
 
 
+def _series_of(tag: str) -> "Series":
+    from schema.histories import Series  # it imports this module
+
+    return Series(name=refs.series(tag))
+
+
 def revision_of(info: RevisionInfo | None) -> Revision | None:
     """Return the object for a line of the catalog; None for None."""
     return None if info is None else Revision(info=info)
@@ -313,9 +317,7 @@ class Tag(Node):
 
     @field("That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.name))
+        return _series_of(self.name)
 
     @field("Its newest revision.")
     def latest(self, info: Info) -> Revision:

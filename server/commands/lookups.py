@@ -19,6 +19,7 @@ from server.terminal.parameters import (
     stack_option,
     tag_option,
 )
+from snapshots.texts import counted
 
 # -- lists
 
@@ -164,7 +165,6 @@ def find_command(
     from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
     from snapshots.refs import title
     from snapshots.spack.query import query_of
-    from snapshots.texts import counted
 
     query = query_of(words)
     opened = open_catalog(catalog)

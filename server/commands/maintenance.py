@@ -1,5 +1,6 @@
 """``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``restore``."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from snapshots.catalog.copies import Copied
     from snapshots.catalog.removal import Removal
     from snapshots.catalog.retention import RetentionRule
+    from snapshots.models import RevisionInfo
 
 
 # -- removing
@@ -51,11 +53,9 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import removal_facts, removed_lines
-    from snapshots.catalog.removal import plan
 
     opened = open_catalog(catalog)
-    removal = plan(opened.catalog, map(opened.history.resolve, refs))
-    removal = _remove(opened.catalog, removal, dry_run=dry_run)
+    removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
     say_result(
         lambda: removal_facts(removal, dry_run=dry_run),
         removed_lines(removal, opened.history, width(), dry_run=dry_run),
@@ -106,7 +106,6 @@ def prune_command(
     """
     from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
-    from snapshots.catalog.removal import plan
     from snapshots.catalog.retention import choose
 
     opened = open_catalog(catalog)
@@ -114,8 +113,8 @@ def prune_command(
     if series is not None:
         require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
-    removal = plan(opened.catalog, [choice.revision for choice in choices if not choice.kept_by])
-    removal = _remove(opened.catalog, removal, dry_run=dry_run)
+    superfluous = (choice.revision for choice in choices if not choice.kept_by)
+    removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
     say_result(
         lambda: pruned_facts(removal, choices, dry_run=dry_run),
         pruned_lines(removal, choices, history, width(), dry_run=dry_run),
@@ -123,9 +122,10 @@ def prune_command(
     )
 
 
-def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
-    from snapshots.catalog.removal import remove
+def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
+    from snapshots.catalog.removal import plan, remove
 
+    removal = plan(catalog, revisions)
     if dry_run:
         return removal
     with progress() as bars:
