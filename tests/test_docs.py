@@ -57,3 +57,17 @@ def test_every_page_is_linked() -> None:
         if not link.startswith("#")
     }
     assert {*FILES} - linked <= {ROOT / it for it in OTHERS}
+
+
+def test_each_file_that_contributors_are_led_to_is_there() -> None:
+    """By its path, or by the end of it."""
+    paths = [
+        f"/{it.relative_to(ROOT)}{'/' * it.is_dir()}"
+        for folder in ("snapshots", "schema", "server", "tests", "docs")
+        for it in (ROOT / folder, *(ROOT / folder).rglob("*"))
+    ]
+    named = set(
+        re.findall(r"`((?:\w+/)+|[\w/.]+\.(?:py|json|graphql|html))`", DOCUMENTS["CONTRIBUTING.md"])
+    )
+    assert len(named) > 25
+    assert {it for it in named if not any(path.endswith(f"/{it}") for path in paths)} == set()

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from cachetools import LRUCache
 
+from snapshots.contents import ContentRows
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
 # -- the files of contents
@@ -233,7 +234,7 @@ class Underlay(msgspec.Struct, frozen=True):
     """What a content is laid over: the base, its rows, and how many bytes that may take."""
 
     base: Base
-    rows: pa.Table
+    content: ContentRows
     most_bytes: int
 
 
@@ -244,15 +245,17 @@ class Bases:
     where it cannot be one; the rows that were used last are kept.
     """
 
-    def __init__(self, files: Files, read: Callable[[Base], pa.Table | None]) -> None:
+    def __init__(self, files: Files, read: Callable[[Base], ContentRows | None]) -> None:
         self._read = read
-        self._rows: LRUCache[str, pa.Table] = LRUCache(_KEPT_BYTES, lambda rows: rows.nbytes)
+        self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
         self._known: dict[str, Base] = {}
         self._uses: dict[str, _Use] = {}
         for digest, of_content in files.items():
             self.take(digest, of_content)
 
-    def take(self, digest: str, files: Sequence[StoredFile], rows: pa.Table | None = None) -> None:
+    def take(
+        self, digest: str, files: Sequence[StoredFile], rows: ContentRows | None = None
+    ) -> None:
         """Know a content; ``rows`` are those of a whole one, where they are at hand."""
         base = base_of(digest, files)
         if base is None:
@@ -273,13 +276,13 @@ class Bases:
         rows = self._rows_of(base)
         if rows is None:
             return None
-        whole_bytes = base.file.size * num_rows // max(1, len(rows))
+        whole_bytes = base.file.size * num_rows // max(1, len(rows.table))
         if whole_bytes < LEAST_BYTES:
             return None
         use = self._uses[base.file.path]
         return Underlay(base, rows, most_bytes(whole_bytes, use.num_bytes // use.contents))
 
-    def _rows_of(self, base: Base) -> pa.Table | None:
+    def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)
         if rows is None:
             rows = self._read(base)
@@ -287,8 +290,8 @@ class Bases:
                 self._keep(base, rows)
         return rows
 
-    def _keep(self, base: Base, rows: pa.Table) -> None:
-        if rows.nbytes <= _KEPT_BYTES:
+    def _keep(self, base: Base, rows: ContentRows) -> None:
+        if rows.table.nbytes <= _KEPT_BYTES:
             self._rows[base.file.path] = rows
 
 

@@ -43,12 +43,14 @@ from snapshots.catalog.parquet import (
     to_parquet,
     with_first,
 )
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import Found, Storage, reason_of, translated
 from snapshots.changes.sides import Side
+from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.history import History
+from snapshots.history import History, Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Kept
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, split_by_cache, with_columns
 from snapshots.texts import short_digest
@@ -187,15 +189,16 @@ class Packed(msgspec.Struct, frozen=True):
     base: Base | None
 
 
-def packed(rows: pa.Table, below: Underlay | None) -> Packed:
+def packed(content: ContentRows, below: Underlay | None) -> Packed:
     """Return what is kept of a content; ``below`` is what it can be laid over."""
     if below is not None:
-        own = overlay(below.base.digest, below.rows, rows)
+        base = below.content
+        own = overlay(base.digest, base.unlike(content), content.unlike(base))
         if own is not None:
             data = _to_parquet(own)
             if data.size <= below.most_bytes:
                 return Packed(own, data, below.base)
-    kept = whole(rows)
+    kept = whole(content.table)
     return Packed(kept, _to_parquet(kept), None)
 
 
@@ -330,11 +333,11 @@ class SpecsTable:
 
     def write(
         self,
-        contents: Iterable[tuple[str, pa.Table]],
+        contents: Iterable[ContentRows],
         recorded: Files,
         before: Callable[[str], str | None] = lambda _: None,
     ) -> dict[str, tuple[StoredFile, ...]]:
-        """Write contents, each with its digest, in one commit; return their files by digest.
+        """Write contents in one commit; return their files by digest.
 
         The rows are asked for one content at a time, and kept no longer than it takes to write
         them. What the table has of the same contents already is replaced: left over from an
@@ -347,10 +350,13 @@ class SpecsTable:
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
         bases = Bases(recorded, self._rows_of_base)
-        for digest, rows in contents:
+        for content in contents:
+            digest = content.digest
             # Others may be laid over one that is replaced, so it is whole.
-            below = None if digest in recorded else bases.below(before(digest), len(rows))
-            kept = packed(rows, below)
+            below = None
+            if digest not in recorded:
+                below = bases.below(before(digest), len(content.table))
+            kept = packed(content, below)
             folder = folder_of(digest)
             # Named by its bytes: two imports that write the same content at once write one file.
             file = named_by_bytes(folder, kept.data)
@@ -367,7 +373,8 @@ class SpecsTable:
             self._storage.write(f"{_TABLE}/{file.path}", kept.data)
             file = with_tail(file, kept.data)
             files[digest] = (file,) if kept.base is None else (kept.base.file, file)
-            bases.take(digest, files[digest], kept.rows)
+            rows = ContentRows(digest, kept.rows, content.packages)
+            bases.take(digest, files[digest], rows)
         if added:
             self._table.commit(added)
         if replacing:
@@ -380,14 +387,16 @@ class SpecsTable:
                     self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
-    def _rows_of_base(self, base: Base) -> pa.Table | None:
+    def _rows_of_base(self, base: Base) -> ContentRows | None:
         """Read all of a content that another may be laid over; None where that cannot be."""
         try:
             read = self._opened_written(base.digest, [base.file])
             rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
         except DamagedContent:
             return None
-        return None if rows is None or rows["place"].null_count else rows
+        if rows is None or rows["place"].null_count:
+            return None
+        return ContentRows(base.digest, rows)
 
     def hold(self, contents: Files) -> None:
         """Let contents stay that no row names any more, but that are about to be named again.
@@ -480,8 +489,8 @@ class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
     ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
-    about a content that is damaged: CatalogError says so. ``rows`` are those of contents that are
-    in memory, and need not be read. In another process it reads there what it reads here.
+    about a content that is damaged: CatalogError says so. ``recent`` are contents and pairs that
+    are in memory, and need not be read. In another process it reads there what it reads here.
     """
 
     def __init__(
@@ -490,9 +499,9 @@ class ContentReader:
         specs: SpecsTable,
         files: Files,
         history: History,
-        rows: Mapping[str, pa.Table] | None = None,
+        recent: RecentRows | None = None,
     ) -> None:
-        self._rows = rows or {}
+        self._recent = recent or RecentRows()
         self._location = location
         self._specs = specs
         self._files = files
@@ -511,8 +520,15 @@ class ContentReader:
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
         with self._opened(digest) as read:
-            frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
-            return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
+            return _side(digest, read)
+
+    def narrow_sides(self, pair: Pair) -> tuple[Side, Side] | None:
+        """Return the part of two contents that decides what changed, where it is in memory."""
+        tables = self._recent.pairs.get(pair)
+        if tables is None:
+            return None
+        base, head = (_side(*one) for one in zip(pair, map(_columns_of, tables), strict=True))
+        return base, head
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
@@ -543,8 +559,8 @@ class ContentReader:
         if digest == NOTHING:
             yield _read_nothing
             return
-        if (rows := self._rows.get(digest)) is not None:
-            yield lambda columns, coded=(): _coded(rows.select(columns), coded)
+        if (content := self._recent.contents.get(digest)) is not None:
+            yield _columns_of(content.table)
             return
         with translated(self._location):
             try:
@@ -552,6 +568,15 @@ class ContentReader:
             except DamagedContent as error:
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+
+
+def _columns_of(rows: pa.Table) -> ReadColumns:
+    return lambda columns, coded=(): _coded(rows.select(columns), coded)
+
+
+def _side(digest: str, read: ReadColumns) -> Side:
+    frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
+    return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
 
 def _read_nothing(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001

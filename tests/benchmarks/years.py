@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
@@ -30,7 +29,7 @@ from snapshots.catalog.publication import Planner
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.contents import Content, Snapshot, SuccessiveTables
+from snapshots.contents import Content, ContentRows, Snapshot, SuccessiveTables
 from snapshots.demo.revisions import write_pages
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec
@@ -184,13 +183,13 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
     for first in range(start, stop, _IN_A_COMMIT):
         rows: list[RevisionInfo] = []
 
-        def contents(days: range, rows: list[RevisionInfo]) -> Iterator[tuple[str, pa.Table]]:
+        def contents(days: range, rows: list[RevisionInfo]) -> Iterator[ContentRows]:
             for number in days:
                 rows += _describe(cache, number)
                 digest = rows[-1].digest
                 if digest not in before:  # a small cache can stay as it is for a day
                     before[digest] = next(reversed(before), None)
-                    yield digest, tables.table(cache.content())
+                    yield tables.rows(cache.content())
                 cache.live()
 
         days = range(first, min(first + _IN_A_COMMIT, stop))

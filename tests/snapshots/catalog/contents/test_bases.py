@@ -13,10 +13,11 @@ from snapshots.catalog.overlays import (
     own_files,
     with_bases,
 )
+from snapshots.contents import ContentRows
 from snapshots.tables import StoredFile
 
 WHOLE = 3_000_000
-ROWS = pa.table({"hash": [""] * 1_000})
+ROWS = ContentRows("", pa.table({"hash": [""] * 1_000}))
 
 
 def file(content: str, size: int = WHOLE) -> StoredFile:
@@ -94,7 +95,7 @@ def test_a_base_is_read_once() -> None:
     """While an import goes on; not at all where it was just written, or cannot be read."""
     read = []
 
-    def rows_of(base: Base) -> pa.Table | None:
+    def rows_of(base: Base) -> ContentRows | None:
         read.append(base.digest)
         return None if base.digest == "damaged" else ROWS
 
@@ -109,10 +110,10 @@ def test_a_base_is_read_once() -> None:
 
 def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that memory has a bound, however many series an import has."""
-    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.nbytes)
+    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.table.nbytes)
     read = []
 
-    def rows_of(base: Base) -> pa.Table:
+    def rows_of(base: Base) -> ContentRows:
         read.append(base.digest)
         return ROWS
 

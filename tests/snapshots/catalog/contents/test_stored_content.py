@@ -21,7 +21,7 @@ from snapshots.catalog.specs_table import (
     packed,
     with_tail,
 )
-from snapshots.contents import Content
+from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
@@ -38,8 +38,13 @@ def stored(content: Content, data: pa.Buffer) -> ReadFile:
 def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
-    below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Underlay(Base(base.digest, below.file), rows, 1 << 30))
+    below = stored(
+        base, packed(ContentRows(base.digest, rows), None).data if base_data is None else base_data
+    )
+    kept = packed(
+        ContentRows(head.digest, head.table()),
+        Underlay(Base(base.digest, below.file), ContentRows(base.digest, rows), 1 << 30),
+    )
     assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
@@ -85,7 +90,10 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
     """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    for files in (two_files(base, head), [stored(head, packed(head.table(), None).data)]):
+    for files in (
+        two_files(base, head),
+        [stored(head, packed(ContentRows(head.digest, head.table()), None).data)],
+    ):
         assert_equal(frame_of(head, files), expected)
         assert_equal(frame_of(head, tails_of(files)), expected)
 
@@ -93,7 +101,9 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
 def test_a_tail_has_no_dependencies() -> None:
     """Who asks for them nevertheless is refused, and told no others."""
     content = Content.of([a_spec("1")])
-    files = tails_of([stored(content, packed(content.table(), None).data)])
+    files = tails_of(
+        [stored(content, packed(ContentRows(content.digest, content.table()), None).data)]
+    )
     read = StoredContent("catalog", content.digest, files)
     assert len(read(["hash"])) == 1
     with pytest.raises(ValueError, match="was not read whole"):

@@ -9,7 +9,7 @@ from snapshots.catalog.overlays import whole
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.specs_table import first_columns_first, has_all_of, packed, with_tail
 from snapshots.catalog.storage import checksum
-from snapshots.contents import Content
+from snapshots.contents import Content, ContentRows
 from snapshots.models import Dependency
 from snapshots.tables import SPECS, FileTail
 from tests.snapshots.factories import a_spec, hash_of
@@ -37,7 +37,7 @@ def tail_of(data: pa.Buffer) -> FileTail | None:
 
 def test_a_tail_begins_behind_the_dependencies() -> None:
     """Their pages end where it starts, and its checksum is that of the rest of the bytes."""
-    data = packed(rows_of(MANY), None).data
+    data = packed(ContentRows("", rows_of(MANY)), None).data
     tail = tail_of(data)
     assert tail is not None
     assert tail.checksum == checksum(data.slice(tail.start))
@@ -54,7 +54,7 @@ def test_a_tail_begins_behind_the_dependencies() -> None:
 
 def test_a_small_file_is_read_whole() -> None:
     """Its tail would spare little."""
-    assert tail_of(packed(rows_of(FEW), None).data) is None
+    assert tail_of(packed(ContentRows("", rows_of(FEW)), None).data) is None
 
 
 @pytest.mark.parametrize("kept", ["the order of before", "two parts", "no dependencies"])
