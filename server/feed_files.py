@@ -28,11 +28,11 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     """Return the feed of a series that is there."""
     history, library = past.history, past.library
     try:
-        points = library.growth(history, series)
+        points = library.past.growth(history, series)
     except IncompleteHistory:  # of a damaged content: the totals of revisions are told
         points = []
     newest = told_in(history, series)
-    stories = library.kept_stories(newest)
+    stories = library.past.kept_stories(newest)
     stories |= {
         neighbours.pair: story(neighbours, library.explain(*neighbours.pair))
         for neighbours in newest

@@ -268,7 +268,9 @@ class FeedMaker:
         """
         if not neighbours:
             return {}
-        stories = await self._lanes.loading.run(partial(self._library.kept_stories, neighbours))
+        stories = await self._lanes.loading.run(
+            partial(self._library.past.kept_stories, neighbours)
+        )
         for pair in neighbours:
             if pair.pair in stories:
                 continue

@@ -358,7 +358,8 @@ class Notifier:
             explanation = self._library.explain(base.digest, revision.digest)
         except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
-        return announcement(neighbours, changelog(base, revision, explanation))
+        recipes = self._library.recipes_change(base, revision)
+        return announcement(neighbours, changelog(base, revision, explanation, recipes=recipes))
 
 
 @contextmanager

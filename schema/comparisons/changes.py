@@ -267,7 +267,7 @@ def package_change_connection(
     arguments: PageArguments,
 ) -> Connection[PackageChangeType]:
     """Return the changed packages of some kinds, with a text in their name; None for all."""
-    table = comparison.changes.select_packages(kinds, search)
+    table = comparison.changes.packages.select(kinds, search)
     if order is not None:
         table = table.ordered(order.field, descending=order.is_descending)
     return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))

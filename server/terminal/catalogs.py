@@ -88,7 +88,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """
         prefix = text.removeprefix("/").lower()
         opened = self.complete()
-        history = opened.library.hash_history(opened.history, prefix)
+        history = opened.library.past.hash_history(opened.history, prefix)
         if history is None:
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)

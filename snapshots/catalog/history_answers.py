@@ -117,7 +117,7 @@ def _of_content(
         for name in question.items
     }
     packages = {text: name for name, texts in hashes.items() for text in texts}
-    histories = library.hash_histories(history, packages)
+    histories = library.past.hash_histories(history, packages)
     return {
         name: {text: histories[text] for text in texts if text in histories}
         for name, texts in hashes.items()
@@ -125,19 +125,23 @@ def _of_content(
 
 
 _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
-    About.HASH: lambda library, history, question: library.hash_history(history, question.text),
-    About.HASHES: lambda library, history, question: library.hash_histories(
+    About.HASH: lambda library, history, question: library.past.hash_history(
+        history, question.text
+    ),
+    About.HASHES: lambda library, history, question: library.past.hash_histories(
         history, dict(question.items)
     ),
     About.CONTENT: _of_content,
     About.PACKAGE: lambda library, history, question: library.package_timeline(
         history, question.series or "", question.text
     ),
-    About.PACKAGES: lambda library, history, question: library.package_timelines(
+    About.PACKAGES: lambda library, history, question: library.past.package_timelines(
         history, question.series or "", question.items
     ),
-    About.GROWTH: lambda library, history, question: library.growth(history, question.series or ""),
-    About.HOLDING: lambda library, history, question: library.holding(
+    About.GROWTH: lambda library, history, question: library.past.growth(
+        history, question.series or ""
+    ),
+    About.HOLDING: lambda library, history, question: library.past.holding(
         history, sorted(question.items), question.series
     ),
 }
@@ -200,7 +204,7 @@ class HistoryAnswers:
     def get(self, question: HistoryQuestion) -> HistoryAnswer:
         """Return the answer, made now if it is not in memory.
 
-        Raises what the methods of Library do: IncompleteHistory where the time was too short to
+        Raises what the methods of Past do: IncompleteHistory where the time was too short to
         make what is missing, or where it cannot be kept. An answer that is told without contents
         that cannot be read says so, and is not kept.
         """

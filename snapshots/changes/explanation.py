@@ -123,18 +123,11 @@ class Explanation:
         return table.take((table.before == _NO_ROW) & is_caused[table.after])
 
     def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
-        """Return the path of each change, as ``path`` does; empty without a counterpart."""
+        """Return the path of each change to its main cause; empty without a counterpart."""
         rows = self.head_rows(changes)
         paired = rows != _NO_ROW
         paths = iter(self.causes.paths(rows[paired]))
         return [next(paths) if is_paired else [] for is_paired in paired.tolist()]
-
-    def path(self, head_row: int) -> list[CauseStep]:
-        """Return a shortest chain of dependencies from an added spec to its main cause.
-
-        It is only the spec itself where the cause is its own, and empty without a counterpart.
-        """
-        return self.causes.path(head_row)
 
 
 def explain(

@@ -18,8 +18,8 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
-from snapshots.notes.phrases import noun_phrase
-from snapshots.notes.sections import CauseEntry, Section, grouped, leading
+from snapshots.notes.phrases import commit_sentence, noun_phrase
+from snapshots.notes.sections import CauseEntry, CommitEntry, Section, grouped, leading, num_specs
 from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
 from snapshots.texts import counted, day, in_words, short_digest, size, visible
 
@@ -39,9 +39,11 @@ def causes(group: Sequence[CauseEntry]) -> Sentence:
     return Sentence(*first, ", together with ", *enumerated(shown, more))
 
 
-def num_specs(group: Iterable[CauseEntry]) -> int:
-    """Return how many specs have one of some causes as their main cause."""
-    return sum(cause.num_specs for cause in group)
+def commits_title(commits: Sequence[CommitEntry]) -> str:
+    """Return the title of a list of commits."""
+    if all(commit.pull_request is not None for commit in commits):
+        return "Pull requests"
+    return "Pull requests and other commits"
 
 
 def fitting(lines: Iterable[str], limit: int) -> list[str]:
@@ -91,6 +93,7 @@ def _code(text: str) -> str:
 _told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentences.html)
 
 _PLAIN: Filters = {
+    "commits_title": commits_title,
     "counted": counted,
     "day": units.long_day,
     "fact_name": in_words,
@@ -106,6 +109,7 @@ _PLAIN: Filters = {
 MARKDOWN: Filters = _PLAIN | {
     "causes": lambda group: _told_in_markdown(causes(group)),
     "code_span": code_span,
+    "commit": lambda commit: _told_in_markdown(commit_sentence(commit)),
     "inline": _each(inline),
     "told": _told_in_markdown,
 }
@@ -113,6 +117,7 @@ MARKDOWN: Filters = _PLAIN | {
 HTML: Filters = _PLAIN | {
     "causes": _in_html(lambda group: _told_in_html(causes(group))),
     "code_span": _in_html(_code),
+    "commit": _in_html(lambda commit: _told_in_html(commit_sentence(commit))),
     "inline": _in_html(_each(lambda text: escape(visible(text)))),
     "told": _in_html(_told_in_html),
 }
@@ -177,7 +182,7 @@ def variables(log: Changelog) -> dict[str, Any]:
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,
         "smaller_causes": smaller,
-        "num_unexplained": sum(cause.num_specs for cause in log.causes if cause.kind == is_unknown),
+        "num_unexplained": num_specs(cause for cause in log.causes if cause.kind == is_unknown),
     }
 
 

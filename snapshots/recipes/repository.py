@@ -30,7 +30,7 @@ from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
 from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, run
 from snapshots.sources.settings import ReadSettings
-from snapshots.texts import legible, quoted, short_digest
+from snapshots.texts import legible, quoted
 
 REFS = ("refs/snapshots/{tag}", "refs/tags/{tag}", "refs/heads/{tag}")
 """The refs that are named after a tag, the first that is there first."""
@@ -380,9 +380,3 @@ def _pinned(data: bytes) -> str | None:
     hashes += _PIN_HASH.findall(data)
     named = hashes or [value for value in values if b"/" not in value]
     return legible(named[0].decode(errors="replace"), 100) if named else None
-
-
-def describe(recipes: Recipes) -> str:
-    """Return a revision's recipes in words: 1c00c8f6e17f of REPOSITORY, by date."""
-    ways = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
-    return f"{short_digest(recipes.commit)} of {recipes.repository}, {ways[recipes.found_by]}"

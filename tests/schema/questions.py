@@ -169,7 +169,7 @@ CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
 }"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 EFFECT = """fragment E on CommitEffect {
-  commit { ...C } level takenBack causes { title } numSpecs numInvolved comparison { id }
+  commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
 }
 fragment C on Commit {
   id oid committedAt subject url pullRequest { number url } packages stacks

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 import msgspec
 import numpy as np
 
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -43,11 +44,40 @@ Raises a CachelogError where the query cannot be answered, or names an unknown p
 """
 
 
+BY_COMMIT = "specs-rebuilt-by-commit"
+"""The measure of what one commit of the recipes rebuilt."""
+
+
+class CommitRebuild(msgspec.Struct, frozen=True):
+    """A commit of the recipes, in words, and the causes that are changes of its own recipes."""
+
+    commit: str
+    causes: Sequence[int]
+
+
+MostRebuilt = Callable[[Sequence[CauseCount]], CommitRebuild | None]
+"""Returns the commit that explains most specs of some causes; None where none explains any.
+
+Raises InvalidArgument where the commits are not known.
+"""
+
+
+def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
+    """Raise InvalidArgument: of what is not published yet no commits are known."""
+    raise commits_unknown("the commits of the recipes are known of published revisions alone")
+
+
+def commits_unknown(reason: str | None) -> InvalidArgument:
+    """Return the fault of commits that are not known."""
+    return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
+
+
 class Judged(msgspec.Struct, frozen=True):
     """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
 
     ``load`` returns the dependencies of head; it is called for rules that need them. ``explain`` is
-    called for rules that count specs by their reasons, ``find`` for queries.
+    called for rules that count specs by their reasons, ``find`` for queries, ``most_rebuilt`` for
+    those that count what one commit rebuilt.
     """
 
     head: Frame
@@ -55,6 +85,7 @@ class Judged(msgspec.Struct, frozen=True):
     find: Find
     comparison: Comparison | None = None
     explain: Callable[[], Explanation] | None = None
+    most_rebuilt: MostRebuilt = no_commits
 
 
 _GLOB = re.compile(r"[*?\[]")
@@ -155,6 +186,10 @@ class PairScope(HeadScope):
         if self._judged.explain is None:
             raise TypeError("a comparison is judged without what explains it")
         return self._judged.explain()
+
+    def most_rebuilt(self, counts: Sequence[CauseCount]) -> CommitRebuild | None:
+        """Return the commit that rebuilt most; raises InvalidArgument where none are known."""
+        return self._judged.most_rebuilt(counts)
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
@@ -283,13 +318,14 @@ class Measured(msgspec.Struct, frozen=True):
     """How much there is of something, and of how much in base; None for what is unknown.
 
     ``changes`` are the specs that were counted, where specs were. ``num_unknown`` of them have no
-    size.
+    size. ``by`` is what they are counted for, in words.
     """
 
     amount: int | None
     whole: int | None
     changes: SpecChanges | None = None
     num_unknown: int = 0
+    by: str | None = None
 
 
 class Measure(msgspec.Struct, frozen=True):
@@ -322,6 +358,15 @@ def _reasons(reason: SpecChangeReason, scope: PairScope) -> Measured:
     changes = scope.comparison.specs
     changes = changes.take(scope.explain().reasons(changes) == code_of(reason))
     return Measured(len(changes), scope.num_specs, changes)
+
+
+def _rebuilt_by_commit(scope: PairScope) -> Measured:
+    """Return the specs whose main causes are changes of the recipes that one commit touched."""
+    changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
+    most = scope.most_rebuilt(causes.counted(changes.after))
+    numbers = [] if most is None else list(most.causes)
+    changes = changes.take(np.isin(causes.main_of(changes.after), numbers))
+    return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
 
 
 def _stacks(kind: StackChangeKind, scope: PairScope) -> Measured:
@@ -360,6 +405,8 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         ("replaced", SpecChangeReason.REPLACES),
     ):
         yield f"specs-{name}", Measure("spec", name, partial(_reasons, reason))
+    by_commit = Measure("spec", "rebuilt by one commit", _rebuilt_by_commit)
+    yield BY_COMMIT, by_commit
     for of_stack in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         name = of_stack.value
         yield f"stacks-{name}", Measure("stack", name, partial(_stacks, of_stack))

@@ -5,7 +5,6 @@ the same records follow how files and requests are read, the JSON schema, and Gr
 verdict is pure, and always the same; docs/gates.md defines what each rule means.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -691,6 +690,8 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         is_in_bytes = measure.is_size and limit.unit is AmountUnit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
         message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
+        if measured.by:
+            message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)
         breaches = [_limit_breach(message, measured)] if is_broken else []
         return RuleResult(self, message, breaches)
@@ -909,11 +910,6 @@ def json_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "definitions": definitions,
     }
-
-
-def schema_text() -> str:
-    """Return the schema as it is written to its file."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 # -- the verdict

@@ -82,7 +82,7 @@ def fault(world: World, *rules: dict[str, Any]) -> str:
 
 def test_it_says_what_a_file_of_the_same_rules_does(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+    base, head = map(world.catalog.history.resolve, REFS.values())
     expected = judge(parse_rules(AS_A_FILE, "f"), judged(world.library, base, head))
     told = check(world, *RULES)
     assert told["passed"] is expected.passed is False

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
@@ -22,6 +22,7 @@ from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.pages.folders import PagesPart, read_apart
 from snapshots.sources.reports import ReadHere, Report
 from snapshots.sources.settings import ReadSettings
+from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
 from tests.snapshots.sources.page_trees import TAGS, page, tree
@@ -259,7 +260,7 @@ def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Ou
     return found, sorted(map(str, report.skipped))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TREES, st.sampled_from([(), ("develop",), ("mine",), ("*",)]), st.booleans())
 def test_part_by_part_as_all_at_once(
     pages: dict[tuple[tuple[str, str], str], bytes], tags: tuple[str, ...], skip_bad: bool

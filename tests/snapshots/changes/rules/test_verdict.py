@@ -5,12 +5,13 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import MEASURES, RuleSubject
+from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleSubject
 from snapshots.changes.rules.rules import (
     Cover,
     Forbidden,
@@ -22,6 +23,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
+from tests.expensive import examples
 from tests.model import cells
 from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
 from tests.snapshots.changes.states import pairs
@@ -71,7 +73,7 @@ HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
 
 
 @pytest.mark.parametrize("what", HAPPENED)
-@settings(max_examples=40)
+@examples(40)
 @given(pair=PAIRS, only=ONLY)
 def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
     """It finds what the records say of the specs in scope; each breach has its rows in base."""
@@ -357,6 +359,32 @@ def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
     assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
     gained = judge_one(limit("coverage-gained", 1), base[:1], base)
     assert gained.message == "2 cells gained, at most 1"
+
+
+def test_a_limit_on_what_one_commit_rebuilt() -> None:
+    """Of the specs that the rule is about; it is a fault where the commits are not known."""
+    base = [a_spec("a", name="zlib", version="1"), a_spec("b", name="hdf5", version="1")]
+    head = [a_spec("c", name="zlib", version="2"), a_spec("d", name="hdf5", version="2")]
+    subject = judged(base, head)
+
+    def most(counts: Sequence[CauseCount]) -> CommitRebuild | None:
+        causes = [count.number for count in counts]
+        return CommitRebuild("abc zlib, hdf5: bump (#7)", causes) if causes else None
+
+    subject = replace(subject, most_rebuilt=most)
+    rule = limit("specs-rebuilt-by-commit", "50 %")
+    (result,) = judge([rule], subject).results
+    assert result.message == (
+        "2 specs rebuilt by one commit (100.00 % of 2), at most 50 %: abc zlib, hdf5: bump (#7)"
+    )
+    assert set(result.breaches[0].hashes()) == {spec.hash for spec in head}
+    (result,) = judge([replace(rule, package="zlib", at_most=1)], subject).results
+    assert result.passed
+    assert result.message.startswith("1 spec rebuilt by one commit, at most 1: abc")
+    (result,) = judge([replace(rule, package="none")], subject).results
+    assert result.message.startswith("0 specs rebuilt by one commit where base has none, at most")
+    with pytest.raises(RuleUnusable, match="known of published revisions alone"):
+        judge([rule], judged(base, head))
 
 
 def test_a_stack_that_nobody_has_is_a_fault() -> None:
