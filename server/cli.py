@@ -36,7 +36,7 @@ from server.commands.maintenance import (
     vacuum_command,
     verify_command,
 )
-from server.commands.questions import holes_command, impact_command
+from server.commands.questions import holes_command, impact_command, twins_command
 from server.commands.service import completion_command, export_schema_command, serve_command
 from server.terminal.console import (
     colour_of,
@@ -121,6 +121,7 @@ for _command in (
     blame_command,
     notes_command,
     holes_command,
+    twins_command,
     impact_command,
     feed_command,
     export_site_command,

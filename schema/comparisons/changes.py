@@ -72,14 +72,20 @@ describe_enum(
 
 
 class LoadedComparison(msgspec.Struct, frozen=True):
-    """A comparison with its two revisions, and the way to why hashes came and went."""
+    """A comparison with its two revisions, and the way to why hashes came and went.
+
+    ``twins`` explains those of a revision, which stands on both sides then.
+    """
 
     base: LoadedRevision
     head: LoadedRevision
     changes: Comparison
+    twins: Explanation | None = None
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
+        if self.twins is not None:
+            return self.twins
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -88,6 +94,8 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""
+        if self.twins is not None:
+            return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 
 

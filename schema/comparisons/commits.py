@@ -225,7 +225,12 @@ class CommitEffectType:
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
-    """Return which commits explain which causes; None where commits are not known."""
+    """Return which commits explain which causes; None where commits are not known.
+
+    None explains what tells the twins of one revision apart.
+    """
+    if comparison.twins is not None:
+        return None
     context = comparison.head.context
     return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 

@@ -33,6 +33,7 @@ COMMANDS = (
     "recipes",
     "notes",
     "holes",
+    "twins",
     "impact",
     "feed",
     "export-site",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import cached_property, partial
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -31,7 +32,9 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.twins import Twins
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.dependencies import DependencyGraph
@@ -140,15 +143,19 @@ class HeadScope:
         """Return those of the rows that a query in Spack's language means."""
         return _both(self.masks, self._judged.find(query))
 
-    def holes(self) -> Holes:
-        """Return what the specs of head that the rule is about lack to be installed.
+    def holes(self) -> tuple[DependencyGraph, Holes]:
+        """Return what the specs of head that the rule is about lack, and the graph of head.
 
         Raises InvalidArgument where the source of head states no dependencies.
         """
         graph = self._judged.load()
         if len(self.head) and not graph.is_known:
             raise InvalidArgument("forbid", "head tells no dependencies, so nothing can be judged")
-        return Holes(graph, self.masks[1])
+        return graph, Holes(graph, self.masks[1])
+
+    def twins(self) -> Twins:
+        """Return which of the specs of head that the rule is about are built more than once."""
+        return Twins(Side(self.head, self._judged.load()), self.masks[1])
 
     def with_base(self) -> "PairScope":
         """Return the scope with its difference; raises TypeError where there is no base."""
@@ -329,12 +336,16 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A way to count; ``noun`` is what is counted, ``happened`` what became of it."""
+    """A way to count; ``noun`` is what is counted, ``happened`` what became of it.
+
+    One that is ``of_head`` needs no base: it is taken of head alone.
+    """
 
     noun: str
     happened: str
-    take: Callable[[PairScope], Measured]
+    take: Callable[[Any], Measured]
     is_size: bool = False
+    of_head: bool = False
 
 
 def _packages(kind: PackageChangeKind, scope: PairScope) -> Measured:
@@ -391,6 +402,12 @@ def _size(kind: SpecChangeKind, scope: PairScope) -> Measured:
     return Measured(count, whole, changes, num_unknown)
 
 
+def _twins(scope: HeadScope) -> Measured:
+    twins = scope.twins()
+    whole = int(np.count_nonzero(scope.masks[1]))
+    return Measured(len(twins.others), whole, twins.explanation.comparison.specs)
+
+
 def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_package in PackageChangeKind:
         name = of_package.value.replace("_", "-")
@@ -416,6 +433,7 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_size in (SpecChangeKind.ADDED, SpecChangeKind.REMOVED):
         name = of_size.value
         yield f"size-{name}", Measure("size", name, partial(_size, of_size), is_size=True)
+    yield "twins", Measure("spec", "built again as twins", _twins, of_head=True)
 
 
 MEASURES: Mapping[str, Measure] = dict(_all_measures())

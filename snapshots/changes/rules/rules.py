@@ -437,13 +437,13 @@ def _specs_removed(scope: PairScope) -> Breaches:
 
 def _hole_breaches(scope: HeadScope) -> Breaches:
     """Return what the specs of head lack to be installed, each with the specs that need it."""
-    holes = scope.holes()
+    graph, holes = scope.holes()
 
     def breach(number: int) -> Breach:
         hole = holes[number]
         name = f"{versioned(hole.name, hole.version)} /{short_hash(hole.hash)}"
         message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
-        return Breach(message, hole.name, scope.head, holes.affected(number))
+        return Breach(message, hole.name, scope.head, holes.affected(graph, number))
 
     return Breaches(len(holes), breach)
 
@@ -468,13 +468,13 @@ _FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[PairScope], Breaches]]]
 _SIZES_UNKNOWN = "the catalog knows no sizes; cachelog import --sizes asks for them"
 
 
-def _share(measured: Measured, limit: Amount) -> str:
-    """Return a count as a percentage of what base has, where the limit is one."""
+def _share(measured: Measured, limit: Amount, side: str) -> str:
+    """Return a count as a percentage of what a side has, where the limit is one."""
     if limit.unit is not AmountUnit.PERCENTAGE or measured.amount is None:
         return ""
     whole = measured.whole or 0
     if not whole:
-        return " where base has none"
+        return f" where {side} has none"
     return f" ({100 * measured.amount / whole:.2f} % of {whole:,})"
 
 
@@ -636,7 +636,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
 
 class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """A count or size of what changed may be so high."""
+    """A count or size of what changed may be so high, or a count of head."""
 
     key: ClassVar[str] = "limit"
     together: ClassVar[Mapping[str, Any]] = {
@@ -662,6 +662,11 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     matching: _Matching | UnsetType = UNSET
     except_: _Except | UnsetType = UNSET
 
+    @property
+    def needs_base(self) -> bool:
+        """Whether what is counted happened between base and head."""
+        return not MEASURES[self.limit].of_head
+
     def faults(self) -> "Iterator[Fault]":
         """Yield that a count is limited by a size."""
         limit = read_amount(self.at_most)
@@ -675,7 +680,7 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         What cannot be counted is too much.
         """
         measure, limit = MEASURES[self.limit], read_amount(self.at_most)
-        measured = measure.take(scope.with_base())
+        measured = measure.take(scope.with_base() if self.needs_base else scope)
         if measured.amount is None or (
             limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
         ):
@@ -687,9 +692,10 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
                 amount += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
         else:
             amount = counted(measured.amount, measure.noun)
+        side = "base" if self.needs_base else "head"
         is_in_bytes = measure.is_size and limit.unit is AmountUnit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
-        message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
+        message = f"{amount} {measure.happened}{_share(measured, limit, side)}, at most {allowed}"
         if measured.by:
             message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)

@@ -19,7 +19,7 @@ import msgspec
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.history import History
-from snapshots.models import Source, Spec, utc
+from snapshots.models import GIT, Source, Spec, utc
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources.git.clones import open_repository
@@ -505,7 +505,7 @@ class _States:
         if digest in (None, standing):
             return
         source = Source(
-            kind="git",
+            kind=GIT.name,
             location=self._location,
             version=commit.hash,
             importer=importer_name(),
@@ -526,7 +526,7 @@ def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[
     places: dict[str, int] = {}
     for revision in history.revisions:
         place = numbers.get(revision.source.version or "")
-        if place is not None and revision.source.kind == "git":
+        if place is not None and revision.source.kind == GIT.name:
             places[revision.tag] = max(place, places.get(revision.tag, place))
     return places
 

@@ -285,6 +285,32 @@ def test_holes_that_nobody_can_know_do_not_pass() -> None:
         judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
 
 
+@pytest.mark.parametrize("base", [None, TEN[1:]])
+@pytest.mark.parametrize(
+    ("at_most", "only", "passed", "message"),
+    [
+        (8, RuleSubject(), True, "8 specs built again as twins, at most 8"),
+        (7, RuleSubject(), False, "8 specs built again as twins, at most 7"),
+        (
+            "79 %",
+            RuleSubject(),
+            False,
+            "8 specs built again as twins (80.00 % of 10), at most 79 %",
+        ),
+        (1, RuleSubject(package=("zlib",)), True, "1 spec built again as twins, at most 1"),
+    ],
+)
+def test_twins_of_head_are_limited(
+    base: list[Spec] | None, at_most: int | str, only: RuleSubject, passed: bool, message: str
+) -> None:
+    """All but the first of each group, whatever base has; a percentage is one of head's specs."""
+    result = judge_one(limit("twins", at_most), base, TEN, only)
+    assert (result.passed, result.message) == (passed, message)
+    assert [breach.num_specs for breach in result.breaches] == ([] if passed else [8])
+    nothing = judge_one(limit("twins", "1 %"), base, [])
+    assert nothing.message == "0 specs built again as twins where head has none, at most 1 %"
+
+
 def test_cover() -> None:
     """So many of the wanted specs are there; those that are not are the breaches."""
     wanted = tuple(ConcreteSpec(hash=it.hash, name=it.name, version=it.version) for it in TEN)
