@@ -318,11 +318,18 @@ class Notifier:
     """
 
     def __init__(
-        self, catalog: Catalog, receivers: Sequence[Receiver], deliverer: Deliverer
+        self,
+        catalog: Catalog,
+        receivers: Sequence[Receiver],
+        deliverer: Deliverer,
+        recipes_url: str = "",
     ) -> None:
         self._catalog = catalog
         self._library = Library(
-            catalog, frame_bytes=_FRAME_BYTES, comparison_bytes=_COMPARISON_BYTES
+            catalog,
+            frame_bytes=_FRAME_BYTES,
+            comparison_bytes=_COMPARISON_BYTES,
+            recipes_url=recipes_url,
         )
         self._receivers = receivers
         self._deliverer = deliverer
@@ -371,7 +378,7 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
     with Deliverer(receivers, settings.notify_secret) as deliverer:
-        yield Notifier(catalog, receivers, deliverer)
+        yield Notifier(catalog, receivers, deliverer, settings.recipes_url)
 
 
 def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ from schema.revisions.stack import Stack
 from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
-from snapshots.models import RevisionInfo, UnprovenReason
+from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
     from schema.comparisons.commits import RecipesOfRevision
@@ -90,7 +90,7 @@ class UnprovenType:
 class SourceType:
     """The provenance of a revision."""
 
-    kind: str = field("What was read: pages, index, installation, git or demo.")
+    kind: str = field(SOURCE_KIND_TEXT)
     location: str = field("Where it was read: a path or URL.")
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")

@@ -237,6 +237,11 @@ class Library:
         """Return why what changed from one content to the other did so."""
         return self.explanations.get((base, head))
 
+    @property
+    def recipes(self) -> RecipesTables:
+        """Which commits of the recipes revisions were made of."""
+        return self._catalog.recipes
+
     def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
         """Return how the recipes differ, and which of their commits explain which causes."""
         explain = partial(self.explain, base.digest, head.digest)

@@ -274,17 +274,28 @@ def rebuilds_of(
     if recipes is None or recipes.attribution is None:
         return Rebuilds(entries, reach)
     entries = [replace(entry, commits=commits_of(recipes, numbers[entry.key])) for entry in entries]
-    effects = [
+    return Rebuilds(entries, reach, effects_of(recipes, causes, counts))
+
+
+def effects_of(
+    recipes: RecipesChange, causes: Causes, counts: Iterable[CauseCount] | None = None
+) -> list[EffectEntry]:
+    """Return what each commit did that explains any of some causes, or of all.
+
+    There are none where the commits are not known.
+    """
+    if recipes.attribution is None:
+        return []
+    return [
         EffectEntry.of(
             effect,
             recipes.links,
-            causes=[keys[number] for number in effect.causes],
+            causes=[causes.name_of(number).key for number in effect.causes],
             num_specs=effect.num_specs,
             num_involved=effect.num_involved,
         )
         for effect in recipes.attribution.effects(counts)
     ]
-    return Rebuilds(entries, reach, effects)
 
 
 def why_unknown(causes: Iterable[CauseEntry]) -> str | None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 from functools import cache
 from html import escape
 from typing import Any
@@ -18,9 +17,19 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
+from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase
-from snapshots.notes.sections import CauseEntry, CommitEntry, Section, grouped, leading, num_specs
+from snapshots.notes.sections import (
+    CauseEntry,
+    CommitEntry,
+    Section,
+    effects_of,
+    grouped,
+    leading,
+    num_specs,
+)
 from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
+from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import counted, day, in_words, short_digest, size, visible
 
 Filters = dict[str, Callable[..., Any]]
@@ -218,14 +227,6 @@ Watch = Callable[[Iterable[str]], Iterable[str]]
 """Passes on the pieces of a text as they are made; it may raise, and so end the work."""
 
 
-class NotesFormat(Enum):
-    """How release notes are written: for people, or with the same facts for programs."""
-
-    MARKDOWN = "markdown"
-    HTML = "html"
-    JSON = "json"
-
-
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     """Render release notes in a format."""
     match format_:
@@ -264,6 +265,23 @@ def story(neighbours: Neighbours, explanation: Explanation) -> str:
     if base is None:
         raise ValueError("the first of a series has no story")
     return story_of(changelog(base, neighbours.head, explanation))
+
+
+MOST_IN_FEEDS = 20
+"""So many commits are named in an entry of a feed."""
+
+
+def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
+    """Return the commits that explain what changed, as a piece of HTML; empty where none do."""
+    commits = effects_of(recipes, explanation.causes)
+    if not commits:
+        return ""
+    title = f"<h3>{commits_title(commits)} ({len(commits):,})</h3>"
+    lines = [sentences.html(commit_sentence(commit)) for commit in commits[:MOST_IN_FEEDS]]
+    if more := len(commits) - len(lines):
+        lines.append(f"{more:,} more")
+    items = "\n".join(f"<li>{line}</li>" for line in lines)
+    return f"{title}\n<ul>\n{items}\n</ul>\n"
 
 
 def story_of(log: Changelog) -> str:
