@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from math import floor
 from threading import Timer
 from time import monotonic
 
@@ -50,6 +51,7 @@ _MAX_PINS = 10_000
 _MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _FORMAT = "--format=%H %ct %P%n%s"
 _MOST_WORKERS = 4
+_FEW_DATES = 3
 _FEW_COMMITS = 500
 """Fewer than this are read by one process: to start another takes longer."""
 
@@ -107,6 +109,7 @@ class RecipesRepository:
         self._repository = repository
         self._refs = refs
         self._end = monotonic() + LONGEST
+        self._num_dated = 0
 
     @property
     def location(self) -> str:
@@ -130,11 +133,17 @@ class RecipesRepository:
             is_fixed = series(tag) != tag
             if commit and (is_fixed or self._moment(commit) <= taken_at):
                 return Recipes(self.location, commit, FoundBy.REF)
-        seconds = taken_at.timestamp()
-        for moment, commit in self._line:
-            if moment <= seconds:
-                return Recipes(self.location, commit, FoundBy.DATE)
-        return None
+        commit = self._last_until(floor(taken_at.timestamp()))
+        return None if commit is None else Recipes(self.location, commit, FoundBy.DATE)
+
+    def _last_until(self, seconds: int) -> str | None:
+        """Return the default branch's own last commit at or before a time; None without one."""
+        self._num_dated += 1
+        if self._num_dated > _FEW_DATES:
+            return next((commit for moment, commit in self._line if moment <= seconds), None)
+        # Of few revisions the newest commits say it, mostly: git stops at the first that does.
+        command = ("rev-list", "--first-parent", "--max-count=1", f"--min-age={max(0, seconds)}")
+        return self._run(*command, "HEAD", "--").decode().strip() or None
 
     def commit(self, name: str) -> str:
         """Return the hash of a commit that is named by a hash, its beginning, or a ref.
