@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.storage import Storage, translated
@@ -101,6 +102,15 @@ class RecipesTables:
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recorded_at
 
+    def newest_dated(self, source: Source) -> Recipes | None:
+        """Return the recipes of the newest revision of a source whose commit was found by date."""
+        rows = [
+            row
+            for row in self._of_revisions.values()
+            if row.recipes.source == source and row.recipes.found_by is FoundBy.DATE
+        ]
+        return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
+
     def between(self, base: RevisionInfo, head: RevisionInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None where one is not known.
 
@@ -165,13 +175,28 @@ class RecipesTables:
         with self._lock, translated(self._location):
             if any(commits.values()):
                 _refresh_or_none(self._commits)
-                self._commits.append(_commits_table(commits))
-                self._commits.compact()
+                self._append(commits)
             if recipes:
                 _refresh_or_none(self._recipes)
                 self._recipes.append(_recipes_table(recipes, moment))
                 self._recipes.compact()
                 self._take_over()
+
+    def _append(self, commits: Mapping[Source, Sequence[Commit]]) -> None:
+        """Append commits that are not kept yet."""
+        oids = pa.array([commit.oid for of_source in commits.values() for commit in of_source])
+        kept: set[tuple[str, int, str]] = set()
+        for table in self._commits.rows:
+            same = table.filter(pc.is_in(table["hash"], value_set=oids))
+            columns = (same[name].to_pylist() for name in ("repository", "line", "hash"))
+            kept.update(zip(*columns, strict=True))
+        new = {
+            source: [commit for commit in of_source if (*source, commit.oid) not in kept]
+            for source, of_source in commits.items()
+        }
+        if any(new.values()):
+            self._commits.append(_commits_table(new))
+            self._commits.compact()
 
 
 def _refresh_or_none(table: WholeTable[list[_Assigned]] | WholeTable[pa.Table]) -> None:
