@@ -20,6 +20,7 @@ from server.commands.histories import (
     recipes_command,
 )
 from server.commands.imports import demo_command, import_command
+from server.commands.keep_lists import keep_list_command
 from server.commands.lookups import (
     find_command,
     packages_command,
@@ -130,6 +131,7 @@ for _command in (
     history_group,
     remove_command,
     prune_command,
+    keep_list_command,
     vacuum_command,
     verify_command,
     backup_command,

@@ -181,9 +181,7 @@ class Cause(Node):
         "How many specs it is involved in, also where another cause is the main one.",
     )
     packages: list[str] = _of_cause(
-        Causes.packages_of,
-        "The packages of the specs that it is the main cause of.",
-        PACKAGES,
+        Causes.packages_of, "The packages of the specs that it is the main cause of.", PACKAGES
     )
 
     @classmethod

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @json_option
 @catalog_option
 def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
-    """Print what is missing for specs to be installed from the cache alone.
+    """Print what is missing to install specs from a cache.
 
     A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
     external.

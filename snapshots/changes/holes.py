@@ -13,7 +13,7 @@ from snapshots.changes.involvement import Involvement, Numbers
 from snapshots.changes.pairings import Records
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, EachLevel
-from snapshots.frames.graphs import FromBelow, Nodes
+from snapshots.frames.graphs import Edges, FromBelow, Nodes
 
 INSTALLED = DependencyType.LINK | DependencyType.RUN
 """The types of dependencies that a binary package is installed with."""
@@ -41,8 +41,12 @@ class Holes(Records[Hole]):
 
     def __init__(self, graph: DependencyGraph, rows: Mask | None = None) -> None:
         self._rows = np.ones(graph.num_rows, np.bool_) if rows is None else rows
-        nodes = graph.num_rows + np.flatnonzero(~_are_external(graph))
-        counts = _count_affected(graph, nodes, self._rows)
+        edges = np.flatnonzero(graph.types & INSTALLED.value)
+        is_needed = np.zeros(graph.num_nodes, np.bool_)
+        is_needed[graph.targets[edges]] = True
+        is_needed[graph.num_rows :] &= ~_are_external(graph)
+        nodes = graph.num_rows + np.flatnonzero(is_needed[graph.num_rows :])
+        counts = _count_affected(graph, edges, nodes, self._rows)
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         self._nodes, self._counts = nodes[order], counts[order]
         frame, places = graph.outside, self._nodes - graph.num_rows
@@ -90,9 +94,8 @@ class Holes(Records[Hole]):
         return rows[self._rows[rows]]
 
 
-def _count_affected(graph: DependencyGraph, nodes: Nodes, rows: Mask) -> Numbers:
-    """Return how many of the marked rows reach each of some nodes."""
-    edges = np.flatnonzero(graph.types & INSTALLED.value)
+def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Mask) -> Numbers:
+    """Return how many of the marked rows reach each of some nodes by some edges."""
     order = FromBelow(graph.sources[edges], graph.targets[edges], graph.num_nodes)
     numbers = np.arange(len(nodes))
     involvement = Involvement(len(nodes), nodes, numbers, order, graph.num_rows)

@@ -46,6 +46,7 @@ COMMANDS = (
     "history fill",
     "remove",
     "prune",
+    "keep-list",
     "vacuum",
     "verify",
     "backup",

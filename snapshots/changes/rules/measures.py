@@ -94,7 +94,7 @@ class Judged(msgspec.Struct, frozen=True):
 _GLOB = re.compile(r"[*?\[]")
 
 
-class Only(msgspec.Struct, frozen=True, kw_only=True):
+class RuleSubject(msgspec.Struct, frozen=True, kw_only=True):
     """Which specs a rule is about: those that meet all of it. None and empty set no condition.
 
     ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
@@ -124,7 +124,7 @@ def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
 class HeadScope:
     """The specs of head that a rule is about, and where there is a base those of base."""
 
-    def __init__(self, judged: Judged, only: Only) -> None:
+    def __init__(self, judged: Judged, only: RuleSubject) -> None:
         self._judged = judged
         self.only = only
         self.head = judged.head
@@ -157,15 +157,15 @@ class HeadScope:
         """Return which of the specs of head that the rule is about are built more than once."""
         return Twins(Side(self.head, self._judged.load()), self.masks[1])
 
-    def with_base(self) -> "Scope":
+    def with_base(self) -> "PairScope":
         """Return the scope with its difference; raises TypeError where there is no base."""
         raise TypeError("judged without a base")
 
 
-class Scope(HeadScope):
+class PairScope(HeadScope):
     """The difference between the specs of base and of head that a rule is about."""
 
-    def __init__(self, judged: Judged, only: Only, whole: Comparison) -> None:
+    def __init__(self, judged: Judged, only: RuleSubject, whole: Comparison) -> None:
         super().__init__(judged, only)
         self._whole = whole
         self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
@@ -179,12 +179,12 @@ class Scope(HeadScope):
     @cached_property
     def comparison(self) -> Comparison:
         """What changed, of these specs alone."""
-        if self.only == Only():
+        if self.only == RuleSubject():
             return self._whole
         pairing = self._whole.pairing.within(*self.sides)
         return Comparison(self._whole.base, self._whole.head, pairing)
 
-    def with_base(self) -> "Scope":
+    def with_base(self) -> "PairScope":
         """Return the scope itself."""
         return self
 
@@ -281,11 +281,11 @@ class Scope(HeadScope):
         return _of_stack(lost, self.only.stack)
 
 
-def scope_of(judged: Judged, only: Only) -> HeadScope:
+def scope_of(judged: Judged, only: RuleSubject) -> HeadScope:
     """Return the specs that a rule is about, with their difference where there is a base."""
     if judged.comparison is None:
         return HeadScope(judged, only)
-    return Scope(judged, only, judged.comparison)
+    return PairScope(judged, only, judged.comparison)
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
@@ -296,7 +296,7 @@ def silent_side(base: Frame, head: Frame) -> str | None:
     return "head" if base_states else "base"
 
 
-def _meeting(frame: Frame, only: Only) -> Mask:
+def _meeting(frame: Frame, only: RuleSubject) -> Mask:
     """Return the rows of a frame that a rule is about, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
@@ -348,30 +348,30 @@ class Measure(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind, scope: Scope) -> Measured:
+def _packages(kind: PackageChangeKind, scope: PairScope) -> Measured:
     return Measured(scope.comparison.packages.count(kind), scope.num_packages)
 
 
-def _packages_unchanged(scope: Scope) -> Measured:
+def _packages_unchanged(scope: PairScope) -> Measured:
     return Measured(scope.comparison.num_packages_unchanged, scope.num_packages)
 
 
-def _specs(kind: SpecChangeKind, scope: Scope) -> Measured:
+def _specs(kind: SpecChangeKind, scope: PairScope) -> Measured:
     changes = scope.comparison.specs.select([kind])
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _specs_unchanged(scope: Scope) -> Measured:
+def _specs_unchanged(scope: PairScope) -> Measured:
     return Measured(scope.comparison.num_unchanged, scope.num_specs)
 
 
-def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
+def _reasons(reason: SpecChangeReason, scope: PairScope) -> Measured:
     changes = scope.comparison.specs
     changes = changes.take(scope.explain().reasons(changes) == code_of(reason))
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _rebuilt_by_commit(scope: Scope) -> Measured:
+def _rebuilt_by_commit(scope: PairScope) -> Measured:
     """Return the specs whose main causes are changes of the recipes that one commit touched."""
     changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
     most = scope.most_rebuilt(causes.counted(changes.after))
@@ -380,16 +380,16 @@ def _rebuilt_by_commit(scope: Scope) -> Measured:
     return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
 
 
-def _stacks(kind: StackChangeKind, scope: Scope) -> Measured:
+def _stacks(kind: StackChangeKind, scope: PairScope) -> Measured:
     return Measured(len(scope.stacks(kind)), scope.num_stacks)
 
 
-def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
+def _coverage(kind: CoverageChangeKind, scope: PairScope) -> Measured:
     cells = scope.cells(scope.usual_dimensions)
     return Measured(cells.count(kind), scope.num_cells(scope.usual_dimensions))
 
 
-def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
+def _size(kind: SpecChangeKind, scope: PairScope) -> Measured:
     """Return the sum of the known sizes of the binary packages that were added or removed."""
     changes = scope.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
