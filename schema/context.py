@@ -23,6 +23,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
+from snapshots.changes.twins import Twins
 from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
@@ -176,6 +177,12 @@ class Context:
     def holes(self, info: RevisionInfo) -> Holes:
         """Return what is missing for a revision's specs to be installed from its cache alone."""
         return self._loaded(self.library.holes, info.digest)
+
+    def twins(
+        self, info: RevisionInfo, stack: str | None = None, package: str | None = None
+    ) -> Twins:
+        """Return what of a revision, of a stack or package of it, is built more than once."""
+        return self._loaded(self.library.twins, (info.digest, stack, package))
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""

@@ -66,7 +66,8 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog, summarize
-from snapshots.notes.templates import NotesFormat, render
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
 NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)

@@ -143,8 +143,8 @@ def _weigh(value: Any) -> float:
     """Return the cost of some rules, in thousands of units.
 
     On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, holes take 50 ms, cells take 10 ms and more for
-    each dimension, and a glob takes half a millisecond.
+    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells take 10 ms
+    and more for each dimension, and a glob takes half a millisecond.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
@@ -167,8 +167,10 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
     kind = f"{rule.get('forbid')} {rule.get('limit')}"
-    holes = 200 if rule.get("forbid") == Forbidden.HOLE.value else 0
-    looked_up = holes + (50 if "coverage" in kind else 0) + (60 if BY_COMMIT in kind else 0)
+    holes = 150 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    twins = 300 if rule.get("limit") == "twins" else 0
+    cells, commits = 50 if "coverage" in kind else 0, 60 if BY_COMMIT in kind else 0
+    looked_up = holes + twins + cells + commits
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
     return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))

@@ -34,6 +34,7 @@ from snapshots.changes.lookup import Wanted
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
 from snapshots.changes.sides import Side
+from snapshots.changes.twins import Twins
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -54,6 +55,7 @@ FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
 HOLES_BYTES = 8 << 20
+TWINS_BYTES = 96 << 20
 HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
 
@@ -188,6 +190,9 @@ class Library:
             lambda value: value.num_bytes,
             HOLES_BYTES,
         )
+        self.twins: SharedCache[tuple[str, str | None, str | None], Twins] = SharedCache(
+            self._find_twins, lambda value: value.num_bytes, TWINS_BYTES
+        )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
         )
@@ -296,6 +301,16 @@ class Library:
     def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
         base, head = map(self.dependencies.get, digests)
         return explain(self.comparisons.get(digests), base, head)
+
+    def _find_twins(self, key: tuple[str, str | None, str | None]) -> Twins:
+        digest, stack, package = key
+        frame = self.frames.get(digest)
+        mask = np.ones(len(frame), np.bool_)
+        if stack is not None:
+            mask &= frame.in_stack(stack)
+        if package is not None:
+            mask &= frame.package.among([package])[frame.package.codes]
+        return Twins(Side(frame, self.dependencies.get(digest)), mask)
 
     def _find_returned(self, earlier: EarlierContents) -> Returned:
         return find_returned(self._catalog, self.explain(earlier.base, earlier.head), earlier)

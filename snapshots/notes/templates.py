@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 from functools import cache
 from html import escape
 from typing import Any
@@ -18,6 +17,7 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
+from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase
 from snapshots.notes.sections import (
     CauseEntry,
@@ -225,14 +225,6 @@ def _scope(only: Only) -> list[str]:
 
 Watch = Callable[[Iterable[str]], Iterable[str]]
 """Passes on the pieces of a text as they are made; it may raise, and so end the work."""
-
-
-class NotesFormat(Enum):
-    """How release notes are written: for people, or with the same facts for programs."""
-
-    MARKDOWN = "markdown"
-    HTML = "html"
-    JSON = "json"
 
 
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
+from operator import attrgetter
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -285,7 +286,9 @@ class CommitGraph:
         if base == head:
             return Between()
         reached, taken_back = self._apart(base, head)
-        return Between(*(sorted(commits, key=_order) for commits in (reached, taken_back)))
+        return Between(
+            *(sorted(commits, key=attrgetter("order")) for commits in (reached, taken_back))
+        )
 
     def _apart(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
         # As git does: from the newest down, until all that is left is reached from both.
@@ -334,10 +337,6 @@ class CommitGraph:
                 if not num_children[parent] and parent in self.commits:
                     pending.append(parent)
         return heights
-
-
-def _order(commit: Commit) -> tuple[bool, float, str]:
-    return commit.order
 
 
 def is_oid_prefix(text: str) -> bool:

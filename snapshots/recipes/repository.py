@@ -15,6 +15,8 @@ from math import floor
 from threading import Timer
 from time import monotonic
 
+from msgspec.structs import replace
+
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.recipes.commits import (
     FOLDERS,
@@ -269,17 +271,7 @@ class RecipesRepository:
         read = [commit for part in lists for commit in part]
         spack = self._spack_changes({blob for _, pin in read if pin for blob in pin})
         return [
-            commit
-            if pin is None
-            else Commit(
-                commit.oid,
-                commit.parents,
-                commit.committed_at,
-                commit.subject,
-                commit.packages,
-                commit.stacks,
-                SpackChange(*(spack.get(blob) for blob in pin)),
-            )
+            replace(commit, spack=SpackChange(*map(spack.get, pin))) if pin else commit
             for commit, pin in read
         ]
 

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from snapshots.models import Spec
 from snapshots.notes import templates
 from snapshots.notes.changelog import Changelog
-from snapshots.notes.templates import NotesFormat, render
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
