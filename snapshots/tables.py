@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec, Unproven
+from snapshots.models import SOURCE_KIND_TEXT, SPEC_FACTS, RevisionInfo, Source, Spec, Unproven
 
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
 
@@ -86,9 +86,7 @@ REVISIONS = pa.schema(
         _field("num_specs", pa.int64(), "How many specs the content has."),
         _field("num_stacks", pa.int64(), "How many stacks the content has, root not counted."),
         _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
-        _field(
-            "source_kind", pa.string(), "What was read: pages, index, installation, git or demo."
-        ),
+        _field("source_kind", pa.string(), SOURCE_KIND_TEXT),
         _field("source_location", pa.string(), "Where it was read: a path or URL."),
         _field("source_version", pa.string(), "The commit or ETag that was read, if it had one."),
         _field("source_importer", pa.string(), "The program that read it, with its version."),

@@ -2,14 +2,12 @@
 
 import os
 import re
-import shlex
 import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from server.cli import cachelog
 from tests.benchmarks.over_http import table
 from tests.benchmarks.results import Results
 from tests.consoles import examples, shell
@@ -32,20 +30,14 @@ def test_examples(tmp_path: Path) -> None:
     assert serve == "cachelog serve --demo &"
     commands = [*examples(README)]
     assert len(commands) >= 8
+    log = tmp_path / "serve.log"
+    log.touch()
     with shell(tmp_path) as typed:
         # Its output would mix with that of the commands.
         typed.type(serve.replace(" &", f" --port {port} > serve.log &"))
-        until(lambda: "serves" in (tmp_path / "serve.log").read_text(), "the server is ready")
+        until(lambda: "serves" in log.read_text(), "the server is ready")
         for command, shown in commands:
             typed.assert_prints(command.replace(":8000", f":{port}"), shown)
-
-
-def test_a_real_cache_is_imported_by_commands_that_there_are() -> None:
-    """With options that they have; the network is not asked."""
-    block = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[1]
-    for line in block.splitlines():
-        _, name, *arguments = shlex.split(line)
-        cachelog.commands[name].make_context(name, arguments)
 
 
 def test_it_is_short() -> None:

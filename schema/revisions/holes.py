@@ -8,6 +8,7 @@ from schema.context import Info, LoadedRevision
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
 from schema.fields.cost import LOADING, Cost, NumberOf, field
 from schema.fields.many import attribute
+from schema.node import node_of
 from schema.revisions.lookup import LAST_SEEN
 from schema.revisions.package import First, LazyRevision, check_first
 from schema.revisions.spec import SpecRows, SpecType
@@ -16,8 +17,8 @@ from snapshots.changes.holes import Hole, Holes
 from snapshots.refs import series
 from snapshots.timelines.spans import HashHistory, last_seen
 
-FINDING_HOLES = 250_000
-"""All dependencies of a revision are followed, once for each revision."""
+FINDING_HOLES = 50_000
+"""The share of each request of following all dependencies of a revision, which is kept."""
 
 HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
 """A page of holes."""
@@ -62,7 +63,7 @@ class HoleType:
     def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
         check_first(first)
         levels = self.loaded.context.budget.levels
-        rows = self.holes.affected(self.place, levels)[:first]
+        rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
 
     @field(
@@ -71,13 +72,10 @@ class HoleType:
         LAST_SEEN,
     )
     def gone_in(self, info: Info) -> LazyRevision | None:
-        from schema.revisions.revision import revision_of
-
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
-        if history is None:
-            return None
-        return revision_of(last_seen(history, series(self.loaded.info.tag)).gone_in)
+        gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
+        return node_of("Revision", info=gone_in) if gone_in else None
 
 
 def hole_connection(

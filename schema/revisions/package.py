@@ -10,11 +10,10 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
-    OrderDirection,
+    Order,
     PageArguments,
     Paged,
-    direction_field,
-    order_field,
+    order_by,
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
@@ -28,7 +27,7 @@ from schema.fields.many import (
     for_many,
 )
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.spec import (
     FacetCount,
     FilterArgument,
@@ -74,31 +73,23 @@ class PackageFilterInput:
         return PackageFilter(**given_values(self))
 
 
-describe_enum(
-    PackageField,
-    "What packages are ordered by; equal ones stand by name.",
-    {
-        PackageField.NAME: "By name.",
-        PackageField.NUM_SPECS: "By the number of specs in the revision.",
-        PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands lowest.",
-    },
-    name="PackageOrderField",
-)
-
-
-@strawberry.input(description="An order of packages.")
-class PackageOrder:
-    """A field and a direction."""
-
-    field: PackageField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 PackageFilterArgument = Annotated[
     PackageFilterInput | None, strawberry.argument("Which packages; all unless given.")
 ]
 PackageOrderArgument = Annotated[
-    PackageOrder | None, strawberry.argument("In which order; by name unless given.")
+    Order | None,
+    order_by(
+        "PackageOrder",
+        "packages",
+        PackageField,
+        {
+            PackageField.NAME: "By name.",
+            PackageField.NUM_SPECS: "By the number of specs in the revision.",
+            PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands "
+            "lowest.",
+        },
+        ties="name",
+    ),
 ]
 
 
@@ -326,9 +317,8 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
 
 def revision_object(info: RevisionInfo) -> "Revision":
     """Return the object for a line of the catalog."""
-    from schema.revisions.revision import Revision  # it imports this module
-
-    return Revision(info=info)
+    revision: Revision = node_of("Revision", info=info)
+    return revision
 
 
 def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
@@ -336,15 +326,14 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    from schema.histories import PackageHistory
-
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
     return WhereKnown.of(
-        [timelines.get(name) for name in names], lambda timeline: PackageHistory(timeline=timeline)
+        [timelines.get(name) for name in names],
+        lambda timeline: node_of("PackageHistory", timeline=timeline),
     )
 
 
@@ -501,7 +490,7 @@ def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
     conditions: PackageFilterInput | None,
-    order: PackageOrder | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> Connection[Package]:
     """Return a connection over the packages of a revision, or of those with a spec in a stack.
@@ -514,7 +503,7 @@ def package_connection(
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:
         codes = frame.sort_packages(codes, order.field)
-        if order.direction is OrderDirection.DESC:
+        if order.is_descending:
             codes = codes[::-1]
 
     def find(cursor: str) -> int | None:

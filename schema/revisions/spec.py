@@ -10,14 +10,13 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
-    OrderDirection,
+    Order,
     PageArguments,
     PageInfo,
     Window,
     bad_cursor,
     connection_field,
-    direction_field,
-    order_field,
+    order_by,
     window,
 )
 from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
@@ -31,8 +30,8 @@ from schema.fields.many import (
     column,
     for_many,
 )
-from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.fields.scalars import ByteCount, given_values, optional_field
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -76,29 +75,6 @@ class SpecFilterInput:
         return SpecFilter(**given_values(self))
 
 
-describe_enum(
-    SpecField,
-    "What specs are ordered by; equal ones stand by package and hash.",
-    {
-        SpecField.PACKAGE: "By package, newest version first.",
-        SpecField.VERSION: "In Spack's version order.",
-        SpecField.HASH: "By hash.",
-        SpecField.COMPILER: "By name and version; none stands lowest.",
-        SpecField.TARGET: "By name.",
-        SpecField.SIZE: "By bytes; unknown stands lowest.",
-    },
-    name="SpecOrderField",
-)
-
-
-@strawberry.input(description="An order of specs.")
-class SpecOrder:
-    """A field and a direction."""
-
-    field: SpecField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
@@ -120,7 +96,22 @@ FilterArgument = Annotated[
     SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
 ]
 OrderArgument = Annotated[
-    SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
+    Order | None,
+    order_by(
+        "SpecOrder",
+        "specs",
+        SpecField,
+        {
+            SpecField.PACKAGE: "By package, newest version first.",
+            SpecField.VERSION: "In Spack's version order.",
+            SpecField.HASH: "By hash.",
+            SpecField.COMPILER: "By name and version; none stands lowest.",
+            SpecField.TARGET: "By name.",
+            SpecField.SIZE: "By bytes; unknown stands lowest.",
+        },
+        ties="package and hash",
+        default="package, newest first,",
+    ),
 ]
 
 
@@ -150,8 +141,6 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories import HashHistoryType
-
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
@@ -159,7 +148,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistoryType(history=history),
+        lambda history: node_of("HashHistory", history=history),
     )
 
 
@@ -502,7 +491,7 @@ def spec_page(
     within: slice | Mask,
     matching: str | None,
     conditions: SpecFilterInput | None,
-    order: SpecOrder | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> SpecPage:
     """Return a page of the specs of a slice or mask of the frame.
@@ -511,7 +500,7 @@ def spec_page(
     """
     frame = loaded.frame
     field = order.field if order else SpecField.PACKAGE
-    falling = order is not None and order.direction is OrderDirection.DESC
+    falling = order is not None and order.is_descending
     rows = _selected(frame, within, conditions)
     if matching is not None:
         rows = rows[loaded.matching(matching)[rows]]

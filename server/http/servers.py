@@ -119,7 +119,7 @@ class Listener:
         self.receiving.close()
 
 
-class Patience:
+class SilenceMonitor:
     """Tells which processes have been silent for more than so many ``seconds``."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -304,7 +304,7 @@ class Workers:
         self._arguments = (factory, listening, limits, hang_seconds)
         self._listening = listening
         self._count = count
-        self._patience = Patience(hang_seconds)
+        self._patience = SilenceMonitor(hang_seconds)
         self._processes: dict[DeafProcess, _Life] = {}
 
     def run(self) -> bool:

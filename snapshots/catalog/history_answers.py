@@ -18,7 +18,7 @@ import msgspec
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.pairs import PairMaker, in_chains, keep_all
-from snapshots.catalog.past import left_out, missing_pairs, pairs_of
+from snapshots.catalog.past import left_out, missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
@@ -224,7 +224,7 @@ class HistoryAnswers:
         """Raise IncompleteHistory where something that the answer needs is missing."""
         history, needed = question.history, question.topic.needs
         if missing := missing_pairs(self._catalog, history, needed):
-            num_pairs = len(pairs_of(history, needed))
+            num_pairs = len(history.pairs_of(needed))
             raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":

@@ -44,7 +44,7 @@ from snapshots.errors import CatalogError
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, SPEC_FACTS, Kept
+from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, split_by_cache, with_columns
 from snapshots.texts import short_digest
 
@@ -409,7 +409,7 @@ def how_to_mend(history: History, digest: str) -> str:
     the catalog knows. The pages of the commit do it then.
     """
     rows = [row for row in history.by_key.values() if row.digest == digest]
-    if not rows or any(row.source.kind != "git" for row in rows):
+    if not rows or not all(source_kind(row.source.kind).goes_on for row in rows):
         return _SAME
     row = rows[-1]
     taken_at = row.taken_at.isoformat().replace("+00:00", "Z")

@@ -14,8 +14,10 @@ import numpy as np
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.rules.measures import CommitRebuild, commits_unknown
 from snapshots.changes.sides import Side, node_codes
-from snapshots.recipes.commits import Between, Commit
+from snapshots.recipes.commits import Between, Commit, Links, Recipes
+from snapshots.texts import short_digest
 
 MOST_DEPENDENTS = 20
 """So many commits of packages that depend on one are named for it at most."""
@@ -126,6 +128,15 @@ class Attribution:
             effects = [effect for effect in effects if effect.level in levels]
         return sorted(effects, key=lambda effect: effect.order)
 
+    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
+        """Return the commit whose own recipes are the causes of most specs, of some causes."""
+        effects = self.effects(counts, [CommitLevel.OWN_RECIPE])
+        most = max(effects, key=lambda effect: effect.num_specs, default=None)
+        if most is None:
+            return None
+        commit = most.commit
+        return CommitRebuild(f"{short_digest(commit.oid)} {commit.subject}", most.causes)
+
     def stacks(self, number: int) -> set[str]:
         """Return the stacks of the specs that a cause is involved in."""
         causes, frame = self._explanation.causes, self._explanation.head.frame
@@ -196,6 +207,25 @@ class Attribution:
             inside = set(side.frame.package.values)
             outside |= set(side.graph.outside.package.values) - inside
         return outside
+
+
+class RecipesChange(msgspec.Struct, frozen=True):
+    """How the recipes of two revisions differ: their commits, and which explain which causes.
+
+    ``attribution`` is None where the commits between are not known; ``why_unknown`` says why.
+    """
+
+    base: Recipes | None
+    head: Recipes | None
+    attribution: Attribution | None
+    why_unknown: str | None
+    links: Links
+
+    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
+        """Return the same; raises InvalidArgument where the commits are not known."""
+        if self.attribution is None:
+            raise commits_unknown(self.why_unknown)
+        return self.attribution.most_rebuilt(counts)
 
 
 def _at(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:

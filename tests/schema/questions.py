@@ -193,6 +193,14 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
       totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
       nodes { hash name version numAffected affected(first: $first) { hash } goneIn { digest } }
     }
+    twins(first: 20) {
+      totalCount numSaved sizeSaved causes(first: 5) { title numSpecs }
+      pageInfo { hasNextPage } edges { cursor node { version } }
+      nodes {
+        package version numSpecs specs(first: $first) { hash } causes(first: 5) { title }
+        numSaved sizeSaved
+      }
+    }
     package(name: $name) {
       impact {
         numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }

@@ -56,6 +56,7 @@ LISTINGS = {
     "revisions of a tag": Listing('tag(name: "develop") > revisions', "", "", "id"),
     "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),
     "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
+    "added specs": Listing(f"{COMPARED} > specs", "kinds: [ADDED]", ""),
 }
 SIZES = st.integers(1, 9) | st.sampled_from([40, PAGE_MAX])
 

@@ -16,7 +16,7 @@ _OTHERS = tuple(f"other-{number}" for number in range(SWEEPING))
 def keep_recipes(
     catalog: Catalog,
     packages: Sequence[str],
-    subject: str = "{}: fix (#{})",
+    subject: str = "{}: fix an argument of the build that no later release needs (#{})",
     *,
     repository: str = REPOSITORY,
     spack: SpackChange = SPACK,

@@ -20,7 +20,7 @@ from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.pages.folders import PagesPart, read_apart
-from snapshots.sources.reports import ReadHere, Report
+from snapshots.sources.reports import Asked, ReadHere, Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put, text
@@ -157,7 +157,7 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
 
     def rows() -> list[bool]:
         with packing(catalog, READ, Report()) as reader:
-            found = read_apart([pages], report=Report(), reader=reader)
+            found = read_apart([str(pages)], Asked(), settings=READ, report=Report(), reader=reader)
             return [it.rows is not None for it in found]
 
     assert rows() == [False, False, False]
