@@ -19,6 +19,7 @@ ELSEWHERE = {
         "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
+        "tests/schema/revisions/test_questions.py",
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
