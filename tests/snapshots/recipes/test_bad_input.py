@@ -106,12 +106,18 @@ def test_a_ref_that_moves(series: Series, repository: RecipesRepository) -> None
         recipes = series.catalog.recipes.of(pinned)
         assert recipes
         assert (recipes.commit, recipes.found_by) == (repository.oids[0], FoundBy.REF)
+    recorded_at = series.catalog.recipes.recorded_at(pinned)
+    assert series.catalog.recipes.recorded_at(revision(1)) is None
     keep_recipes(series.catalog, [pinned], location, settings=series.settings, replace=True)
     moved = Catalog(series.catalog.location)
     moved.recipes.refresh()
     recipes = moved.recipes.of(pinned)
     assert recipes
     assert recipes.commit == repository.oids[1]
+    corrected_at = moved.recipes.recorded_at(pinned)
+    assert recorded_at is not None
+    assert corrected_at is not None
+    assert recorded_at < corrected_at
 
 
 def test_a_branch_that_was_rewritten(series: Series, repository: RecipesRepository) -> None:
