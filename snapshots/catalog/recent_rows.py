@@ -13,7 +13,7 @@ from snapshots.models import NOTHING
 from snapshots.tables import SPEC_ROWS, with_columns
 
 _MAX_BYTES = 32 << 20
-"""How many bytes of rows are kept, or the last two contents."""
+"""How many bytes of rows are kept, or the last two contents; and as many of pairs."""
 
 
 class RecentRows:
@@ -29,14 +29,18 @@ class RecentRows:
 
     def noted(self, contents: Iterable[ContentRows]) -> Iterator[ContentRows]:
         """Yield contents, and keep what is to be compared."""
-        num_bytes = 0
+        num_bytes = of_pairs = 0
         for head in contents:
             before = self._before(head.digest)
             base = self.contents.get(before or "")
+            tables = None
             if before is None:
-                self.pairs[Pair(NOTHING, head.digest)] = _deciding_first(head.table)
-            elif base is not None and (tables := deciding_rows(base, head)) is not None:
+                before, tables = NOTHING, _deciding_first(head.table)
+            elif base is not None:
+                tables = deciding_rows(base, head)
+            if tables is not None and of_pairs <= _MAX_BYTES:
                 self.pairs[Pair(before, head.digest)] = tables
+                of_pairs += sum(rows.nbytes for rows in tables)
             self.contents[head.digest] = head
             num_bytes += head.table.nbytes
             while num_bytes > _MAX_BYTES and len(self.contents) > 2:
