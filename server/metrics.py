@@ -400,6 +400,7 @@ class Gauges:
         yield "stories", self._feeds.stories.num_bytes
         yield "package_changes", library.package_changes.num_bytes
         yield "histories", self._execution.answers.num_bytes
+        yield "rows", self._execution.api.rows.num_bytes
 
 
 def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:

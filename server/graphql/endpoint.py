@@ -116,7 +116,8 @@ class GraphQLEndpoint:
             method = scope["method"]
             charge = None
             if self._allowances.is_limited:
-                self._allowances.count_request(scope)
+                if _ANSWER not in scope:  # it was counted before it was left to be sent here
+                    self._allowances.count_request(scope)
                 charge = partial(self._allowances.charge, scope)
             if method == "POST":
                 content = await self._incoming.read(place, receive)

@@ -38,6 +38,7 @@ class Application:
             body += message["body"]
             if not message["more_body"]:
                 break
+        self.num_gone += message["type"] == "http.disconnect"
         if scope["path"] == "/slow-task":
             await asyncio.sleep(0.1)
         said = b"task %b %b" % (scope["path"].encode(), body or _names(scope))
@@ -46,7 +47,7 @@ class Application:
         await send({"type": "http.response.body", "body": said})
 
     def __init__(self) -> None:
-        self.num_held = 0
+        self.num_held = self.num_gone = 0
 
     def leave(self) -> None:
         """Take note that a large answer was read."""
@@ -65,6 +66,8 @@ class Application:
             raise ZeroDivisionError
         if scope["path"].endswith("task"):
             return None
+        if scope["path"] == "/turn-slow":
+            time.sleep(0.05)
         if scope["path"] == "/large":
             self.num_held += 1
             return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self)
@@ -236,6 +239,18 @@ def test_clients_take_turns(ready: Running) -> None:
             connection.sendall(ask("/turn") * 3 + ask("/last", CLOSE))
         connections.pop(1).close()
         assert {rest(connection).count(b" /turn ") for connection in connections} == {3}
+
+
+def test_a_client_that_leaves_before_its_turn_is_noted() -> None:
+    """By the application, as one that leaves while it works for it."""
+    application = Application()
+    with running(LIMITS, application) as server, ExitStack() as held:
+        connections = [held.enter_context(server.connect()) for _ in range(10)]
+        for connection in connections:
+            connection.sendall(ask("/turn-slow", CLOSE))
+        connections.pop().close()
+        assert all(b" /turn-slow " in rest(connection) for connection in connections)
+        until(lambda: application.num_gone == 1, "it was noted")
 
 
 def test_a_large_answer_is_held_until_it_is_read() -> None:
