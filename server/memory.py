@@ -18,6 +18,7 @@ from snapshots.catalog.library import (
     HASH_SET_BYTES,
     HOLES_BYTES,
     RETURNED_BYTES,
+    TWINS_BYTES,
 )
 
 _PROCESS = 320 << 20
@@ -54,6 +55,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "explanations": settings.comparison_cache,
         "hashes that returned": RETURNED_BYTES,
         "holes of revisions": HOLES_BYTES,
+        "twins of revisions": TWINS_BYTES,
         "changes of packages": CHANGES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,

@@ -318,11 +318,18 @@ class Notifier:
     """
 
     def __init__(
-        self, catalog: Catalog, receivers: Sequence[Receiver], deliverer: Deliverer
+        self,
+        catalog: Catalog,
+        receivers: Sequence[Receiver],
+        deliverer: Deliverer,
+        recipes_url: str = "",
     ) -> None:
         self._catalog = catalog
         self._library = Library(
-            catalog, frame_bytes=_FRAME_BYTES, comparison_bytes=_COMPARISON_BYTES
+            catalog,
+            frame_bytes=_FRAME_BYTES,
+            comparison_bytes=_COMPARISON_BYTES,
+            recipes_url=recipes_url,
         )
         self._receivers = receivers
         self._deliverer = deliverer
@@ -358,7 +365,8 @@ class Notifier:
             explanation = self._library.explain(base.digest, revision.digest)
         except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
-        return announcement(neighbours, changelog(base, revision, explanation))
+        recipes = self._library.recipes_change(base, revision)
+        return announcement(neighbours, changelog(base, revision, explanation, recipes=recipes))
 
 
 @contextmanager
@@ -370,7 +378,7 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
     with Deliverer(receivers, settings.notify_secret) as deliverer:
-        yield Notifier(catalog, receivers, deliverer)
+        yield Notifier(catalog, receivers, deliverer, settings.recipes_url)
 
 
 def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ REFERENCES = {
     "listed": "an index",
     "compare": "Python",
     "explain": "Python",
+    "one": "Python",
     "feed": "Jinja",
     "tiny": "Strawberry",
     "pages": "its document alone",

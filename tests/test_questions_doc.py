@@ -33,7 +33,8 @@ def test_each_query_is_one(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "command"), [("Holes", ("holes",)), ("Impact", ("impact", "zlib-ng"))]
+    ("section", "command"),
+    [("Holes", ("holes",)), ("Twins", ("twins",)), ("Impact", ("impact", "zlib-ng"))],
 )
 def test_every_key_is_described(section: str, command: tuple[str, ...], demo_catalog: Path) -> None:
     """In the order of the document."""

@@ -6,7 +6,8 @@ hypothesis draws does not count: it is other examples in every run, and would co
 that no test asks for tomorrow. Nor do tests that take long where others execute the same.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 import pytest
@@ -42,24 +43,38 @@ WIDE = (
 """Tests that take long, and execute nothing that narrower tests of the floor do not."""
 
 
-def leave_the_others_out(items: list[pytest.Item]) -> None:
-    """Mark tests that do not count with ``no_cover``, if coverage is measured."""
+def leave_the_drawn_out(items: list[pytest.Item]) -> None:
+    """Mark tests of what hypothesis draws with ``no_cover``, if coverage is measured."""
+    if Coverage.current() is not None:
+        for item in items:
+            if item.get_closest_marker("hypothesis") is not None:
+                item.add_marker(pytest.mark.no_cover)
+
+
+@contextmanager
+def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
+    """Trace nothing of a test whose file does not count: no fixture that it is first to ask for."""
     measured = Coverage.current()
     if measured is None:
+        yield
         return
     sources = measured.get_option("run:source")
     floors = set(sources) if isinstance(sources, list) else set[str]()
-    for item in items:
-        file = PurePosixPath(item.path.relative_to(item.config.rootpath))
-        if not counts(file, floors, is_drawn=item.get_closest_marker("hypothesis") is not None):
-            item.add_marker(pytest.mark.no_cover)
+    file = PurePosixPath(item.path.relative_to(item.config.rootpath))
+    if counts(file, floors):
+        yield
+        return
+    measured.stop()
+    try:
+        yield
+    finally:
+        measured.start()
 
 
-def counts(file: PurePosixPath, floors: Collection[str], *, is_drawn: bool) -> bool:
+def counts(file: PurePosixPath, floors: Collection[str]) -> bool:
     """Tell whether the tests of a file count where floors are measured; all do, if none is named.
 
     ``file`` is its path from the repository on.
     """
-    places = [place for it in floors for place in (f"tests/{it}", *ELSEWHERE.get(it, ()))]
-    is_left_out = is_drawn or (bool(floors) and str(file) in WIDE)
-    return not is_left_out and (not floors or any(file.is_relative_to(it) for it in places))
+    places = [place for floor in floors for place in (f"tests/{floor}", *ELSEWHERE.get(floor, ()))]
+    return not floors or (str(file) not in WIDE and any(map(file.is_relative_to, places)))

@@ -128,7 +128,8 @@ CAUSED = Cost(weight=500, each=10)
 
 @strawberry.type(
     description="Why specs were built anew: what changed by itself in one package, whatever "
-    "depends on it. Equal changes on several architectures are one cause."
+    "depends on it. Equal changes on several architectures are one cause. Of twins: what tells "
+    "the first of a group from the others."
 )
 class Cause(Node):
     """A cause of a comparison, by its number."""
@@ -180,9 +181,7 @@ class Cause(Node):
         "How many specs it is involved in, also where another cause is the main one.",
     )
     packages: list[str] = _of_cause(
-        Causes.packages_of,
-        "The packages of the specs that it is the main cause of.",
-        PACKAGES,
+        Causes.packages_of, "The packages of the specs that it is the main cause of.", PACKAGES
     )
 
     @classmethod
@@ -192,7 +191,12 @@ class Cause(Node):
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
         if (infos := revisions_of_keys(context, base_key, head_key)) is None:
             return None
-        comparison = load_comparison(context, *infos)
+        if base_key == head_key:
+            from schema.revisions.twins import twins_comparison
+
+            comparison = twins_comparison(context, infos[0], context.twins(infos[0]))
+        else:
+            comparison = load_comparison(context, *infos)
         number = comparison.explanation().causes.find(key)
         return None if number is None else cls(comparison=comparison, number=number)
 

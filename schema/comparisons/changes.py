@@ -15,10 +15,9 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
-    OrderDirection,
+    Order,
     PageArguments,
-    direction_field,
-    order_field,
+    order_by,
     window_at,
 )
 from schema.fields.cost import VALUE, Cost, field, texts
@@ -73,14 +72,20 @@ describe_enum(
 
 
 class LoadedComparison(msgspec.Struct, frozen=True):
-    """A comparison with its two revisions, and the way to why hashes came and went."""
+    """A comparison with its two revisions, and the way to why hashes came and went.
+
+    ``twins`` explains those of a revision, which stands on both sides then.
+    """
 
     base: LoadedRevision
     head: LoadedRevision
     changes: Comparison
+    twins: Explanation | None = None
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
+        if self.twins is not None:
+            return self.twins
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -89,6 +94,8 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""
+        if self.twins is not None:
+            return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 
 
@@ -208,27 +215,18 @@ describe_enum(
     },
 )
 
-describe_enum(
-    PackageChangeField,
-    "What changed packages are ordered by; equal ones stand by name.",
-    {
-        PackageChangeField.NAME: "By name.",
-        PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
-    },
-    name="PackageChangeOrderField",
-)
-
-
-@strawberry.input(description="An order of changed packages.")
-class PackageChangeOrder:
-    """A field and a direction."""
-
-    field: PackageChangeField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 PackageChangeOrderArgument = Annotated[
-    PackageChangeOrder | None, strawberry.argument("In which order; by name unless given.")
+    Order | None,
+    order_by(
+        "PackageChangeOrder",
+        "changed packages",
+        PackageChangeField,
+        {
+            PackageChangeField.NAME: "By name.",
+            PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
+        },
+        ties="name",
+    ),
 ]
 
 
@@ -273,13 +271,13 @@ def package_change_connection(
     comparison: LoadedComparison,
     kinds: Sequence[PackageChangeKind] | None,
     search: str | None,
-    order: PackageChangeOrder | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> Connection[PackageChangeType]:
     """Return the changed packages of some kinds, with a text in their name; None for all."""
-    table = comparison.changes.select_packages(kinds, search)
+    table = comparison.changes.packages.select(kinds, search)
     if order is not None:
-        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
+        table = table.ordered(order.field, descending=order.is_descending)
     return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))
 
 

@@ -207,6 +207,16 @@ class CommitEffectType:
 
     num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
+    @field(
+        "The stacks of the specs that these causes are involved in, by name.",
+        Cost(weight=50, num_bytes=500),
+    )
+    def stacks(self) -> list[str]:
+        causes = attribution(self.loaded)
+        if causes is None:
+            return []
+        return sorted({stack for number in self.effect.causes for stack in causes.stacks(number)})
+
     @field("The comparison.")
     def comparison(self) -> LazyComparison:
         from schema.comparisons.comparison import ComparisonType
@@ -215,9 +225,14 @@ class CommitEffectType:
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
-    """Return which commits explain which causes; None where commits are not known."""
+    """Return which commits explain which causes; None where commits are not known.
+
+    None explains what tells the twins of one revision apart.
+    """
+    if comparison.twins is not None:
+        return None
     context = comparison.head.context
-    return context.attribute(comparison.base.info, comparison.head.info)
+    return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 
 
 def commit_connection(

@@ -66,10 +66,11 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog, summarize
-from snapshots.notes.templates import NotesFormat, render
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)
 """Release notes, which are not cached. Two formats of them may be requested at once.
 
 Notes between revisions months apart are long, as JSON most of all.
@@ -277,7 +278,7 @@ class ComparisonType(Node):
     ) -> Connection[SpecChangeType]:
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
-        table = comparison.changes.select_specs(kinds, conditions)
+        table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
             table = with_reasons(comparison, table, reasons)
         return spec_change_connection(comparison, table, page, order_by)
@@ -407,7 +408,12 @@ class ComparisonType(Node):
         context = info.context
         context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
-        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
+        log = changelog(
+            *sides,
+            context.explain(*sides),
+            returned=context.returned(*sides),
+            recipes=context.recipes_change(*sides),
+        )
         context.budget.check()
         return render(log, format, context.budget.each)
 

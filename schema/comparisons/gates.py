@@ -25,7 +25,7 @@ from schema.fields.scalars import describe_enum, given_values
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.measures import BY_COMMIT, Judged
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
@@ -143,8 +143,8 @@ def _weigh(value: Any) -> float:
     """Return the cost of some rules, in thousands of units.
 
     On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, holes take 50 ms, cells take 10 ms and more for
-    each dimension, and a glob takes half a millisecond.
+    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells take 10 ms
+    and more for each dimension, and a glob takes half a millisecond.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
@@ -166,11 +166,14 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
-    holes = 200 if rule.get("forbid") == Forbidden.HOLE.value else 0
-    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    kind = f"{rule.get('forbid')} {rule.get('limit')}"
+    holes = 150 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    twins = 300 if rule.get("limit") == "twins" else 0
+    cells, commits = 50 if "coverage" in kind else 0, 60 if BY_COMMIT in kind else 0
+    looked_up = holes + twins + cells + commits
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
-    return 5 + holes + cells + dimensions + specs + _weigh_query(rule.get("require"))
+    return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
 
 
 def _weigh_query(query: Any) -> float:
@@ -294,7 +297,14 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
     find = finder(_searched(base), _searched(head), context.names_elsewhere)
-    what = Judged(head.frame, head.dependencies, find, comparison.changes, comparison.explanation)
+    what = Judged(
+        head.frame,
+        head.dependencies,
+        find,
+        comparison.changes,
+        comparison.explanation,
+        lambda counts: context.recipes_change(base.info, head.info).most_rebuilt(counts),
+    )
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 

@@ -17,13 +17,7 @@ from schema.comparisons.changes import (
     change_connection,
     of_record,
 )
-from schema.fields.connections import (
-    Connection,
-    OrderDirection,
-    PageArguments,
-    direction_field,
-    order_field,
-)
+from schema.fields.connections import Connection, Order, PageArguments, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
@@ -42,27 +36,18 @@ describe_enum(
     },
 )
 
-describe_enum(
-    SpecChangeField,
-    "What changed hashes are ordered by; equal ones stand by package and hash.",
-    {
-        SpecChangeField.PACKAGE: "By package and hash.",
-        SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
-    },
-    name="SpecChangeOrderField",
-)
-
-
-@strawberry.input(description="An order of changed hashes.")
-class SpecChangeOrder:
-    """A field and a direction."""
-
-    field: SpecChangeField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 SpecChangeOrderArgument = Annotated[
-    SpecChangeOrder | None, strawberry.argument("In which order; by package and hash unless given.")
+    Order | None,
+    order_by(
+        "SpecChangeOrder",
+        "changed hashes",
+        SpecChangeField,
+        {
+            SpecChangeField.PACKAGE: "By package and hash.",
+            SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
+        },
+        ties="package and hash",
+    ),
 ]
 
 
@@ -162,11 +147,11 @@ def spec_change_connection(
     comparison: LoadedComparison,
     table: SpecChanges,
     arguments: PageArguments,
-    order: SpecChangeOrder | None = None,
+    order: Order | None = None,
 ) -> Connection[SpecChangeType]:
     """Return a page of a table of changed hashes; by package and hash unless ordered."""
     if order is not None:
-        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
+        table = table.ordered(order.field, descending=order.is_descending)
     return change_connection(SpecChangeType, comparison, table, arguments, attrgetter("hash"))
 
 

@@ -16,7 +16,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
 from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
-from schema.fields.scalars import Omittable
+from schema.fields.scalars import Omittable, describe_enum
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
@@ -29,14 +29,43 @@ class OrderDirection(Enum):
     DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
 
 
-def order_field() -> Any:
-    """Declare what an order is by."""
-    return strawberry.field(description="What to order by.")
+class Order:
+    """What a list is ordered by, and which way: an input object of the API, see ``order_by``."""
+
+    field: Any
+    direction: OrderDirection
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether it is from high to low."""
+        return self.direction is OrderDirection.DESC
 
 
-def direction_field() -> Any:
-    """Declare the direction of an order: low to high unless given."""
-    return strawberry.field(default=OrderDirection.ASC, description="Which way.")
+def order_by(
+    name: str,
+    items: str,
+    fields: type[Enum],
+    members: Mapping[Any, str],
+    *,
+    ties: str,
+    default: str | None = None,
+) -> Any:
+    """Declare an order of some items as an input object, and return an argument of its type.
+
+    ``members`` describes the fields that the items can be ordered by. Equal ones stand by ``ties``,
+    and all of them by ``default``, which are the ties unless given.
+    """
+    about = f"What {items} are ordered by; equal ones stand by {ties}."
+    describe_enum(fields, about, members, name=f"{name}Field")
+    namespace = {
+        "__annotations__": {"field": fields, "direction": OrderDirection},
+        "__module__": __name__,
+        "field": strawberry.field(description="What to order by."),
+        "direction": strawberry.field(default=OrderDirection.ASC, description="Which way."),
+    }
+    order = strawberry.input(type(name, (Order,), namespace), description=f"An order of {items}.")
+    described = f"In which order; by {default or ties} unless given."
+    return strawberry.argument(described, graphql_type=order | None)
 
 
 PAGE_DEFAULT = 50

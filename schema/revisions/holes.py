@@ -16,8 +16,8 @@ from snapshots.changes.holes import Hole, Holes
 from snapshots.refs import series
 from snapshots.timelines.spans import HashHistory, last_seen
 
-FINDING_HOLES = 250_000
-"""All dependencies of a revision are followed, once for each revision."""
+FINDING_HOLES = 50_000
+"""The share of each request of following all dependencies of a revision, which is kept."""
 
 HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
 """A page of holes."""
@@ -62,7 +62,7 @@ class HoleType:
     def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
         check_first(first)
         levels = self.loaded.context.budget.levels
-        rows = self.holes.affected(self.place, levels)[:first]
+        rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
 
     @field(

@@ -10,11 +10,10 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
-    OrderDirection,
+    Order,
     PageArguments,
     Paged,
-    direction_field,
-    order_field,
+    order_by,
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
@@ -74,31 +73,23 @@ class PackageFilterInput:
         return PackageFilter(**given_values(self))
 
 
-describe_enum(
-    PackageField,
-    "What packages are ordered by; equal ones stand by name.",
-    {
-        PackageField.NAME: "By name.",
-        PackageField.NUM_SPECS: "By the number of specs in the revision.",
-        PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands lowest.",
-    },
-    name="PackageOrderField",
-)
-
-
-@strawberry.input(description="An order of packages.")
-class PackageOrder:
-    """A field and a direction."""
-
-    field: PackageField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 PackageFilterArgument = Annotated[
     PackageFilterInput | None, strawberry.argument("Which packages; all unless given.")
 ]
 PackageOrderArgument = Annotated[
-    PackageOrder | None, strawberry.argument("In which order; by name unless given.")
+    Order | None,
+    order_by(
+        "PackageOrder",
+        "packages",
+        PackageField,
+        {
+            PackageField.NAME: "By name.",
+            PackageField.NUM_SPECS: "By the number of specs in the revision.",
+            PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands "
+            "lowest.",
+        },
+        ties="name",
+    ),
 ]
 
 
@@ -501,7 +492,7 @@ def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
     conditions: PackageFilterInput | None,
-    order: PackageOrder | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> Connection[Package]:
     """Return a connection over the packages of a revision, or of those with a spec in a stack.
@@ -514,7 +505,7 @@ def package_connection(
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:
         codes = frame.sort_packages(codes, order.field)
-        if order.direction is OrderDirection.DESC:
+        if order.is_descending:
             codes = codes[::-1]
 
     def find(cursor: str) -> int | None:

@@ -41,9 +41,10 @@ from schema.revisions.spec import (
     spec_page,
 )
 from schema.revisions.stack import Stack
+from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
-from snapshots.models import RevisionInfo, UnprovenReason
+from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
     from schema.comparisons.commits import RecipesOfRevision
@@ -89,7 +90,7 @@ class UnprovenType:
 class SourceType:
     """The provenance of a revision."""
 
-    kind: str = field("What was read: pages, index, installation, git or demo.")
+    kind: str = field(SOURCE_KIND_TEXT)
     location: str = field("Where it was read: a path or URL.")
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")
@@ -244,6 +245,21 @@ class Revision(Node):
     )
     def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
         return hole_connection(info.context.load(self.info), page)
+
+    @connection_field(
+        "What of it is built more than once, the groups whose other specs most specs reach first; "
+        "of a stack or a package only their specs count, not what these depend on.",
+        cost=TWINS,
+    )
+    def twins(
+        self,
+        info: Info,
+        stack: Annotated[str | None, strawberry.argument("Only specs of this stack.")] = None,
+        package: Annotated[str | None, strawberry.argument("Only specs of this package.")] = None,
+        *,
+        page: PageArguments,
+    ) -> TwinGroupConnection:
+        return twin_connection(info.context, self.info, stack, package, page)
 
     @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":

@@ -10,14 +10,13 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
     ListPage,
-    OrderDirection,
+    Order,
     PageArguments,
     PageInfo,
     Window,
     bad_cursor,
     connection_field,
-    direction_field,
-    order_field,
+    order_by,
     window,
 )
 from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
@@ -31,7 +30,7 @@ from schema.fields.many import (
     column,
     for_many,
 )
-from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
+from schema.fields.scalars import ByteCount, given_values, optional_field
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
@@ -76,29 +75,6 @@ class SpecFilterInput:
         return SpecFilter(**given_values(self))
 
 
-describe_enum(
-    SpecField,
-    "What specs are ordered by; equal ones stand by package and hash.",
-    {
-        SpecField.PACKAGE: "By package, newest version first.",
-        SpecField.VERSION: "In Spack's version order.",
-        SpecField.HASH: "By hash.",
-        SpecField.COMPILER: "By name and version; none stands lowest.",
-        SpecField.TARGET: "By name.",
-        SpecField.SIZE: "By bytes; unknown stands lowest.",
-    },
-    name="SpecOrderField",
-)
-
-
-@strawberry.input(description="An order of specs.")
-class SpecOrder:
-    """A field and a direction."""
-
-    field: SpecField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
@@ -120,7 +96,22 @@ FilterArgument = Annotated[
     SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
 ]
 OrderArgument = Annotated[
-    SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
+    Order | None,
+    order_by(
+        "SpecOrder",
+        "specs",
+        SpecField,
+        {
+            SpecField.PACKAGE: "By package, newest version first.",
+            SpecField.VERSION: "In Spack's version order.",
+            SpecField.HASH: "By hash.",
+            SpecField.COMPILER: "By name and version; none stands lowest.",
+            SpecField.TARGET: "By name.",
+            SpecField.SIZE: "By bytes; unknown stands lowest.",
+        },
+        ties="package and hash",
+        default="package, newest first,",
+    ),
 ]
 
 
@@ -502,7 +493,7 @@ def spec_page(
     within: slice | Mask,
     matching: str | None,
     conditions: SpecFilterInput | None,
-    order: SpecOrder | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> SpecPage:
     """Return a page of the specs of a slice or mask of the frame.
@@ -511,7 +502,7 @@ def spec_page(
     """
     frame = loaded.frame
     field = order.field if order else SpecField.PACKAGE
-    falling = order is not None and order.direction is OrderDirection.DESC
+    falling = order is not None and order.is_descending
     rows = _selected(frame, within, conditions)
     if matching is not None:
         rows = rows[loaded.matching(matching)[rows]]

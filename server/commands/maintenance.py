@@ -14,7 +14,9 @@ from server.terminal.parameters import (
     catalog_option,
     jobs_option,
     json_option,
+    keep_option,
     series_option,
+    whole_tags_option,
 )
 from snapshots.errors import InvalidArgument
 
@@ -63,30 +65,10 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     )
 
 
-def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[RetentionRule, ...]":
-    from snapshots.catalog.retention import parse_policy
-
-    try:
-        return parse_policy(text)
-    except InvalidArgument as error:
-        raise click.BadParameter(error.reason) from None
-
-
 @click.command("prune")
-@click.option(
-    "--keep",
-    required=True,
-    metavar="POLICY",
-    callback=_policy,
-    help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
-    "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
-)
+@keep_option
 @series_option("Only this series: develop, vX.Y.Z ...")
-@click.option(
-    "--whole-tags",
-    is_flag=True,
-    help="Let tags go as a whole. Without it the newest revision of each tag stays.",
-)
+@whole_tags_option
 @_dry_run_option
 @json_option
 @catalog_option

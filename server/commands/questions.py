@@ -1,11 +1,11 @@
-"""``cachelog holes`` and ``impact``: questions about what one revision holds."""
+"""``cachelog holes``, ``twins`` and ``impact``: questions about what one revision holds."""
 
 import os
 from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal.completion import complete_package, complete_ref
+from server.terminal.completion import complete_package, complete_ref, complete_stack
 from server.terminal.console import say_result, width
 from server.terminal.parameters import (
     REF_FORMS,
@@ -13,6 +13,7 @@ from server.terminal.parameters import (
     in_option,
     json_option,
     limit_option,
+    package_option,
     recipes_option,
     refs_of,
     stack_option,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @json_option
 @catalog_option
 def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
-    """Print what is missing for specs to be installed from the cache alone.
+    """Print what is missing to install specs from a cache.
 
     A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
     external.
@@ -48,6 +49,58 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     found = find_holes(open_catalog(catalog), ref, limit)
     lines = holes_lines(found, width())
     say_result(lambda: holes_document(found), lines, as_json=as_json)
+
+
+# -- twins
+
+
+@click.command("twins")
+@click.argument(
+    "ref",
+    metavar="[REF]",
+    required=False,
+    shell_complete=complete_ref,
+    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+)
+@click.option(
+    "--stack",
+    "stacks",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_stack,
+    help="Only specs of this stack, or of one of several: write it once for each.",
+)
+@package_option
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="List only the first N groups.",
+)
+@json_option
+@catalog_option
+def twins_command(
+    ref: str | None,
+    *,
+    stacks: tuple[str, ...],
+    package: str | None,
+    limit: int,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what is built more than once, and why.
+
+    Twins are specs of one name, version, variants and architecture with different hashes. Each spec
+    that is built again has one main cause, so the numbers add up.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.questions import find_twins, twins_document, twins_lines
+
+    found = find_twins(open_catalog(catalog), ref, stacks, package, limit)
+    say_result(lambda: twins_document(found), twins_lines(found, width()), as_json=as_json)
 
 
 # -- impact

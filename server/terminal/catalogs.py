@@ -9,6 +9,7 @@ from typing import Self
 
 import msgspec
 
+from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -88,7 +89,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """
         prefix = text.removeprefix("/").lower()
         opened = self.complete()
-        history = opened.library.hash_history(opened.history, prefix)
+        history = opened.library.past.hash_history(opened.history, prefix)
         if history is None:
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
@@ -110,7 +111,8 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
     catalog = Catalog(location)
-    return OpenedCatalog(catalog, catalog.require_history(), Library(catalog))
+    library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
+    return OpenedCatalog(catalog, catalog.require_history(), library)
 
 
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:

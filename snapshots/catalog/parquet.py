@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshots.catalog.storage import Storage, checksum
-from snapshots.tables import FileTail, StoredFile
+from snapshots.tables import StoredFile
 
 # The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
@@ -160,6 +161,13 @@ _NAMED = re.compile(r"-tail-(\d+)-([0-9a-f]{16})-[0-9a-f]{16}\.zstd\.parquet$")
 def with_first(rows: pa.Table, first: Collection[str]) -> pa.Table:
     """Return rows whose columns ``first``, of those that are there, stand before the others."""
     return rows.select(sorted(rows.column_names, key=lambda name: name not in first))
+
+
+class FileTail(msgspec.Struct, frozen=True):
+    """The end of a file, with all columns but those that stand first: its first byte, xxh3."""
+
+    start: int
+    checksum: str
 
 
 def tail_of(data: pa.Buffer, first: Collection[str]) -> FileTail | None:

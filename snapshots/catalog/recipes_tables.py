@@ -59,7 +59,7 @@ class RecipesTables:
         self._recipes = WholeTable(storage, "recipes", RECIPES, _assigned, required=RECIPES.names)
         self._commits = WholeTable(storage, "commits", COMMITS, _same, required=COMMITS.names)
         self._lock = threading.RLock()
-        self._of_revisions: dict[_RevisionKey, Recipes] = {}
+        self._of_revisions: dict[_RevisionKey, _Assigned] = {}
         self._graphs: dict[Source, CommitGraph] | None = None
 
     def refresh(self) -> bool:
@@ -83,16 +83,22 @@ class RecipesTables:
         rows = [row for rows in self._recipes.rows for row in rows]
         rows.sort(key=lambda row: row.recorded_at)
         self._graphs = None
-        self._of_revisions = {row.revision: row.recipes for row in rows}
+        self._of_revisions = {row.revision: row for row in rows}
 
     @property
     def all(self) -> Iterable[Recipes]:
         """The recipes of all revisions that have some, those of removed ones too."""
-        return self._of_revisions.values()
+        return [row.recipes for row in self._of_revisions.values()]
 
     def of(self, revision: RevisionInfo) -> Recipes | None:
         """Return the recipes of a revision; None where they are not known."""
-        return self._of_revisions.get(_key_of(revision))
+        row = self._of_revisions.get(_key_of(revision))
+        return None if row is None else row.recipes
+
+    def recorded_at(self, revision: RevisionInfo) -> datetime | None:
+        """Return when the recipes of a revision became known; None where they are not."""
+        row = self._of_revisions.get(_key_of(revision))
+        return None if row is None else row.recorded_at
 
     def between(self, base: RevisionInfo, head: RevisionInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None where one is not known.

@@ -31,7 +31,7 @@ from snapshots.spack.versions import version_key
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Edge(msgspec.Struct, frozen=True):
+class EdgeEnd(msgspec.Struct, frozen=True):
     """A dependency: the package and hash that the edge leads to, and what else is known of it.
 
     ``node`` is its number in the graph of its side; ``version`` is None where it is not known.
@@ -48,12 +48,12 @@ class Edge(msgspec.Struct, frozen=True):
 class PairedEdges(msgspec.Struct, frozen=True):
     """The edges of two nodes: those of both, and those that only one of them has."""
 
-    both: Sequence[tuple[Edge, Edge]]
-    only_base: Sequence[Edge]
-    only_head: Sequence[Edge]
+    both: Sequence[tuple[EdgeEnd, EdgeEnd]]
+    only_base: Sequence[EdgeEnd]
+    only_head: Sequence[EdgeEnd]
 
 
-def edges_of(side: Side, node: int) -> list[Edge]:
+def edges_of(side: Side, node: int) -> list[EdgeEnd]:
     """Return the dependencies of a node, in the order of its record."""
     graph = side.graph
     return [
@@ -82,12 +82,12 @@ def _names(types: int) -> str:
     return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
-def edge_at(side: Side, edge: int) -> Edge:
+def edge_at(side: Side, edge: int) -> EdgeEnd:
     """Return the edge of a number in its graph."""
     graph = side.graph
     target = int(graph.targets[edge])
     frame, row = frame_row(side, target)
-    return Edge(
+    return EdgeEnd(
         frame.package.at(row),
         int(graph.types[edge]),
         graph.virtuals.at(edge),
@@ -97,11 +97,11 @@ def edge_at(side: Side, edge: int) -> Edge:
     )
 
 
-def pair_edges(base: Sequence[Edge], head: Sequence[Edge]) -> PairedEdges:
+def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
     """Pair the edges of two nodes."""
-    both: list[tuple[Edge, Edge]] = []
-    only_base: list[Edge] = []
-    only_head: list[Edge] = []
+    both: list[tuple[EdgeEnd, EdgeEnd]] = []
+    only_base: list[EdgeEnd] = []
+    only_head: list[EdgeEnd] = []
     for before, after in _grouped(base, head, lambda edge: edge.name):
         if len(before) == len(after) == 1:
             both.append((before[0], after[0]))
@@ -116,11 +116,11 @@ def pair_edges(base: Sequence[Edge], head: Sequence[Edge]) -> PairedEdges:
 
 
 def _equal_first(
-    base: Iterable[Edge], head: Iterable[Edge]
-) -> tuple[list[tuple[Edge, Edge]], list[Edge], list[Edge]]:
+    base: Iterable[EdgeEnd], head: Iterable[EdgeEnd]
+) -> tuple[list[tuple[EdgeEnd, EdgeEnd]], list[EdgeEnd], list[EdgeEnd]]:
     """Return the pairs of equal hashes, and what is left of both sides, in order."""
-    both: list[tuple[Edge, Edge]] = []
-    left: list[Edge] = []
+    both: list[tuple[EdgeEnd, EdgeEnd]] = []
+    left: list[EdgeEnd] = []
     after = defaultdict(list)
     for edge in sorted(head, key=_order, reverse=True):
         after[edge.hash].append(edge)
@@ -133,17 +133,17 @@ def _equal_first(
     return both, left, new
 
 
-def _order(edge: Edge) -> tuple[object, ...]:
+def _order(edge: EdgeEnd) -> tuple[object, ...]:
     version = edge.version
     key = () if version is None else (version_key(version), version)
     return version is not None, key, edge.hash, edge.virtuals
 
 
 def _grouped(
-    base: Iterable[Edge], head: Iterable[Edge], key: Callable[[Edge], Key]
-) -> Iterable[tuple[list[Edge], list[Edge]]]:
+    base: Iterable[EdgeEnd], head: Iterable[EdgeEnd], key: Callable[[EdgeEnd], Key]
+) -> Iterable[tuple[list[EdgeEnd], list[EdgeEnd]]]:
     """Return the edges of both sides by their key, in the order in which the keys first occur."""
-    groups: dict[Key, tuple[list[Edge], list[Edge]]] = {}
+    groups: dict[Key, tuple[list[EdgeEnd], list[EdgeEnd]]] = {}
     for number, edges in enumerate((base, head)):
         for edge in edges:
             groups.setdefault(key(edge), ([], []))[number].append(edge)

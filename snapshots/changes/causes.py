@@ -25,11 +25,11 @@ from snapshots.changes.cause_names import (
     own_changes,
     why_unknown,
 )
-from snapshots.changes.involvement import Involvement, ranks
+from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, hash_keys
-from snapshots.frames.columns import Rows
+from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
 
 
@@ -171,7 +171,7 @@ class Causes:
 
     def __init__(self, base: Side, head: Side, graph: PairGraph, facts: Facts) -> None:
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
-        order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
+        self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
         own = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
         size = len(own.names)
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
@@ -294,6 +294,41 @@ class Causes:
     def _example(self, number: int) -> tuple[int, tuple[int, int]]:
         pair = int(self._examples[number])
         return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
+
+    # -- what would be one
+
+    def pairs_of(self, groups: Numbers) -> Numbers:
+        """Return the number that both nodes of each pair have in ``groups``; -1 for none.
+
+        ``groups`` has a number for each row, which both sides share; -1 for none.
+        """
+        base, head = (
+            np.where(nodes < len(groups), groups[np.minimum(nodes, len(groups) - 1)], -1)
+            for nodes in (self._graph.base_nodes, self._graph.head_nodes)
+        )
+        return np.where(base == head, base, -1)
+
+    def joined(self, items: Numbers, size: int) -> Mask:
+        """Return which counterparts, one a row, would be one if the pairs of an item were.
+
+        There are ``size`` items, a column each; ``items`` has that of each pair, -1 for none. A
+        counterpart would be one if it is such a pair, or if every way from it down to a cause leads
+        through one.
+        """
+        marked = np.flatnonzero(items >= 0)
+        words, places = np.divmod(items[marked], WORD)
+        bits = np.zeros((self._graph.num_pairs, -(-size // WORD)), np.uint64)
+        bits[self._own.pairs] = ~np.uint64(0)
+        kept = np.full_like(bits, ~np.uint64(0))
+        kept[marked, words] = ~(np.uint64(1) << places.astype(np.uint64))
+
+        def pass_over(pairs: Nodes) -> None:
+            bits[pairs] &= kept[pairs]
+
+        self._order.spread(bits, np.bitwise_or, pass_over)
+        of_starts = np.ascontiguousarray(bits[: self._graph.num_starts]).view(np.uint8)
+        mask: Mask = np.unpackbits(of_starts, axis=1, bitorder="little", count=size) == 0
+        return mask
 
     # -- specs
 

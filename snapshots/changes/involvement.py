@@ -24,7 +24,9 @@ KEPT_BYTES = 16 << 20
 BLOCK_BYTES = 32 << 20
 """About as much is made at a time."""
 
-_WORD = 64
+WORD = 64
+"""How many items a number has bits for."""
+
 _BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 # Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
 _SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
@@ -45,7 +47,7 @@ class Involvement:
         self._num_specs = num_specs
         self._numbers = self._places = np.arange(self._size)
         self._kept: Bits | None = None
-        if 8 * num_specs * -(-self._size // _WORD) <= KEPT_BYTES:
+        if 8 * num_specs * -(-self._size // WORD) <= KEPT_BYTES:
             blocks = [bits for _, bits in self._blocks()]
             self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
 
@@ -100,8 +102,8 @@ class Involvement:
         """Return the specs that an item is involved in."""
         item = int(self._numbers[item])
         for first, bits in self._blocks():
-            if first <= item < first + _WORD * bits.shape[1]:
-                word, bit = divmod(item - first, _WORD)
+            if first <= item < first + WORD * bits.shape[1]:
+                word, bit = divmod(item - first, WORD)
                 return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
         raise IndexError(item)
 
@@ -112,11 +114,11 @@ class Involvement:
                 yield 0, self._kept
             return
         num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_nodes)))
-        for first in range(0, self._size, num_words * _WORD):
-            size = min(num_words * _WORD, self._size - first)
-            bits = np.zeros((self._order.num_nodes, -(-size // _WORD)), np.uint64)
+        for first in range(0, self._size, num_words * WORD):
+            size = min(num_words * WORD, self._size - first)
+            bits = np.zeros((self._order.num_nodes, -(-size // WORD)), np.uint64)
             here = (self._items >= first) & (self._items < first + size)
-            words, places = np.divmod(self._items[here] - first, _WORD)
+            words, places = np.divmod(self._items[here] - first, WORD)
             values = np.uint64(1) << places.astype(np.uint64)
             np.bitwise_or.at(bits, (self._nodes[here], words), values)
             self._order.spread(bits, np.bitwise_or)

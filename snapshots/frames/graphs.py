@@ -1,6 +1,6 @@
 """Directed graphs in compressed form, and their order from below: targets of edges come first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,16 +99,27 @@ class FromBelow:
                 mask[nodes] = True
         return mask
 
-    def spread(self, values: npt.NDArray[Any], fold: np.ufunc) -> None:
-        """Fold into the value of each node, a row, those of all nodes that it leads to."""
-        for level in self.levels[1:]:
-            starts = self._down.starts[level]
-            counts = self._down.starts[level + 1] - starts
-            below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
-            values[level] = fold(values[level], below)
+    def spread(
+        self,
+        values: npt.NDArray[Any],
+        fold: np.ufunc,
+        finish: Callable[[Nodes], None] = lambda _: None,
+    ) -> None:
+        """Fold into the value of each node, a row, those of all nodes that it leads to.
+
+        ``finish`` is called with nodes whose values are folded, before others lead to them.
+        """
+        for number, level in enumerate(self.levels):
+            if number:
+                starts = self._down.starts[level]
+                counts = self._down.starts[level + 1] - starts
+                below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
+                values[level] = fold(values[level], below)
+            finish(level)
         for nodes in self.components:
             both = np.concatenate((nodes, self._targets(nodes)))
             values[nodes] = fold.reduce(values[both], axis=0)
+            finish(nodes)
 
 
 def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:

@@ -14,6 +14,8 @@ from functools import cached_property
 from threading import Timer
 from time import monotonic
 
+from msgspec.structs import replace
+
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.recipes.commits import (
     FOLDERS,
@@ -30,7 +32,7 @@ from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
 from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, run
 from snapshots.sources.settings import ReadSettings
-from snapshots.texts import legible, quoted, short_digest
+from snapshots.texts import legible, quoted
 
 REFS = ("refs/snapshots/{tag}", "refs/tags/{tag}", "refs/heads/{tag}")
 """The refs that are named after a tag, the first that is there first."""
@@ -250,17 +252,7 @@ class RecipesRepository:
         read = [commit for part in lists for commit in part]
         spack = self._spack_changes({blob for _, pin in read if pin for blob in pin})
         return [
-            commit
-            if pin is None
-            else Commit(
-                commit.oid,
-                commit.parents,
-                commit.committed_at,
-                commit.subject,
-                commit.packages,
-                commit.stacks,
-                SpackChange(*(spack.get(blob) for blob in pin)),
-            )
+            replace(commit, spack=SpackChange(*map(spack.get, pin))) if pin else commit
             for commit, pin in read
         ]
 
@@ -380,9 +372,3 @@ def _pinned(data: bytes) -> str | None:
     hashes += _PIN_HASH.findall(data)
     named = hashes or [value for value in values if b"/" not in value]
     return legible(named[0].decode(errors="replace"), 100) if named else None
-
-
-def describe(recipes: Recipes) -> str:
-    """Return a revision's recipes in words: 1c00c8f6e17f of REPOSITORY, by date."""
-    ways = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
-    return f"{short_digest(recipes.commit)} of {recipes.repository}, {ways[recipes.found_by]}"

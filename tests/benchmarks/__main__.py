@@ -22,6 +22,7 @@ BENCHMARKS = {
     "registry": "unindexed",
     "compare": "comparisons",
     "explain": "explanations",
+    "one": "one_revision",
     "feed": "feeds",
     **dict.fromkeys(QUERIES, "in_process"),
     "pages": "pages",

@@ -16,7 +16,6 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ from snapshots.models import RevisionInfo, Source, Spec
 from snapshots.tables import StoredFile
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import CACHE, made_once, source_digest
+from tests.benchmarks.processes import FRESH
 
 SERIES = "develop"
 RELEASE_EVERY = 250
@@ -158,7 +158,7 @@ def publish_years(
     SpecsTable(storage).write([], {})
     workers = processes or min(os.cpu_count() or 1, revisions)
     bounds = [after + revisions * number // workers for number in range(workers + 1)]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=FRESH) as pool:
         parts = pool.map(
             _write_part, [folder] * workers, [specs] * workers, bounds[:-1], bounds[1:]
         )

@@ -1,10 +1,12 @@
 """Questions of one state, answered once more: naively, over records, sets and dictionaries."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import cache
 
 from snapshots.models import Spec
-from tests.model.states import State
+from tests.model.changes import Causes
+from tests.model.states import State, architecture_of, stacks_of
 
 INSTALLED = {"link", "run"}
 
@@ -63,3 +65,44 @@ def impacts(state: State) -> Counter[str]:
     for digest in state.specs:
         counts.update({package_of[node] for node in {digest, *reached(state, digest)}})
     return counts
+
+
+# -- twins
+
+
+def twins(state: State, digests: Collection[str] | None = None) -> dict[str, list[str]]:
+    """Return the other twins of each that is the first of its group, by hash."""
+    groups: dict[object, list[str]] = {}
+    for digest in state.specs if digests is None else digests:
+        spec = state.specs[digest]
+        key = (spec.name, spec.version, spec.variants, architecture_of(spec))
+        groups.setdefault(key, []).append(digest)
+    above = Counter(node for digest in state.specs for node in reached(state, digest))
+    order: dict[str, list[str]] = {}
+    for group in groups.values():
+        first, *others = sorted(
+            group,
+            key=lambda digest: (-above[digest], -len(stacks_of(state.specs[digest])), digest),
+        )
+        if others:
+            order[first] = sorted(others)
+    return order
+
+
+def causes_of_twins(state: State, groups: Mapping[str, list[str]]) -> Causes:
+    """Return why the others are not the first of their groups."""
+    return Causes(
+        state, state, {other: first for first, others in groups.items() for other in others}
+    )
+
+
+def joined(causes: Causes, group: Collection[str]) -> set[str]:
+    """Return the other twins that would be one with their first if the twins of a group were."""
+
+    @cache
+    def is_one(pair: tuple[str, str]) -> bool:
+        if {*pair} <= {*group}:
+            return True
+        return not causes.own(pair) and all(map(is_one, causes.below[pair]))
+
+    return {other for other, pair in causes.starts.items() if is_one(pair)}

@@ -1,4 +1,4 @@
-"""``cachelog holes`` and ``impact``: what is missing, and what a change would rebuild."""
+"""``cachelog holes``, ``twins`` and ``impact``: questions about what one revision holds."""
 
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,72 @@ def test_what_nobody_can_know(
     assert done.lines[1:] == ["not known of 1 spec: its source does not tell what specs depend on"]
     document = cachelog(*command, "--json", catalog=catalog).json
     assert [document[key] for key in keys] == [None] * len(keys)
+
+
+# -- twins
+
+
+@pytest.fixture(scope="module")
+def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of a real stack with two builds of Python."""
+    folder = tmp_path_factory.mktemp("ml") / "catalog"
+    index = real_data.folder() / "spack-history/2026-06-20/ml-linux-aarch64-cpu/index.json"
+    cachelog("import", f"ml={index}", "--tag", "develop", catalog=folder)
+    return folder
+
+
+def test_twins(ml: Path) -> None:
+    """What explains them comes first, once for both ways; then the groups, and what joins."""
+    done = cachelog("twins", "-n", 2, catalog=ml)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[1:5] == [
+        "65 of 281 specs are built again",
+        "specs  involved  stacks  cause",
+        "   65        65       1  python 3.13.13 / 3.14.5",
+        "4 causes more, each of them beside one of these",
+    ]
+    assert done.lines[5].startswith("python-venv@1.0 ")
+    assert done.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
+    assert done.lines[9:] == ["and 63 groups more"]
+
+
+def test_twins_for_programs(ml: Path) -> None:
+    """The causes add up, and groups name them by their keys."""
+    document = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
+    assert (document["num_specs"], document["num_groups"], len(document["groups"])) == (281, 65, 65)
+    assert document["saved"] == {"num_specs": 65, "size": None}
+    assert sum(cause["num_specs"] for cause in document["causes"]) == 65
+    keys = {cause["key"] for cause in document["causes"]}
+    assert len(keys) == len(document["causes"])
+    for group in document["groups"]:
+        assert len(group["specs"]) == 2
+        assert {*group["causes"]} <= keys
+        assert "version|python|3.13.13|3.14.5" in group["causes"]
+
+
+def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
+    """Only their specs count."""
+    command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
+    document = cachelog(*command, catalog=ml).json
+    assert (document["stacks"], document["package"]) == (["ml", "root"], "py-pip")
+    assert (document["num_specs"], document["num_groups"]) == (2, 1)
+    done = cachelog("twins", "--stack", "ml", catalog=ml)
+    assert done.lines[0].startswith("ml of develop of ")
+    for option in ("--stack", "--package"):
+        done = cachelog("twins", option, "nothing", catalog=ml)
+        assert (done.code, done.out) == (1, "")
+        assert f"{option}: the revision does not have 'nothing'" in done.err
+
+
+def test_no_twins(catalog: Path) -> None:
+    """Then there is nothing to explain."""
+    done = cachelog("twins", "develop", catalog=catalog)
+    assert done.lines[1:] == ["0 of 2 specs are built again"]
+    document = cachelog("twins", "develop", "--json", catalog=catalog).json
+    assert (document["causes"], document["groups"]) == ([], [])
+
+
+# -- impact
 
 
 def test_impact(catalog: Path) -> None:

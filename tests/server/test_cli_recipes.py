@@ -130,6 +130,24 @@ def test_log_names_the_commits(week: Week) -> None:
     assert week.run("log", "--oneline", "--commits").code == 2
 
 
+def test_a_rule_on_what_one_commit_rebuilt(week: Week, tmp_path: Path) -> None:
+    """It is broken by gettext's, which is named; without commits nothing is judged."""
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\nname = "No flood"\nlimit = "specs-rebuilt-by-commit"\nat-most = 108\n'
+    )
+    done = week.run("gate", RANGE, "--rules", rules)
+    assert done.code == 1
+    oid = week.recipes.oid_of(GETTEXT)[:12]
+    message = f"109 specs rebuilt by one commit, at most 108: {oid} {GETTEXT}"
+    assert f"error: No flood: {message}" in done.lines
+    unknown = Week(tmp_path / "unknown")
+    unknown.publish()
+    done = unknown.run("gate", RANGE, "--rules", rules)
+    assert done.code == 2
+    assert "base was made of is not known, so nothing can be judged" in done.err
+
+
 def test_recipes_of_a_revision(week: Week) -> None:
     """What is kept is printed, and how it was found."""
     (line,) = week.run("recipes", f"develop-{DATES[1]}").lines

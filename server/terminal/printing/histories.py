@@ -210,7 +210,7 @@ class SeriesEntry(msgspec.Struct, frozen=True, kw_only=True):
 def _series_log(
     opened: OpenedCatalog, series: str, selection: Selection, width: int | None, *, oneline: bool
 ) -> Log:
-    points = opened.library.growth(opened.history, series)
+    points = opened.library.past.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
     entries = _short_entries(selected) if oneline else _entries(opened, series, selected, width)
     return Log(
@@ -229,13 +229,13 @@ def _entries(
     opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint], width: int | None
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read; raises CatalogError where what is kept is damaged."""
-    library = opened.library
+    past = opened.library.past
     # What returned takes reading all that was removed: once for the first, once for the rest.
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
-        returned = library.count_returned(opened.history, series, map(_pair, batch))
+        returned = past.count_returned(opened.history, series, map(_pair, batch))
         for start in range(0, len(batch), _AT_ONCE):
             read_at_once = batch[start : start + _AT_ONCE]
-            packages = library.package_counts(map(_pair, read_at_once))
+            packages = past.package_counts(map(_pair, read_at_once))
             for point in read_at_once:
                 reasons = with_returned(point.counts, returned.get(point.revision, {}))
                 entry = _series_entry(point, reasons, packages.get(_pair(point), ()))

@@ -1,4 +1,4 @@
-"""What a revision lacks, and what a change would rebuild: as lines of text and as plain values.
+"""Questions about one revision: the answers as lines of text and as plain values.
 
 docs/questions.md describes the documents.
 """
@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog, require_stack
+from server.terminal.catalogs import OpenedCatalog, require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from snapshots.changes.cause_names import CauseName
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.impact import (
     Impact,
@@ -23,18 +24,24 @@ from snapshots.changes.impact import (
     rows_above,
     size_label,
 )
+from snapshots.changes.pairings import tells_stacks
+from snapshots.changes.sides import Side
+from snapshots.changes.twins import TwinGroup, Twins
+from snapshots.changes.vocabulary import twins_title, without_direction
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Commit
 from snapshots.refs import title
+from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import (
     counted,
     nearest_hint,
     nearest_names,
     quoted,
+    short_hash,
     shortened,
     size,
     versioned,
@@ -42,7 +49,7 @@ from snapshots.texts import (
 from snapshots.timelines.spans import LastSeen
 
 FORMAT = 1
-"""The version of the documents of ``holes`` and ``impact``."""
+"""The version of the documents of ``holes``, ``twins`` and ``impact``."""
 
 _MOST_NAMES = 8
 _NOT_TOLD = "its source does not tell what specs depend on"
@@ -136,6 +143,197 @@ def holes_document(found: FoundHoles) -> dict[str, Any]:
         ]
         if is_known
         else None,
+    }
+
+
+# -- twins
+
+
+class TwinsCause(msgspec.Struct, frozen=True):
+    """A cause of twins, either way: of how many it is the main one, and in how many involved.
+
+    ``num_stacks`` leaves root out; None where the source tells no stacks.
+    """
+
+    name: CauseName
+    num_specs: int
+    num_involved: int
+    num_stacks: int | None
+
+    @property
+    def title(self) -> str:
+        """The cause in one line."""
+        return twins_title(self.name)
+
+
+class FoundTwins(msgspec.Struct, frozen=True):
+    """The twins of a revision among specs of stacks and of a package; all where none are named.
+
+    ``shown`` are the first groups, ``saved`` the rows that would be one with another if the twins
+    of each were.
+    """
+
+    revision: RevisionInfo
+    frame: Frame
+    graph: DependencyGraph
+    stacks: Sequence[str]
+    package: str | None
+    num_specs: int
+    twins: Twins
+    shown: Sequence[TwinGroup]
+    saved: Sequence[Rows]
+    causes: Sequence[TwinsCause]
+
+
+def find_twins(
+    opened: OpenedCatalog,
+    ref: str | None,
+    stacks: Sequence[str],
+    package: str | None,
+    limit: int,
+) -> FoundTwins:
+    """Return what of a revision is built more than once, and why.
+
+    Raises InvalidArgument for a stack or package that it does not have.
+    """
+    revision, frame, graph, mask = _looked_in(opened, ref, None)
+    for stack in stacks:
+        require_stack(stack, [frame])
+    if stacks:
+        mask = np.logical_or.reduce([frame.in_stack(stack) for stack in stacks])
+    if package is not None:
+        require_package(package, [frame])
+        mask = mask & frame.package.among([package])[frame.package.codes]
+    twins = Twins(Side(frame, graph), mask)
+    shown = twins[:limit]
+    return FoundTwins(
+        revision=revision,
+        frame=frame,
+        graph=graph,
+        stacks=stacks,
+        package=package,
+        num_specs=int(np.count_nonzero(mask)),
+        twins=twins,
+        shown=shown,
+        saved=twins.saved(shown),
+        causes=_causes_either_way(frame, twins),
+    )
+
+
+def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
+    """Return the causes of twins, each once for both ways, what explains most first."""
+    causes = twins.explanation.causes
+    numbers: dict[CauseName, list[int]] = {}
+    for cause in range(len(causes)):
+        numbers.setdefault(without_direction(causes.name_of(cause)), []).append(cause)
+    merged = []
+    for name, either_way in numbers.items():
+        involved = [causes.rows_of(cause, involved=True) for cause in either_way]
+        rows = np.unique(np.concatenate(involved)) if len(either_way) > 1 else involved[0]
+        num_specs = sum(map(causes.num_specs, either_way))
+        stacks = {stack for stack, _ in frame.stacks.item_counts(rows)} - {ROOT_STACK}
+        num_stacks = len(stacks) if tells_stacks(frame) else None
+        merged.append(TwinsCause(name, num_specs, len(rows), num_stacks))
+    return sorted(
+        merged, key=lambda cause: (-cause.num_specs, -cause.num_involved, cause.name.order)
+    )
+
+
+def twins_lines(found: FoundTwins, width: int | None) -> Iterator[str]:
+    """Yield how many specs are built again, why, and the first groups."""
+    where = title(found.revision)
+    if found.stacks:
+        where = f"{' and '.join(found.stacks)} of {where}"
+    yield from wrapped(where, width)
+    twins, frame = found.twins, found.frame
+    total = frame.size.total(twins.others)
+    again = f"{len(twins.others):,} of {counted(found.num_specs, 'spec')} are built again"
+    yield f"{again}{'' if total is None else f': {size(total)}'}"
+    if remark := _unknown_line(found.graph):
+        yield from wrapped(remark, width)
+    if not found.causes:
+        return
+    columns = [
+        number("specs", 0, attrgetter("num_specs")),
+        number("involved", 1, attrgetter("num_involved")),
+        number("stacks", 2, attrgetter("num_stacks")),
+        TableColumn("cause", 0, attrgetter("title"), styles.name),
+    ]
+    main = [cause for cause in found.causes if cause.num_specs]
+    yield from table(main, columns, width)
+    if others := len(found.causes) - len(main):
+        yield styles.quiet(f"{counted(others, 'cause')} more, each of them beside one of these")
+    for group, saved in zip(found.shown, found.saved, strict=True):
+        yield from _group_lines(found, group, saved, width)
+    if more := len(twins) - len(found.shown):
+        yield styles.quiet(f"and {counted(more, 'group')} more")
+
+
+def _group_lines(
+    found: FoundTwins, group: TwinGroup, saved: Rows, width: int | None
+) -> Iterator[str]:
+    frame = found.frame
+    first, *others = group.rows.tolist()
+    name = versioned(frame.package.at(first), frame.version.at(first))
+    hashes = " / ".join(short_hash(frame.hashes.at(row)) for row in (first, *others[:_MOST_NAMES]))
+    if len(others) > _MOST_NAMES:
+        hashes += f" and {len(others) - _MOST_NAMES:,} more"
+    yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}", width)
+    causes = found.twins.explanation.causes
+    names = [without_direction(causes.name_of(number)) for number in found.twins.causes_of(group)]
+    titles = [twins_title(cause) for cause in dict.fromkeys(names)]
+    text = ", ".join(titles[:_MOST_NAMES])
+    if len(titles) > _MOST_NAMES:
+        text += f" and {len(titles) - _MOST_NAMES:,} more"
+    joined = counted(len(saved), "spec")
+    yield from (f"  {line}" for line in wrapped(f"{text}; joined, they save {joined}", width))
+
+
+def twins_document(found: FoundTwins) -> dict[str, Any]:
+    """Return the same for programs."""
+    frame, twins = found.frame, found.twins
+    return {
+        "format": FORMAT,
+        "revision": found.revision,
+        "stacks": found.stacks,
+        "package": found.package,
+        "num_specs": found.num_specs,
+        "num_unknown": int(np.count_nonzero(~found.graph.known)),
+        "num_groups": len(twins),
+        "saved": _saved_facts(frame, twins.others),
+        "causes": [_cause_facts(cause) for cause in found.causes],
+        "groups": [
+            _group_facts(found, group, rows)
+            for group, rows in zip(found.shown, found.saved, strict=True)
+        ],
+    }
+
+
+def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
+    return {"num_specs": len(rows), "size": frame.size.total(rows)}
+
+
+def _cause_facts(cause: TwinsCause) -> dict[str, Any]:
+    return msgspec.structs.asdict(cause.name) | {
+        "key": cause.name.key,
+        "title": cause.title,
+        "num_specs": cause.num_specs,
+        "num_involved": cause.num_involved,
+        "num_stacks": cause.num_stacks,
+    }
+
+
+def _group_facts(found: FoundTwins, group: TwinGroup, saved: Rows) -> dict[str, Any]:
+    frame, causes = found.frame, found.twins.explanation.causes
+    rows = group.rows.tolist()
+    numbers = found.twins.causes_of(group)
+    keys = dict.fromkeys(without_direction(causes.name_of(number)).key for number in numbers)
+    return {
+        "name": frame.package.at(rows[0]),
+        "version": frame.version.at(rows[0]),
+        "specs": [frame.hashes.at(row) for row in rows],
+        "causes": list(keys),
+        "saved": _saved_facts(frame, saved),
     }
 
 

@@ -46,7 +46,7 @@ def judge_revisions(rules: str, location: str, refs: Sequence[str]) -> GateRepor
     opened = open_catalog(location)
     *before, head = map(opened.history.resolve, refs)
     base = before[0] if before else None
-    subject = judged(opened.library, base.digest if base else None, head.digest)
+    subject = judged(opened.library, base, head)
     with _placed(rules):
         return GateReport(rules, base, head, judge(rule_set, subject))
 

@@ -14,6 +14,7 @@ from schema.api import schema
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
 from schema.revisions.spec import SpecType
+from tests.expensive import examples
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, pools_of
@@ -47,11 +48,7 @@ def assert_same(world: World, question: Question) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.no_cover
-@settings(
-    max_examples=200,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@settings(examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(draw=st.randoms(use_true_random=True))
 def test_any_question_is_answered_as_the_stock_executor_does(
     world: World, draw: random.Random

@@ -138,3 +138,95 @@ def test_an_impact_that_nobody_can_know(world: World) -> None:
     """Without dependencies there is none."""
     package = world.data(IMPACT, ref="pages", name=a_spec().name)["revision"]["package"]
     assert package == {"impact": None}
+
+
+# -- twins
+
+TWINS = """query($ref: String!, $stack: String, $package: String, $after: String) {
+  revision(ref: $ref) { twins(stack: $stack, package: $package, first: 1, after: $after) {
+    totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
+    causes(first: 3) {
+      id kind package before after title numSpecs numInvolved commits { level }
+      specs(first: 5) { nodes { hash kind reason counterpart { hash } path { name } } }
+    }
+    nodes {
+      package version numSpecs specs { hash } causes { id title } numSaved sizeSaved
+    }
+  } }
+}"""
+LINK = ("link",)
+TWICE = state_of(
+    [
+        Build(name="zlib", version="1.2"),
+        Build(name="zlib", version="1.3"),
+        Build(name="png", needs=(Need(0, LINK),)),
+        Build(name="png", needs=(Need(1, LINK),), stacks=("e4s", "hep", "root")),
+        Build(name="vtk", needs=(Need(2, LINK),)),
+        Build(name="vtk", needs=(Need(3, LINK),), stacks=("hep", "root")),
+    ]
+)
+
+
+def twins_of(world: World, **variables: Any) -> Any:
+    """Return a page of the groups of twins of a revision."""
+    return world.data(TWINS, **{"ref": "twice"} | variables)["revision"]["twins"]
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of a revision with twins."""
+    folder = tmp_path_factory.mktemp("twice")
+    Catalog(str(folder)).publish([a_snapshot(TWICE.specs.values(), "twice", day(0))])
+    return opened(folder)
+
+
+def test_twins(twice: World) -> None:
+    """Page by page, with the causes, which add up; joining png joins vtk, too."""
+    groups = questions.twins(TWICE)
+    names = {digest: spec.name for digest, spec in TWICE.specs.items()}
+    first = twins_of(twice)
+    second = twins_of(twice, after=first["pageInfo"]["endCursor"])
+    assert (first["totalCount"], first["numSaved"], first["sizeSaved"]) == (2, 2, None)
+    assert not second["pageInfo"]["hasNextPage"]
+    nodes = first["nodes"] + second["nodes"]
+    assert [(node["package"], node["numSpecs"], node["numSaved"]) for node in nodes] == [
+        ("png", 2, 2),
+        ("vtk", 2, 1),
+    ]
+    for node in nodes:
+        ours, *others = (spec["hash"] for spec in node["specs"])
+        assert groups[ours] == others
+        assert node["version"] == "1.0"
+        assert node["causes"]
+    causes = first["causes"]
+    assert {(cause["kind"], cause["package"]) for cause in causes} == {("VERSION", "zlib")}
+    assert sum(cause["numSpecs"] for cause in causes) == 2
+    assert {cause["commits"] for cause in causes} == {None}
+    for cause in causes:
+        for spec in cause["specs"]["nodes"]:
+            assert (spec["kind"], spec["reason"]) == ("ADDED", "REBUILT")
+            assert spec["hash"] in groups[spec["counterpart"]["hash"]]
+            assert [step["name"] for step in spec["path"]][-1] == "zlib"
+            assert spec["path"][0]["name"] == names[spec["hash"]]
+        query = "query($id: ID!) { node(id: $id) { ... on Cause { title numSpecs } } }"
+        node = twice.data(query, id=cause["id"])["node"]
+        assert node == {name: cause[name] for name in ("title", "numSpecs")}
+
+
+def test_twins_of_a_stack_or_package(twice: World) -> None:
+    """Only specs of these count; nothing has none."""
+    assert twins_of(twice, stack="hep")["totalCount"] == 0
+    assert twins_of(twice, stack="e4s")["totalCount"] == 1
+    assert twins_of(twice, package="vtk")["nodes"][0]["package"] == "vtk"
+    for unknown in ({"stack": "none"}, {"package": "none"}):
+        assert twins_of(twice, **unknown)["totalCount"] == 0
+
+
+def test_a_cursor_of_no_group(twice: World) -> None:
+    """It is refused, that of another twin as well."""
+    for cursor in (
+        "a" * 32,
+        *(other for others in questions.twins(TWICE).values() for other in others),
+    ):
+        error = twice.error(TWINS, ref="twice", after=cursor)
+        assert "is no cursor of this list" in error["message"]

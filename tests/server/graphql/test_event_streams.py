@@ -445,7 +445,7 @@ def streams_of(app: Application) -> Any:
     endpoint: Any = next(
         route for route in app.routes if getattr(route, "path", "") == GRAPHQL_PATH
     )
-    return endpoint.app._streams._events
+    return endpoint.app.streams.events
 
 
 def test_a_client_that_does_not_read_is_told_why_it_ends(tmp_path: Path) -> None:

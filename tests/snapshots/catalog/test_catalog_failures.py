@@ -194,7 +194,7 @@ def test_a_catalog_of_before(tmp_path: Path) -> None:
         for number, content in enumerate(contents)
         for tag in TAGS
     ]
-    old = revisions_table(revisions, {}).drop_columns(["files", "file_tails"])
+    old = revisions_table(revisions, {}).drop_columns(["files"])
     write_deltalake(tmp_path / "revisions", old)
     catalog = Catalog(str(tmp_path))
     catalog.refresh()
@@ -204,6 +204,20 @@ def test_a_catalog_of_before(tmp_path: Path) -> None:
     reader = Catalog(str(tmp_path))
     reader.refresh()
     assert assert_is_sound(reader) == [0, 1, 2]
+
+
+def test_a_column_that_this_version_does_not_know(tmp_path: Path) -> None:
+    """Older catalogs have ``file_tails``, newer ones may have others; both are read, and grow."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    rows = pa.table(DeltaTable(tmp_path / "revisions").to_pyarrow_table())
+    tails = pa.array([[{"start": 8, "checksum": "0" * 16}]] * len(rows))
+    more = rows.append_column("file_tails", tails)
+    write_deltalake(tmp_path / "revisions", more, mode="overwrite", schema_mode="overwrite")
+    publish_state(Catalog(str(tmp_path)), 1)
+    reader = Catalog(str(tmp_path))
+    reader.refresh()
+    assert assert_is_sound(reader) == [0, 1]
 
 
 def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def affected_by(state: State) -> dict[str, set[str]]:
     holes = Holes(graph)
     texts = frame.hashes.texts
     affected = {
-        hole.hash: {texts[row] for row in holes.affected(place).tolist()}
+        hole.hash: {texts[row] for row in holes.affected(graph, place).tolist()}
         for place, hole in enumerate(holes)
     }
     assert [hole.num_affected for hole in holes] == list(map(len, affected.values()))
@@ -107,7 +107,7 @@ def test_some_rows(pair: tuple[State, State]) -> None:
     }
     assert holes.num_affected == len(set().union(*expected.values()))
     for place, hole in enumerate(holes):
-        rows = holes.affected(place).tolist()
+        rows = holes.affected(graph, place).tolist()
         assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
 
 

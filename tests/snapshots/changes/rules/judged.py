@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import Judged, Only
+from snapshots.changes.rules.measures import Judged, RuleSubject
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     Dimensions,
@@ -76,7 +76,7 @@ def _dimensions(dimensions: Sequence[CoverageDimension]) -> Dimensions | UnsetTy
 
 
 def judge_one(
-    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: Only | None = None
+    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: RuleSubject | None = None
 ) -> RuleResult:
     """Return what becomes of a rule, which is about some specs."""
     if only is not None:
