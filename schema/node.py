@@ -78,6 +78,11 @@ def find_node(context: Context, id: str) -> Node | None:
     return node
 
 
+def node_of(name: str, /, **facts: Any) -> Any:
+    """Return an object of a type with ids, by its name: for modules that the type's own imports."""
+    return Node.types[name](**facts)
+
+
 def info_of_key(context: Context, key: str) -> RevisionInfo | None:
     """Return the line of the revision that an id names by its key; None where there is none."""
     info = context.history.by_key.get(key)

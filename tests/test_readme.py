@@ -2,14 +2,12 @@
 
 import os
 import re
-import shlex
 import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from server.cli import cachelog
 from tests.benchmarks.over_http import table
 from tests.benchmarks.results import Results
 from tests.consoles import examples, shell
@@ -40,14 +38,6 @@ def test_examples(tmp_path: Path) -> None:
         until(lambda: "serves" in log.read_text(), "the server is ready")
         for command, shown in commands:
             typed.assert_prints(command.replace(":8000", f":{port}"), shown)
-
-
-def test_a_real_cache_is_imported_by_commands_that_there_are() -> None:
-    """With options that they have; the network is not asked."""
-    block = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[1]
-    for line in block.splitlines():
-        _, name, *arguments = shlex.split(line)
-        cachelog.commands[name].make_context(name, arguments)
 
 
 def test_it_is_short() -> None:

@@ -11,8 +11,8 @@ from schema.fields.connections import Connection, PageArguments, connection_fiel
 from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import attribute
 from schema.fields.scalars import DateTime, describe_enum
-from schema.node import Node, node_id
-from snapshots.recipes.commits import SWEEPING, Commit, FoundBy, Recipes
+from schema.node import Node, node_id, node_of
+from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 
 if TYPE_CHECKING:
@@ -33,16 +33,6 @@ describe_enum(
         CommitLevel.SPACK: "It changed which Spack is used, which may have chosen otherwise.",
     },
 )
-describe_enum(
-    FoundBy,
-    "How the recipes of a revision were found.",
-    {
-        FoundBy.GIVEN: "They were given.",
-        FoundBy.REF: "By a ref that is named after the tag.",
-        FoundBy.DATE: "By date: the last commit of the default branch until then.",
-    },
-    name="RecipesFoundBy",
-)
 
 COMMITS = Cost(
     weight=5_000,
@@ -62,27 +52,6 @@ ONE_COMMIT = Cost(weight=60_000)
 
 EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
 """Comparisons in which a commit explains something: that of each series is explained."""
-
-
-@strawberry.type(
-    name="Recipes",
-    description="The commit of the recipes that a revision's specs were concretized with.",
-)
-class RecipesOfRevision:
-    """The recipes of a revision."""
-
-    repository: str = field("The git repository: a path or URL.")
-    commit: str = field("The whole hash of the commit.")
-    found_by: FoundBy = field("How it was found.")
-    url: str | None = field("Where the commit is looked at, if known.")
-
-    @classmethod
-    def of(cls, context: Context, recipes: Recipes) -> Self:
-        """Return the recipes with a link."""
-        url = context.library.links(recipes.repository).commit(recipes.commit)
-        return cls(
-            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
-        )
 
 
 @strawberry.type(description="A pull request, or what a forge calls so.")
@@ -194,9 +163,8 @@ class CommitEffectType:
         Cost(weight=20, items=20),
     )
     def causes(self) -> list[LazyCause]:
-        from schema.comparisons.cause import Cause
-
-        return [Cause(comparison=self.loaded, number=number) for number in self.effect.causes]
+        causes = self.effect.causes
+        return [node_of("Cause", comparison=self.loaded, number=number) for number in causes]
 
     @field(
         "The sum of numSpecs of these causes. Commits that explain one cause together "
@@ -219,9 +187,9 @@ class CommitEffectType:
 
     @field("The comparison.")
     def comparison(self) -> LazyComparison:
-        from schema.comparisons.comparison import ComparisonType
-
-        return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+        base, head = self.loaded.base.info, self.loaded.head.info
+        comparison: ComparisonType = node_of("Comparison", base_info=base, head_info=head)
+        return comparison
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:

@@ -20,6 +20,7 @@ from schema.fields.connections import (
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, texts
 from schema.fields.many import Each, LazyList, for_many
 from schema.fields.scalars import describe_enum
+from schema.node import node_of
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
 if TYPE_CHECKING:
@@ -82,10 +83,8 @@ class DependencyNode:
 
     @field("The spec itself; null where it is not in the revision.")
     def spec(self) -> LazySpec | None:
-        from schema.revisions.spec import SpecType
-
         is_absent = self.graph.absent_at(self.number) is not None
-        return None if is_absent else SpecType(loaded=self.loaded, row=self.number)
+        return None if is_absent else node_of("Spec", loaded=self.loaded, row=self.number)
 
     def alone(self) -> "DependencyNodes":
         """Return the list of this node alone."""

@@ -8,6 +8,7 @@ from schema.context import Info, LoadedRevision
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
 from schema.fields.cost import LOADING, Cost, NumberOf, field
 from schema.fields.many import attribute
+from schema.node import node_of
 from schema.revisions.lookup import LAST_SEEN
 from schema.revisions.package import First, LazyRevision, check_first
 from schema.revisions.spec import SpecRows, SpecType
@@ -71,13 +72,10 @@ class HoleType:
         LAST_SEEN,
     )
     def gone_in(self, info: Info) -> LazyRevision | None:
-        from schema.revisions.revision import revision_of
-
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
-        if history is None:
-            return None
-        return revision_of(last_seen(history, series(self.loaded.info.tag)).gone_in)
+        gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
+        return node_of("Revision", info=gone_in) if gone_in else None
 
 
 def hole_connection(

@@ -27,7 +27,7 @@ from schema.fields.many import (
     for_many,
 )
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.spec import (
     FacetCount,
     FilterArgument,
@@ -317,9 +317,8 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
 
 def revision_object(info: RevisionInfo) -> "Revision":
     """Return the object for a line of the catalog."""
-    from schema.revisions.revision import Revision  # it imports this module
-
-    return Revision(info=info)
+    revision: Revision = node_of("Revision", info=info)
+    return revision
 
 
 def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
@@ -327,15 +326,14 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    from schema.histories import PackageHistory
-
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
     return WhereKnown.of(
-        [timelines.get(name) for name in names], lambda timeline: PackageHistory(timeline=timeline)
+        [timelines.get(name) for name in names],
+        lambda timeline: node_of("PackageHistory", timeline=timeline),
     )
 
 

@@ -18,7 +18,7 @@ from schema.fields.cost import (
 )
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
-from schema.node import Node, info_of_key, node_id
+from schema.node import Node, info_of_key, node_id, node_of
 from schema.revisions.holes import HOLES, HoleType, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
@@ -45,12 +45,11 @@ from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
+from snapshots.recipes.commits import FoundBy, Recipes
 
 if TYPE_CHECKING:
-    from schema.comparisons.commits import RecipesOfRevision
     from schema.histories import GrowthPointType, Series
 
-LazyRecipes = Annotated["RecipesOfRevision", strawberry.lazy("schema.comparisons.commits")]
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
@@ -95,6 +94,39 @@ class SourceType:
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")
     synthetic: bool = field("Whether a generator made the data up, for demonstration.")
+
+
+describe_enum(
+    FoundBy,
+    "How the recipes of a revision were found.",
+    {
+        FoundBy.GIVEN: "They were given.",
+        FoundBy.REF: "By a ref that is named after the tag.",
+        FoundBy.DATE: "By date: the last commit of the default branch until then.",
+    },
+    name="RecipesFoundBy",
+)
+
+
+@strawberry.type(
+    name="Recipes",
+    description="The commit of the recipes that a revision's specs were concretized with.",
+)
+class RecipesOfRevision:
+    """The recipes of a revision."""
+
+    repository: str = field("The git repository: a path or URL.")
+    commit: str = field("The whole hash of the commit.")
+    found_by: FoundBy = field("How it was found.")
+    url: str | None = field("Where the commit is looked at, if known.")
+
+    @classmethod
+    def of(cls, context: Context, recipes: Recipes) -> Self:
+        """Return the recipes with a link."""
+        url = context.library.links(recipes.repository).commit(recipes.commit)
+        return cls(
+            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
+        )
 
 
 @strawberry.type(
@@ -145,9 +177,7 @@ class Revision(Node):
         "The commit of the recipes that its specs were concretized with, where it is known.",
         Cost(weight=20),
     )
-    def recipes(self, info: Info) -> LazyRecipes | None:
-        from schema.comparisons.commits import RecipesOfRevision
-
+    def recipes(self, info: Info) -> RecipesOfRevision | None:
         info.context.is_permanent = False  # it may become known, or be corrected
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesOfRevision.of(info.context, recipes)
@@ -281,9 +311,8 @@ class Revision(Node):
 
 
 def _series_of(tag: str) -> "Series":
-    from schema.histories import Series  # it imports this module
-
-    return Series(name=refs.series(tag))
+    series: Series = node_of("Series", name=refs.series(tag))
+    return series
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:

@@ -31,7 +31,7 @@ from schema.fields.many import (
     for_many,
 )
 from schema.fields.scalars import ByteCount, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -141,8 +141,6 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories import HashHistoryType
-
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
@@ -150,7 +148,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistoryType(history=history),
+        lambda history: node_of("HashHistory", history=history),
     )
 
 

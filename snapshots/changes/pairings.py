@@ -282,22 +282,11 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
         A hash that persists keeps both of its rows where one of them is marked.
         """
-        in_base = _among(base_mask, self.base_rows)
-        in_head = _among(head_mask, self.head_rows)
-        persisting = self.persisting
-        either = in_base[persisting.base_rows] | in_head[persisting.head_rows]
-        in_base[persisting.base_rows] = either
-        in_head[persisting.head_rows] = either
-        return Pairing(
-            base=self.base,
-            head=self.head,
-            base_rows=rows_where(in_base),
-            head_rows=rows_where(in_head),
-            removed=self.removed[in_base[self.removed]],
-            added=self.added[in_head[self.added]],
-            persisting=persisting.where(either),
-            changed=self.changed.where(in_base[self.changed.base_rows]),
-        )
+        base_rows, head_rows = self.persisting.base_rows, self.persisting.head_rows
+        either = base_mask[base_rows] | head_mask[head_rows]
+        in_base, in_head = base_mask.copy(), head_mask.copy()
+        in_base[base_rows] = in_head[head_rows] = either
+        return self.within(in_base, in_head)
 
     def within(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
         """Return the pairing as if both frames held nothing but the rows that the masks mark.

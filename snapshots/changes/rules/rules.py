@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import chain, compress
+from operator import call
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
@@ -840,7 +841,7 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
     for name, value in values.items():
         if name in keys:
             try:
-                fields[keys[name].field] = convert(value, keys[name].type, dec_hook=_construct)
+                fields[keys[name].field] = convert(value, keys[name].type, dec_hook=call)
             except ValidationError as error:
                 faults.append(Fault(name, _reason(value, keys[name].type, error)))
         elif name in KEYS:
@@ -861,10 +862,6 @@ def _schema_of(kind: Any) -> dict[str, Any]:
 def _unknown(key: str) -> Fault:
     hint = nearest_hint(nearest_names(key, KEYS, most=1))
     return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
-
-
-def _construct(kind: type, value: Any) -> Any:
-    return kind(value)
 
 
 def _reason(value: Any, hint: Any, error: ValidationError) -> str:
