@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,8 @@ class Application:
 
     def __init__(self) -> None:
         self.num_held = self.num_gone = 0
+        self.may_end = threading.Event()
+        """When the work for /turn-slow ends, and with it that of the event loop."""
 
     def leave(self) -> None:
         """Take note that a large answer was read."""
@@ -67,7 +70,7 @@ class Application:
         if scope["path"].endswith("task"):
             return None
         if scope["path"] == "/turn-slow":
-            time.sleep(0.05)
+            self.may_end.wait(PATIENCE)
         if scope["path"] == "/large":
             self.num_held += 1
             return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self)
@@ -246,10 +249,12 @@ def test_a_client_that_leaves_before_its_turn_is_noted() -> None:
     application = Application()
     with running(LIMITS, application) as server, ExitStack() as held:
         connections = [held.enter_context(server.connect()) for _ in range(10)]
-        for connection in connections:
-            connection.sendall(ask("/turn-slow", CLOSE))
+        until(lambda: server.num_connections() == 10, "they are connected")
+        for path, connection in zip(["/turn-slow", *["/turn"] * 9], connections, strict=True):
+            connection.sendall(ask(path, CLOSE))
         connections.pop().close()
-        assert all(b" /turn-slow " in rest(connection) for connection in connections)
+        application.may_end.set()
+        assert all(b" /turn" in rest(connection) for connection in connections)
         until(lambda: application.num_gone == 1, "it was noted")
 
 
