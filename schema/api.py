@@ -12,9 +12,9 @@ from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
 from schema.context import Context
+from schema.documents.bounds import refused_variables
 from schema.documents.documents import KEPT_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
-from schema.documents.rules import refused_variables
 from schema.execution.budget import BudgetExceeded
 from schema.execution.compiled import Declined
 from schema.execution.executor import RenderingExecutor
@@ -24,7 +24,7 @@ from schema.limits import Limits
 from schema.query import Query, Subscription, root_of
 from schema.revisions.package import Package
 from schema.revisions.revision import Revision, Tag
-from schema.revisions.spec import Spec
+from schema.revisions.spec import SpecType
 from schema.revisions.stack import Stack
 from snapshots.models import RevisionInfo
 
@@ -34,7 +34,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 schema = strawberry.Schema(
     query=Query,
     subscription=Subscription,
-    types=[Revision, Tag, Package, Spec, Stack],
+    types=[Revision, Tag, Package, SpecType, Stack],
     execution_context_class=RenderingExecutor,
     config=StrawberryConfig(scalar_map=SCALARS),
 )
@@ -56,7 +56,7 @@ LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
 """Of a light request: characters of a document or text, and values of its variables."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class OperationResult(msgspec.Struct, frozen=True):
     """The answer to a request.
 
     ``executed`` is False where the request was refused before there could be data. ``data`` may
@@ -122,12 +122,6 @@ class API:
         """Tell whether a document is kept, so that nothing has to be parsed."""
         return self._documents.is_known(query)
 
-    def declared_variables(
-        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
-    ) -> dict[str, Any] | None:
-        """Return those variables that an operation declares; nothing depends on the others."""
-        return self.document(query).declared_variables(operation_name, variables)
-
     def cost(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
@@ -179,7 +173,7 @@ class API:
         tell_cost: bool = False,
         event: RevisionInfo | None = None,
         cost: Estimate | None = None,
-    ) -> Answer:
+    ) -> OperationResult:
         """Answer a request; with ``tell_cost`` the answer says what it was expected to cost.
 
         With ``cost``, which the API ``allows``, the variables are the declared ones, and nothing is
@@ -190,14 +184,16 @@ class API:
         and the context may not wait for it.
         """
         admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost, cost=cost)
-        if isinstance(admitted, Answer):
+        if isinstance(admitted, OperationResult):
             return admitted
         allowed = self.limits if tell_cost else None
         try:
             result = self._executed(query, admitted, operation_name, context, executor, event)
         except BudgetExceeded as exceeded:
             shown: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
-            return Answer(None, shown, executed=True, estimate=admitted.cost, allowed=allowed)
+            return OperationResult(
+                None, shown, executed=True, estimate=admitted.cost, allowed=allowed
+            )
         finally:
             context.release()
         shown = errors.shown(
@@ -208,7 +204,9 @@ class API:
         )
         # Variables of a wrong type are the request's fault: nothing was executed.
         executed = result.data is not None or not shown or any("path" in error for error in shown)
-        return Answer(result.data, shown, executed, estimate=admitted.cost, allowed=allowed)
+        return OperationResult(
+            result.data, shown, executed, estimate=admitted.cost, allowed=allowed
+        )
 
     def _executed(
         self,
@@ -252,13 +250,13 @@ class API:
         operation_name: str | None = None,
         *,
         context: Context,
-    ) -> Answer | None:
+    ) -> OperationResult | None:
         """Have a subscription's events come from ``context.follow``; return why it has none.
 
         Each event is then executed by itself: that is how GraphQL defines a subscription.
         """
         admitted = self._admitted(query, variables, operation_name, tell_cost=False)
-        if isinstance(admitted, Answer):
+        if isinstance(admitted, OperationResult):
             return admitted
         assert admitted.document.node is not None  # noqa: S101 - it was admitted
         built = RenderingExecutor.build(
@@ -276,7 +274,7 @@ class API:
                 return None
             built = stream.errors
         shown = errors.shown(built, self.limits, suggestions=self._suggestions)
-        return Answer(None, shown, executed=False)
+        return OperationResult(None, shown, executed=False)
 
     def _admitted(
         self,
@@ -286,11 +284,11 @@ class API:
         *,
         tell_cost: bool,
         cost: Estimate | None = None,
-    ) -> "_Admitted | Answer":
+    ) -> "_Admitted | OperationResult":
         """Return what is to be executed, or the answer where the request is refused before."""
         document = self.document(query)
         if document.node is None or document.errors:
-            return Answer(None, document.errors, executed=False)
+            return OperationResult(None, document.errors, executed=False)
         if cost is not None:
             return _Admitted(document, dict(variables or ()), cost)
         declared = document.declared_variables(operation_name, variables) or {}
@@ -302,7 +300,7 @@ class API:
         if refusal is None:
             return _Admitted(document, declared, cost)
         allowed = self.limits if tell_cost else None
-        return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
+        return OperationResult(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
 
 
 class _Admitted(msgspec.Struct, frozen=True):

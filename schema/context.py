@@ -21,7 +21,9 @@ from snapshots.catalog.library import Covered, Library, best_covering, candidate
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
+from snapshots.changes.twins import Twins
 from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
@@ -30,7 +32,7 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
 from snapshots.history import History
 from snapshots.models import RevisionInfo
-from snapshots.recipes.effects import Attribution
+from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest
 
 Value = TypeVar("Value")
@@ -130,7 +132,7 @@ class Context:
     _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
         default_factory=dict, init=False
     )
-    _attributions: dict[tuple[RevisionInfo, RevisionInfo], Attribution | None] = field(
+    _recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = field(
         default_factory=dict, init=False
     )
     _answers: HistoryAnswers = field(init=False)
@@ -172,6 +174,16 @@ class Context:
         """Return the dependencies in a revision."""
         return self._loaded(self.library.dependencies, info.digest)
 
+    def holes(self, info: RevisionInfo) -> Holes:
+        """Return what is missing for a revision's specs to be installed from its cache alone."""
+        return self._loaded(self.library.holes, info.digest)
+
+    def twins(
+        self, info: RevisionInfo, stack: str | None = None, package: str | None = None
+    ) -> Twins:
+        """Return what of a revision, of a stack or package of it, is built more than once."""
+        return self._loaded(self.library.twins, (info.digest, stack, package))
+
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
         return self._loaded(self.library.comparisons, (base.digest, head.digest))
@@ -180,19 +192,19 @@ class Context:
         """Return why the hashes of two revisions' contents came and went."""
         return self._loaded(self.library.explanations, (base.digest, head.digest))
 
-    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
+    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
         """Return which commits explain which causes; the fields of one object have it made once.
 
-        None where the commits between the two are not known. They may become so, or be corrected.
+        What is not known may become so, or be corrected.
         """
         self.is_permanent = False
         self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
 
-        def attributed(base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
+        def changed(base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
             self.explain(base, head)
-            return self.library.attribute(base, head)
+            return self.library.recipes_change(base, head)
 
-        return _held(self._attributions, (base, head), attributed)
+        return _held(self._recipes_changes, (base, head), changed)
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
@@ -299,7 +311,7 @@ class Context:
         self._latest.clear()
         self.masks.clear()
         self._coverages.clear()
-        self._attributions.clear()
+        self._recipes_changes.clear()
         self._answers_by_name.clear()
 
     def names_elsewhere(self) -> frozenset[str]:

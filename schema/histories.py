@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 import strawberry
 
-from schema.comparisons.comparison import Comparison
+from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.spec_change import ReasonCount
 from schema.context import Context, Info
 from schema.fields.connections import (
@@ -17,7 +17,7 @@ from schema.fields.connections import (
     page_of,
 )
 from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, texts
-from schema.fields.many import Each, Table, attribute
+from schema.fields.many import ColumnTable, Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, Omittable
 from schema.node import Node, node_id
 from schema.revisions.revision import (
@@ -27,29 +27,30 @@ from schema.revisions.revision import (
     revision_field,
     revision_of,
 )
-from schema.revisions.spec import Spec
+from schema.revisions.spec import SpecType
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth
-from snapshots.timelines import spans as timeline_spans
+from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
+from snapshots.timelines.spans import HashHistory, Span
 
 SPANS = 4
 """In how many spans of all series a hash usually was."""
 
 
 @strawberry.type(
+    name="Span",
     description="Revisions of a series that follow one another and have a hash: first and last "
-    "have it, as all between them."
+    "have it, as all between them.",
 )
-class Span:
+class SpanType:
     """A span."""
 
-    span: strawberry.Private[timeline_spans.Span]
+    span: strawberry.Private[Span]
 
     series = attribute("span.series", "The name of the series.", str)
 
@@ -79,11 +80,13 @@ class Span:
         return revision_of(self.span.gone_in)
 
 
-@strawberry.type(description="What the catalog knows of a hash, in whatever revision.")
-class HashHistory(Node):
+@strawberry.type(
+    name="HashHistory", description="What the catalog knows of a hash, in whatever revision."
+)
+class HashHistoryType(Node):
     """The history of a hash."""
 
-    history: strawberry.Private[timeline_spans.HashHistory]
+    history: strawberry.Private[HashHistory]
 
     @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
@@ -113,7 +116,7 @@ class HashHistory(Node):
     @field(
         "All its facts, from the newest revision that has it.", Cost(weight=20, each_loaded=LOADING)
     )
-    def spec(self, info: Info) -> Spec:
+    def spec(self, info: Info) -> SpecType:
         loaded = info.context.load(self.history.newest)
         row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
@@ -122,15 +125,15 @@ class HashHistory(Node):
                 "'cachelog verify' tells more"
             )
             raise CatalogError(info.context.catalog.location, reason)
-        return Spec(loaded=loaded, row=row)
+        return SpecType(loaded=loaded, row=row)
 
     @field(
         "Where it was: the spans of each series, oldest first, series after series in "
         "the order of `allSeries`.",
         Cost(items=SPANS),
     )
-    def spans(self) -> list[Span]:
-        return [Span(span=span) for span in self.history.spans]
+    def spans(self) -> list[SpanType]:
+        return [SpanType(span=span) for span in self.history.spans]
 
 
 TOUCHED = 5
@@ -146,9 +149,9 @@ class PackageHistoryEntry:
     revision = revision_field("entry.head", "The revision that touched the package.")
 
     @field("The whole of what changed with the revision; null for the first of the series.")
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> ComparisonType | None:
         base = self.entry.base
-        return None if base is None else Comparison(base_info=base, head_info=self.entry.head)
+        return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
     kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
 
@@ -247,13 +250,14 @@ POINTS = 1_000
 
 
 @strawberry.type(
-    description="How large a revision is, and what came and went since the one before it."
+    name="GrowthPoint",
+    description="How large a revision is, and what came and went since the one before it.",
 )
-class GrowthPoint:
+class GrowthPointType:
     """A point of a chart."""
 
     revision: Revision = field("The revision.")
-    comparison: Comparison | None = field(
+    comparison: ComparisonType | None = field(
         "The whole of what changed; null for the first of the series."
     )
     tag: str = field("The revision's tag.")
@@ -324,10 +328,10 @@ class Series(Node):
             DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")
         ] = None,
         last: Annotated[int | None, strawberry.argument("Only the newest so many of them.")] = None,
-    ) -> list[GrowthPoint]:
+    ) -> list[GrowthPointType]:
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
-        points: list[growth.GrowthPoint] = info.context.of_history(
+        points: list[GrowthPoint] = info.context.of_history(
             HistoryTopic(About.GROWTH, series=self.name)
         )
         chosen = [
@@ -350,14 +354,14 @@ class Series(Node):
 _COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
 
 
-def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
+def _shown(points: Sequence[GrowthPoint]) -> list[GrowthPointType]:
     """Return points as a table: numbers alone are read column by column."""
 
-    def comparison(place: int) -> Comparison | None:
+    def comparison(place: int) -> ComparisonType | None:
         point = points[place]
         if point.base is None:
             return None
-        return Comparison(base_info=point.base, head_info=point.revision)
+        return ComparisonType(base_info=point.base, head_info=point.revision)
 
     revisions = [point.revision for point in points]
     columns: dict[str, Sequence[Any]] = {
@@ -370,4 +374,4 @@ def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
         columns[name] = [getattr(revision, name) for revision in revisions]
     for name in _COUNTS:
         columns[name] = [getattr(point.counts, name) for point in points]
-    return Table(GrowthPoint, columns)  # type: ignore[return-value]
+    return ColumnTable(GrowthPointType, columns)  # type: ignore[return-value]

@@ -54,7 +54,7 @@ class Node:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "of_id" in vars(cls):
-            Node.types[cls.__name__] = cls
+            Node.types[cls.__name__.removesuffix("Type")] = cls
             cls.num_id_parts = len(signature(cls.of_id).parameters) - 1
 
     @field(
@@ -76,6 +76,11 @@ def find_node(context: Context, id: str) -> Node | None:
         return None
     node: Node | None = kind.of_id(context, *parts[:last], ID_SEPARATOR.join(parts[last:]))
     return node
+
+
+def node_of(name: str, /, **facts: Any) -> Any:
+    """Return an object of a type with ids, by its name: for modules that the type's own imports."""
+    return Node.types[name](**facts)
 
 
 def info_of_key(context: Context, key: str) -> RevisionInfo | None:

@@ -18,18 +18,16 @@ def main() -> None:
     is_ours = getsignal(SIGINT) is default_int_handler
     if is_ours:
         signal(SIGINT, SIG_DFL)
-    from server.cli import main as run
+    from server import cli
 
     if is_ours:
         signal(SIGINT, default_int_handler)
     try:
-        run()
+        cli.main()
     except SystemExit as leaving:
-        from server.cli import INTERRUPTED
-
-        if leaving.code == INTERRUPTED and "daft" in sys.modules:
+        if leaving.code == cli.INTERRUPTED and "daft" in sys.modules:
             sys.stdout.flush()
-            os._exit(INTERRUPTED)  # Daft's threads would abort the process while it cleans up
+            os._exit(cli.INTERRUPTED)  # Daft's threads would abort the process while it cleans up
         raise
 
 

@@ -41,8 +41,7 @@ from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, 
 from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
-from server.http.cycles import AnswersAtOnce
-from server.http.turns import Turns
+from server.http.cycles import AnswersAtOnce, Turns
 from server.logs import AccessLog
 from server.metrics import Gauges, MetricsPage, Recorder, SharedTallies
 from server.pages.addresses import Address, PageRoute, Query

@@ -20,6 +20,7 @@ from server.commands.histories import (
     recipes_command,
 )
 from server.commands.imports import demo_command, import_command
+from server.commands.keep_lists import keep_list_command
 from server.commands.lookups import (
     find_command,
     packages_command,
@@ -36,6 +37,7 @@ from server.commands.maintenance import (
     vacuum_command,
     verify_command,
 )
+from server.commands.questions import holes_command, impact_command, twins_command
 from server.commands.service import completion_command, export_schema_command, serve_command
 from server.terminal.console import (
     colour_of,
@@ -119,6 +121,9 @@ for _command in (
     why_command,
     blame_command,
     notes_command,
+    holes_command,
+    twins_command,
+    impact_command,
     feed_command,
     export_site_command,
     gate_command,
@@ -126,6 +131,7 @@ for _command in (
     history_group,
     remove_command,
     prune_command,
+    keep_list_command,
     vacuum_command,
     verify_command,
     backup_command,

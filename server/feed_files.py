@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.feeds import SUFFIX, FeedAddresses
+from server.feeds import SUFFIX, FeedAddresses, entry_commits
 from server.output_files import write
 from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory
@@ -28,18 +28,28 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     """Return the feed of a series that is there."""
     history, library = past.history, past.library
     try:
-        points = library.growth(history, series)
+        points = library.past.growth(history, series)
     except IncompleteHistory:  # of a damaged content: the totals of revisions are told
         points = []
     newest = told_in(history, series)
-    stories = library.kept_stories(newest)
+    stories = library.past.kept_stories(newest)
     stories |= {
         neighbours.pair: story(neighbours, library.explain(*neighbours.pair))
         for neighbours in newest
         if neighbours.pair not in stories
     }
-    feed = series_feed(history, series, addresses, counts=counts_of(points), stories=stories)
-    return to_xml(feed)
+    found = {both.head: entry_commits(library, both) for both in newest}
+    commits = {head: of_head for head, of_head in found.items() if of_head is not None}
+    return to_xml(
+        series_feed(
+            history,
+            series,
+            addresses,
+            counts=counts_of(points),
+            stories=stories,
+            commits=commits,
+        )
+    )
 
 
 def package_document(

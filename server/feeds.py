@@ -41,10 +41,19 @@ from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.kept_changes import PairCounts
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import utc
-from snapshots.notes.atom import MEDIA_TYPE, Feed, counts_of, package_feed, series_feed, to_xml
+from snapshots.models import RevisionInfo, utc
+from snapshots.notes.atom import (
+    MEDIA_TYPE,
+    EntryCommits,
+    Feed,
+    counts_of,
+    package_feed,
+    series_feed,
+    to_xml,
+)
 from snapshots.notes.stories import told_in
-from snapshots.notes.templates import story
+from snapshots.notes.templates import commits_story, story
+from snapshots.recipes.commits import Recipes
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import GrowthPoint
@@ -164,6 +173,28 @@ STORY_BYTES = 8 << 20
 _log = logging.getLogger("cachelog.server")
 
 
+_Explained = tuple[Neighbours, Recipes | None, Recipes | None]
+
+
+def entry_commits(library: Library, neighbours: Neighbours) -> EntryCommits | None:
+    """Return the commits that explain what changed between two neighbours; None without any.
+
+    The two are explained only where the commits between their recipes are known.
+    """
+    base, head = neighbours
+    moments = [library.recipes.recorded_at(one) for one in (base, head) if one is not None]
+    recorded = [moment for moment in moments if moment is not None]
+    if base is None or len(recorded) < 2:
+        return None
+    explanation = library.explain(base.digest, head.digest)
+    html = commits_story(library.recipes_change(base, head), explanation)
+    return EntryCommits(html, max(recorded)) if html else None
+
+
+def _size_of_commits(commits: EntryCommits | None) -> int:
+    return 100 if commits is None else 100 + sys.getsizeof(commits.html)
+
+
 class NoSuchFeed(Exception):
     """There is no feed under an address; the text says why, and names what is near."""
 
@@ -194,6 +225,9 @@ class FeedMaker:
         self.stories: SharedCache[Neighbours, str] = SharedCache(
             self._story, sys.getsizeof, STORY_BYTES
         )
+        self.commits: SharedCache[_Explained, EntryCommits | None] = SharedCache(
+            lambda key: entry_commits(library, key[0]), _size_of_commits, STORY_BYTES
+        )
 
     async def series(self, history: History, series: str, after: str | None) -> FeedDocument:
         """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
@@ -204,6 +238,7 @@ class FeedMaker:
         counts, has_counts = await self._counts(history, series)
         newest = [] if after else told_in(history, series)
         stories = await self._told(newest)
+        commits = await self._commits(newest)
         document = await self._made(
             lambda: series_feed(
                 history,
@@ -211,6 +246,7 @@ class FeedMaker:
                 FeedAddresses.of_server(None),
                 counts=counts,
                 stories=stories,
+                commits=commits,
                 after=after,
             )
         )
@@ -268,7 +304,9 @@ class FeedMaker:
         """
         if not neighbours:
             return {}
-        stories = await self._lanes.loading.run(partial(self._library.kept_stories, neighbours))
+        stories = await self._lanes.loading.run(
+            partial(self._library.past.kept_stories, neighbours)
+        )
         for pair in neighbours:
             if pair.pair in stories:
                 continue
@@ -280,6 +318,26 @@ class FeedMaker:
             except CatalogError as error:
                 _log.error("%s", visible(str(error)))
         return stories
+
+    async def _commits(self, neighbours: Sequence[Neighbours]) -> dict[RevisionInfo, EntryCommits]:
+        """Return the commits that explain what changed between neighbours, where they are known.
+
+        To explain a content that cannot be read is left out.
+        """
+        tables = self._library.recipes
+        commits: dict[RevisionInfo, EntryCommits] = {}
+        for pair in neighbours:
+            before = None if pair.base is None else tables.of(pair.base)
+            key = pair, before, tables.of(pair.head)
+            if None in key:
+                continue
+            try:
+                made = await self._lanes.explaining.run(partial(self.commits.get, key))
+            except CatalogError as error:
+                _log.error("%s", visible(str(error)))
+            else:
+                commits |= {} if made is None else {pair.head: made}
+        return commits
 
     def _story(self, neighbours: Neighbours) -> str:
         return story(neighbours, self._library.explain(*neighbours.pair))

@@ -13,7 +13,13 @@ from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON
 from server.settings import Settings
 from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
-from snapshots.catalog.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
+from snapshots.catalog.library import (
+    CHANGES_BYTES,
+    HASH_SET_BYTES,
+    HOLES_BYTES,
+    RETURNED_BYTES,
+    TWINS_BYTES,
+)
 
 _PROCESS = 320 << 20
 """Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
@@ -48,6 +54,8 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "comparisons": settings.comparison_cache,
         "explanations": settings.comparison_cache,
         "hashes that returned": RETURNED_BYTES,
+        "holes of revisions": HOLES_BYTES,
+        "twins of revisions": TWINS_BYTES,
         "changes of packages": CHANGES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,

@@ -29,7 +29,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from server import metrics
 from server.asgi.exchanges import Exchange
 from server.feeds import FeedMaker
 from server.graphql.answers import Answers
@@ -357,67 +356,61 @@ def _buckets(times: Times) -> list[tuple[str, float]]:
     return list(zip(_BOUNDS, map(float, accumulate(times.counts)), strict=True))
 
 
-class Gauges:
+class Gauges(msgspec.Struct, frozen=True):
     """The numbers of a moment."""
 
-    def __init__(
-        self,
-        watch: CatalogWatch,
-        library: Library,
-        answers: Answers,
-        execution: Execution,
-        feeds: FeedMaker,
-    ) -> None:
-        self._watch = watch
-        self._library = library
-        self._answers = answers
-        self._execution = execution
-        self._feeds = feeds
+    watch: CatalogWatch
+    library: Library
+    answers: Answers
+    execution: Execution
+    feeds: FeedMaker
 
     def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
         """Yield each instrument with the value of its label, empty for none, and its number."""
-        yield metrics.CACHE_HITS, "", self._answers.responses.num_hits
+        yield CACHE_HITS, "", self.answers.responses.num_hits
         for cache, num_bytes in self._num_bytes():
-            yield metrics.CACHE_BYTES, cache, num_bytes
-        yield metrics.FRAMES, "", self._library.frames.num_kept
-        yield from _of_history(self._watch.catalog.history)
-        yield metrics.REFRESH_AGE, "", self._watch.age
-        yield metrics.SUBSCRIPTIONS, "", self._watch.publications.num_subscribers
-        yield metrics.PROCESSES, "", 1
-        yield metrics.BUILD, cachelog_version(), 1
+            yield CACHE_BYTES, cache, num_bytes
+        yield FRAMES, "", self.library.frames.num_kept
+        yield from _of_history(self.watch.catalog.history)
+        yield REFRESH_AGE, "", self.watch.age
+        yield SUBSCRIPTIONS, "", self.watch.publications.num_subscribers
+        yield PROCESSES, "", 1
+        yield BUILD, cachelog_version(), 1
         yield from _of_process()
 
     def _num_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield how many bytes each cache keeps."""
-        library = self._library
-        yield "responses", self._answers.responses.num_bytes
+        library = self.library
+        yield "responses", self.answers.responses.num_bytes
         yield "frames", library.frames.num_bytes
         yield "dependencies", library.dependencies.num_bytes
         yield "comparisons", library.comparisons.num_bytes
         yield "explanations", library.explanations.num_bytes
         yield "returned", library.returned.num_bytes
-        yield "stories", self._feeds.stories.num_bytes
+        yield "holes", library.holes.num_bytes
+        yield "twins", library.twins.num_bytes
+        yield "stories", self.feeds.stories.num_bytes
         yield "package_changes", library.package_changes.num_bytes
-        yield "histories", self._execution.answers.num_bytes
+        yield "histories", self.execution.answers.num_bytes
 
 
 def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
     """Yield what a catalog holds; the newest of series where it has any, newest first."""
-    yield metrics.REVISIONS, "", len(history.revisions)
+    yield REVISIONS, "", len(history.revisions)
     if not history.revisions:
         return
     last = max(revision.published_at for revision in history.revisions)
-    yield metrics.LAST_IMPORT, "", last.timestamp()
+    yield LAST_IMPORT, "", last.timestamp()
     newest = {name: history.of_series(name)[0].taken_at for name in history.series_names}
     for name in nlargest(MAX_LABELS, newest, key=newest.__getitem__):
-        yield metrics.NEWEST_REVISION, name, newest[name].timestamp()
+        yield NEWEST_REVISION, name, newest[name].timestamp()
 
 
 def _of_process() -> Iterator[tuple[Instrument, str, float]]:
     """Yield what this process takes of the machine, where the system tells it."""
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text("ascii").split()[1]
-        yield metrics.MEMORY, "", int(pages) * resource.getpagesize()
-        yield metrics.DESCRIPTORS, "", len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+        yield MEMORY, "", int(pages) * resource.getpagesize()
+        yield DESCRIPTORS, "", len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield metrics.MAX_DESCRIPTORS, "", float("inf") if most < 0 else most
+    yield MAX_DESCRIPTORS, "", float("inf") if most < 0 else most

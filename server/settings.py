@@ -1,4 +1,4 @@
-"""What an operator can set, and how it stands in the environment."""
+"""Settings, and how they are read from the environment."""
 
 import dataclasses
 import os
@@ -34,205 +34,205 @@ Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator can set; each field is read from CACHELOG_ and its name in capitals."""
+    """All settings; each field is read from CACHELOG_ and its name in capitals."""
 
     catalog: Text = "catalog"
-    """Where the catalog is: a folder, or a URL of object storage."""
+    """The location of the catalog: a folder, or a URL of object storage."""
 
     response_cache: Bytes = 256 << 20
-    """How many bytes of responses are kept; 0 keeps none."""
+    """Bytes of cached responses; 0 disables the cache."""
 
     frame_cache: Bytes = FRAME_BYTES
-    """How many bytes of revisions are kept in memory; as many again of their dependencies."""
+    """Bytes of revisions in memory; their dependencies can take as much again."""
 
     comparison_cache: Bytes = COMPARISON_BYTES
-    """How many bytes of comparisons are kept in memory."""
+    """Bytes of comparisons in memory; their explanations can take as much again."""
 
     refresh: Seconds = 1.0
-    """How many seconds pass between two looks for new revisions."""
+    """Seconds between two checks for new revisions."""
 
     max_body: Bytes = 1 << 20
-    """How many bytes a request's body may have."""
+    """Bytes of a request's body."""
 
     reading_bytes: Bytes = 8 << 20
-    """How many bytes bodies over 64 KiB may have together; more are refused with status 503."""
+    """Bytes of all bodies over 64 KiB together; others get status 503."""
 
     heavy_threads: Count = 2
-    """How many large requests are executed at the same time."""
+    """Large requests that are executed concurrently."""
 
     queued_requests: Count = 64
-    """How many requests may wait for each kind of thread; more are refused with status 503."""
+    """Requests that wait for each kind of thread; others get status 503."""
 
     queue_seconds: Seconds = 1.0
-    """How many seconds a request waits for a thread before it is refused with status 503."""
+    """Seconds that a request waits for a thread before it gets status 503."""
 
     sending_bytes: Bytes = 256 << 20
-    """How many bytes of large answers may be on their way; more are refused with status 503."""
+    """Bytes of large responses in transit; others get status 503."""
 
     max_document_bytes: Count = Limits.max_document_bytes
-    """How many bytes a document may have."""
+    """Bytes of a document."""
 
     max_tokens: Count = Limits.max_tokens
-    """How many tokens a document may have."""
+    """Tokens of a document."""
 
     max_depth: Count = Limits.max_depth
-    """How deep selections may stand within each other."""
+    """Depth of nested selections."""
 
     max_aliases: Count = Limits.max_aliases
-    """How many aliases an operation may have."""
+    """Aliases in an operation."""
 
     max_root_fields: Count = Limits.max_root_fields
-    """How many fields of the root an operation may have."""
+    """Root fields in an operation."""
 
     max_selections: Count = Limits.max_selections
-    """How many fields an operation may have, those of fragments wherever they are spread."""
+    """Fields in an operation, including each use of a fragment."""
 
     max_variable_bytes: Count = Limits.max_variable_bytes
-    """How many bytes the variables of a request may have."""
+    """Bytes of a request's variables."""
 
     max_variable_depth: Count = Limits.max_variable_depth
-    """How deep lists and objects may stand within each other in a variable."""
+    """Depth of nested lists and objects in a variable."""
 
     max_list_length: Count = Limits.max_list_length
-    """How many values a list may have in a variable or a document."""
+    """Values of a list in a variable or a document."""
 
     max_filter_values: Count = Limits.max_filter_values
-    """How many values all lists of a filter may have together."""
+    """Values of all lists in a filter together."""
 
     max_name_length: Count = Limits.max_name_length
-    """How many characters a name may have in a document: that of an alias, say."""
+    """Characters of a name in a document, such as an alias."""
 
     max_text_length: Count = Limits.max_text_length
-    """How many characters a text may have in a variable or a document."""
+    """Characters of a string in a variable or a document."""
 
     max_cost: Count = Limits.max_cost
-    """How many units of work a request may cost; see extensions.cost."""
+    """Units of cost of a request; see extensions.cost."""
 
     max_revisions: Count = Limits.max_revisions
-    """How many revisions a request may ask for the contents of."""
+    """Revisions whose contents a request can query."""
 
     max_answer_bytes: Count = Limits.max_answer_bytes
-    """How many bytes an answer may have."""
+    """Bytes of an answer."""
 
     max_seconds: Seconds = Limits.max_seconds
-    """How many seconds a request may be worked on."""
+    """Seconds that a request can be executed."""
 
     max_errors: Count = Limits.max_errors
-    """How many errors an answer shows."""
+    """Errors that a response lists."""
 
     max_connections: Count = 1_000
-    """How many connections one process holds; the one idle longest is closed for a new one."""
+    """Connections of a process; a new one replaces the one that has been idle longest."""
 
     max_headers: Bytes = 64 << 10
-    """How many bytes a request's line and headers may have."""
+    """Bytes of a request's line and headers."""
 
     head_timeout: Seconds = 10.0
-    """How many seconds a client may take to send a request's line and headers."""
+    """Seconds for a client to send a request's line and headers."""
 
     body_timeout: Seconds = 30.0
-    """How many seconds a client may take to send a request's body."""
+    """Seconds for a client to send a request's body."""
 
     send_timeout: Seconds = 20.0
-    """After how many seconds a client is dropped that reads less than 4 KiB a second."""
+    """Seconds after which a client that reads less than 4 KiB a second is dropped."""
 
     keep_alive: Seconds = 75.0
-    """How many seconds a connection may wait for its next request."""
+    """Seconds that a connection waits for its next request."""
 
     hang_timeout: Seconds = 30.0
-    """After how many seconds without a sign of life a worker process is replaced."""
+    """Seconds after which a worker process that does not respond is replaced."""
 
     max_subscriptions: Bytes = 100
-    """How many subscriptions a process holds, at most half of its connections; 0 for none."""
+    """Subscriptions of a process, at most half of its connections; 0 for none."""
 
     heartbeat: Seconds = 15.0
-    """How many seconds a subscription is silent before it is sent a sign of life."""
+    """Seconds of silence after which a subscription sends a comment."""
 
     requests_per_minute: Bytes = 0
-    """How many requests a client address may send in a minute; 0 for any number."""
+    """Requests of a client address in a minute; 0 for no limit."""
 
     cost_per_minute: Bytes = 0
-    """How many units of work the requests of a client address may cost in a minute; 0 for any."""
+    """Units of cost of a client address in a minute; 0 for no limit."""
 
     documents: Text = ""
     """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
 
     introspection: Switch = True
-    """Whether the schema can be asked for, by queries and at /schema.graphql."""
+    """Whether the schema is available, by introspection and at /schema.graphql."""
 
     graphiql: Switch = True
-    """Whether browsers are shown GraphiQL."""
+    """Whether browsers get GraphiQL."""
 
     pages: Switch = True
-    """Whether browsers are shown pages at /; without them they are led to GraphiQL."""
+    """Whether browsers get pages at /; otherwise / redirects to GraphiQL."""
 
     public_url: Text = ""
-    """Where people reach the server, such as https://example.org/cachelog/: for links to share."""
+    """The public address, such as https://example.org/cachelog/, for absolute links."""
 
     suggestions: Switch = True
-    """Whether errors of validation suggest names of the schema."""
+    """Whether validation errors suggest names of the schema."""
 
     cors_origins: Names = ()
-    """Which other origins' pages may ask, separated by commas; ``*`` for all."""
+    """Origins whose pages can send requests (CORS), separated by commas; ``*`` for all."""
 
     access_log: Switch = True
     """Whether each request is logged."""
 
     log_format: LogFormat = "text"
-    """How the log looks: text for people, or json, one object a line, for programs."""
+    """The format of the log: text for people, or json, one object a line, for programs."""
 
     trusted_proxies: Names = ()
-    """Whose X-Request-ID and X-Forwarded-For count: addresses and networks, with commas."""
+    """Peers whose X-Request-ID and X-Forwarded-For count: addresses and networks."""
 
     metrics: Switch = True
-    """Whether /metrics shows numbers for Prometheus."""
+    """Whether /metrics provides metrics for Prometheus."""
 
     metrics_dir: Text = ""
-    """Where the processes of one server share those numbers; empty for a folder of their own."""
+    """A folder in which the processes of a server share metrics; empty for a temporary one."""
 
     tracing: Switch = False
-    """Whether spans are sent by OpenTelemetry, as its own variables OTEL_* say."""
+    """Whether OpenTelemetry spans are sent, as its own variables OTEL_* configure."""
 
     cache_dir: Text = "~/.cache/cachelog"
-    """Where an import keeps what it need not fetch again; empty to keep nothing."""
+    """The folder in which imports cache downloads; empty for none."""
 
     cache_bytes: Bytes = 4 << 30
-    """How many bytes of indexes an import keeps there, and as many of single specs."""
+    """Bytes of cached indexes, and as many of single specs."""
 
     max_index_bytes: Bytes = 2 << 30
-    """How many bytes an index may have when it is unpacked."""
+    """Bytes of an uncompressed index."""
 
     http_timeout: Seconds = 60.0
-    """How many seconds an import waits for a silent server."""
+    """Seconds that an import waits for a server that sends nothing."""
 
     http_deadline: LongSeconds = 3_600.0
-    """How many seconds one answer may take an import in all, and the fetching of a repository."""
+    """Seconds for one response to an import, and for fetching a repository."""
 
     s3_prefixes: Names = ()
-    """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+    """URLs of buckets that are read over HTTPS: BUCKET=URL, separated by commas."""
 
     oci_user: Text = ""
-    """The user of OCI registries that ask for a login; empty to use what Docker knows."""
+    """The user for OCI registries that require a login; empty to use Docker's logins."""
 
     oci_password: Text = ""
-    """That user's password, or a token that serves as one."""
+    """The password of that user, or a token."""
 
     recipes: Text = ""
-    """The git repository of the recipes, a path or URL, whose commits imports keep."""
+    """The git repository of the recipes whose commits imports record: a path or URL."""
 
     recipes_refs: Names = ()
     """Its refs that are named after a tag, as refs/snapshots/{tag}, separated by commas."""
 
     recipes_url: Text = ""
-    """Where its commits are looked at: a URL on GitHub, GitLab or Gitea, templates, or none."""
+    """Where its commits are shown: a URL on GitHub, GitLab or Gitea, templates, or none."""
 
     cluster: Text = ""
-    """Ray's cluster, ray://HOST:PORT, that does the bulk work; empty for this machine."""
+    """The Ray cluster for bulk work, ray://HOST:PORT; empty for this machine."""
 
     notify: Names = ()
-    """URLs that an import tells of each revision that it publishes, separated by commas."""
+    """URLs that an import sends each new revision to, separated by commas."""
 
     notify_secret: Text = ""
-    """A secret to sign with what they are told; empty to sign nothing."""
+    """The secret that signs these requests; empty for no signature."""
 
     def public_address(self) -> str:
         """Return where people reach the server, with a slash at its end; empty if nobody said so.

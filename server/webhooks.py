@@ -27,6 +27,8 @@ from snapshots.notes.sections import CauseEntry
 from snapshots.notes.sentences import Sentence, plain
 from snapshots.program import importer_name
 from snapshots.refs import title
+from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
+from snapshots.sources.transport import may_recover, retry_after, status_of
 
 if TYPE_CHECKING:
     import httpx
@@ -219,9 +221,7 @@ class Deliverer:
         """Return why it failed, whether it may succeed later, and when the receiver wants that."""
         import httpx
 
-        from snapshots.sources.boundary import AddressRefused
         from snapshots.sources.network import Overdue
-        from snapshots.sources.transport import may_recover, retry_after, status_of
 
         body = document(announced, delivery, datetime.now(UTC))
         client, backend = self._connections()
@@ -250,7 +250,6 @@ class Deliverer:
         """Return a client and what bounds it; to make them takes a while."""
         import httpx
 
-        from snapshots.sources.boundary import Boundary, hosts_of
         from snapshots.sources.network import BoundedBackend, keep_within
 
         if self._opened is None:
@@ -319,11 +318,18 @@ class Notifier:
     """
 
     def __init__(
-        self, catalog: Catalog, receivers: Sequence[Receiver], deliverer: Deliverer
+        self,
+        catalog: Catalog,
+        receivers: Sequence[Receiver],
+        deliverer: Deliverer,
+        recipes_url: str = "",
     ) -> None:
         self._catalog = catalog
         self._library = Library(
-            catalog, frame_bytes=_FRAME_BYTES, comparison_bytes=_COMPARISON_BYTES
+            catalog,
+            frame_bytes=_FRAME_BYTES,
+            comparison_bytes=_COMPARISON_BYTES,
+            recipes_url=recipes_url,
         )
         self._receivers = receivers
         self._deliverer = deliverer
@@ -359,7 +365,8 @@ class Notifier:
             explanation = self._library.explain(base.digest, revision.digest)
         except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
-        return announcement(neighbours, changelog(base, revision, explanation))
+        recipes = self._library.recipes_change(base, revision)
+        return announcement(neighbours, changelog(base, revision, explanation, recipes=recipes))
 
 
 @contextmanager
@@ -371,7 +378,7 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
     with Deliverer(receivers, settings.notify_secret) as deliverer:
-        yield Notifier(catalog, receivers, deliverer)
+        yield Notifier(catalog, receivers, deliverer, settings.recipes_url)
 
 
 def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, Any]]:

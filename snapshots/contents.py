@@ -13,6 +13,8 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
@@ -114,7 +116,55 @@ class Content:
 
     def table(self) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        return SuccessiveTables().table(self)
+        return SuccessiveTables().rows(self).table
+
+
+class PackageRows(msgspec.Struct, frozen=True, gc=False):
+    """Where the rows of a package stand; equal digests have equal rows."""
+
+    digest: bytes
+    start: int
+    stop: int
+
+
+class ContentRows(msgspec.Struct, frozen=True):
+    """The rows of a content, and where those of its ``packages`` stand, if that is known.
+
+    What is outside the cache is the package without a name.
+    """
+
+    digest: str
+    table: pa.Table
+    packages: Mapping[str, PackageRows] = {}
+
+    def unlike(self, other: "ContentRows") -> pa.Table:
+        """Return the rows of the packages that the other content has not or has otherwise.
+
+        They are all rows where the packages of one of the two are not known.
+        """
+        if not self.packages or not other.packages:
+            return self.table
+        pieces = [self.table.slice(start, stop - start) for start, stop in self._spans(other)]
+        # In one piece: each further step takes its time for each piece and column.
+        return pa.concat_tables([self.table.slice(0, 0), *pieces]).combine_chunks()
+
+    def alike(self, other: "ContentRows") -> npt.NDArray[np.bool_]:
+        """Return a mask over the rows: those of the packages that both have alike."""
+        mask = np.ones(len(self.table), np.bool_)
+        for start, stop in self._spans(other):
+            mask[start:stop] = False
+        return mask
+
+    def _spans(self, other: "ContentRows") -> list[tuple[int, int]]:
+        """Return where the rows of packages begin and end that are not alike."""
+        spans: list[tuple[int, int]] = []
+        for name, package in self.packages.items():
+            theirs = other.packages.get(name)
+            if theirs is None or theirs.digest != package.digest:
+                joins = spans and spans[-1][1] == package.start
+                start = spans.pop()[0] if joins else package.start
+                spans.append((start, package.stop))
+        return spans
 
 
 class SuccessiveTables:
@@ -127,31 +177,34 @@ class SuccessiveTables:
 
     def __init__(self) -> None:
         self._rows = SPEC_ROWS.empty_table()
-        self._places: dict[str, tuple[PackageContent, int]] = {}
+        self._packages: dict[str, PackageRows] = {}
 
     @property
     def num_bytes(self) -> int:
         """How many bytes the rows of the last content take."""
         return int(self._rows.nbytes)
 
-    def table(self, content: Content) -> pa.Table:
+    def rows(self, content: Content) -> ContentRows:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        self._rows = pa.concat_tables(self._pieces(content)).combine_chunks()
-        self._places.clear()
-        place = 0
+        rows = self._rows = pa.concat_tables(self._pieces(content)).combine_chunks()
+        self._packages = {}
+        start = 0
         for name, package in content.packages.items():
-            self._places[name] = package, place
-            place += len(package.specs)
-        rows = self._rows
+            stop = start + len(package.specs)
+            self._packages[name] = PackageRows(package.digest, start, stop)
+            start = stop
+        packages = self._packages
         if content.outside.specs:
             outside = spec_rows(content.outside.specs, in_cache=False)
             rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
-        return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
+            packages = packages | {"": PackageRows(content.outside.digest, start, len(rows))}
+        table = rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
+        return ContentRows(content.digest, table, packages)
 
     def _pieces(self, content: Content) -> Iterator[pa.Table]:
         """Yield the rows of the packages in their order, in as few slices as possible."""
         known = [
-            self._places.get(name, (None, 0))[0] is package
+            name in self._packages and self._packages[name].digest == package.digest
             for name, package in content.packages.items()
         ]
         packages = zip(content.packages.items(), known, strict=True)
@@ -164,7 +217,7 @@ class SuccessiveTables:
         start = 0
         piece = False
         for (name, package), is_known in zip(content.packages.items(), known, strict=True):
-            place = self._places[name][1] if is_known else stops[False]
+            place = self._packages[name].start if is_known else stops[False]
             if is_known != piece or place != stops[piece]:
                 yield rows[piece].slice(start, stops[piece] - start)
                 piece, start = is_known, place

@@ -13,7 +13,8 @@ import msgspec
 from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
+from snapshots.refs import DIGEST_PREFIX_MIN, Ref, catalog_order, parse_ref, series
+from snapshots.spack.versions import version_key
 from snapshots.texts import legible, nearest_names, short_digest
 
 _NEAREST = 3
@@ -92,7 +93,7 @@ class History:
     @cached_property
     def tags(self) -> list[str]:
         """Every tag in natural order."""
-        newest_first = sorted(self._by_tag, key=lambda tag: (age_key(tag), tag), reverse=True)
+        newest_first = sorted(self._by_tag, key=lambda tag: (version_key(tag), tag), reverse=True)
         return sorted(newest_first, key=catalog_order)
 
     @cached_property
@@ -203,9 +204,9 @@ class History:
         every.sort(key=lambda both: age(both.head), reverse=True)
         return _pairs_of(every)
 
-    def pairs_of(self, name: str) -> Sequence[Pair]:
-        """Return those of a series, once each, oldest first."""
-        return self._pairs_of_series.get(name, [])
+    def pairs_of(self, name: str | None) -> Sequence[Pair]:
+        """Return those of a series, once each, oldest first; all ``pairs`` for None."""
+        return self.pairs if name is None else self._pairs_of_series.get(name, [])
 
     @cached_property
     def _pairs_of_series(self) -> dict[str, list[Pair]]:
@@ -226,7 +227,7 @@ class History:
     @cached_property
     def _series(self) -> dict[str, list[RevisionInfo]]:
         families: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
-        for tag in sorted(self._by_tag, key=lambda tag: (age_key(tag), tag)):
+        for tag in sorted(self._by_tag, key=lambda tag: (version_key(tag), tag)):
             families[series(tag)].extend(self._by_tag[tag])
         return dict(families)
 

@@ -353,12 +353,37 @@ class ProofCounts(msgspec.Struct, frozen=True):
         return cls(counts[None], tuple(unproven))
 
 
+class SourceKind(msgspec.Struct, frozen=True):
+    """What revisions are read from, by the name that their rows tell.
+
+    Of a mirror Spack installs. An import that goes on reads no version that the catalog knows.
+    """
+
+    name: str
+    is_mirror: bool = False
+    goes_on: bool = False
+
+
+PAGES = SourceKind("pages")
+INDEX = SourceKind("index", is_mirror=True)
+INSTALLATION = SourceKind("installation")
+GIT = SourceKind("git", goes_on=True)
+DEMO = SourceKind("demo")
+
+SOURCE_KINDS = {kind.name: kind for kind in (PAGES, INDEX, INSTALLATION, GIT, DEMO)}
+SOURCE_KIND_TEXT = "What was read: pages, index, installation, git or demo."
+
+
+def source_kind(name: str) -> SourceKind:
+    """Return the kind of a source that a row names; one of a newer program may be unknown."""
+    return SOURCE_KINDS.get(name) or SourceKind(name)
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 
-    ``kind`` is one of the readers (pages, index, installation, git, demo); ``version`` the commit
-    or ETag that was read, if there is one; ``importer`` the cachelog that read it. ``synthetic``
-    marks data that a generator made up.
+    ``kind`` is the name of a SourceKind; ``version`` the commit or ETag that was read, if there is
+    one; ``importer`` the cachelog that read it. ``synthetic`` marks data that a generator made up.
     """
 
     kind: str

@@ -9,7 +9,6 @@ import msgspec
 
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, utc
-from snapshots.spack.versions import VersionKey, version_key
 from snapshots.texts import day, quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
@@ -119,16 +118,11 @@ def series(tag: str) -> str:
     return f"{match['stem']}-DATE" if match and tag_date(tag) else tag
 
 
-def age_key(tag: str) -> VersionKey:
-    """Return a key that orders the tags of one series from the oldest to the newest."""
-    return version_key(tag)
-
-
 def catalog_order(tag: str) -> tuple[int, str]:
     """Return the key of a tag's family in the order that the catalog lists tags in.
 
     develop stands first, then releases, then dated snapshots, then other tags. Within a family,
-    ``age_key`` in falling order comes next.
+    ``version_key`` in falling order comes next.
     """
     family = series(tag)
     if family == "develop":

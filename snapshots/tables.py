@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec, Unproven
+from snapshots.models import SOURCE_KIND_TEXT, SPEC_FACTS, RevisionInfo, Source, Spec, Unproven
 
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
 
@@ -75,8 +75,6 @@ _FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.
 
 _UNPROVEN = pa.struct([("reason", pa.string()), ("num_specs", pa.int64())])
 
-_TAIL = pa.struct([("start", pa.int64()), ("checksum", pa.string())])
-
 
 REVISIONS = pa.schema(
     [
@@ -88,9 +86,7 @@ REVISIONS = pa.schema(
         _field("num_specs", pa.int64(), "How many specs the content has."),
         _field("num_stacks", pa.int64(), "How many stacks the content has, root not counted."),
         _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
-        _field(
-            "source_kind", pa.string(), "What was read: pages, index, installation, git or demo."
-        ),
+        _field("source_kind", pa.string(), SOURCE_KIND_TEXT),
         _field("source_location", pa.string(), "Where it was read: a path or URL."),
         _field("source_version", pa.string(), "The commit or ETag that was read, if it had one."),
         _field("source_importer", pa.string(), "The program that read it, with its version."),
@@ -101,13 +97,6 @@ REVISIONS = pa.schema(
             "The Parquet files of the content, that of its base first: path below the table "
             "specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs "
             "older than this column.",
-        ),
-        _field(
-            "file_tails",
-            pa.list_(_TAIL),
-            "The end of each of these files, which has all columns but dependencies: the byte "
-            "where it starts, and the xxh3 of its bytes. Null for a file that is read whole, in "
-            "catalogs older than this column too.",
         ),
         _field(
             "num_proven",
@@ -350,23 +339,12 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 
-class FileTail(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a file, with all columns but those that stand first: its first byte, xxh3."""
-
-    start: int
-    checksum: str
-
-
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum.
-
-    Its ``tail`` is what can be read alone, if any.
-    """
+    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum."""
 
     path: str
     size: int
     checksum: str
-    tail: FileTail | None = None
 
 
 Files = Mapping[str, Sequence[StoredFile]]
@@ -376,10 +354,7 @@ Files = Mapping[str, Sequence[StoredFile]]
 # -- rows of the table revisions
 
 
-FILE_COLUMNS = ("files", "file_tails")
-"""The columns that tell of the files of a content."""
-
-LATER_COLUMNS = (*FILE_COLUMNS, "num_proven", "unproven")
+LATER_COLUMNS = ("files", "num_proven", "unproven")
 """The columns that a table of an older cachelog may lack."""
 
 _SOURCE = "source_"
@@ -393,13 +368,14 @@ def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table
         row["unproven"] = msgspec.to_builtins(revision.unproven)
         source = msgspec.structs.asdict(row.pop("source"))
         row |= {_SOURCE + name: value for name, value in source.items()}
-        rows.append(row | _columns_of_files(files.get(revision.digest)))
+        row["files"] = msgspec.to_builtins(files.get(revision.digest)) or None
+        rows.append(row)
     return pa.Table.from_pylist(rows, schema=REVISIONS)
 
 
 def revisions_of(table: pa.Table) -> list[RevisionInfo]:
-    """Read the rows of a table of revisions."""
-    columns = [name for name in table.column_names if name not in FILE_COLUMNS]
+    """Read the rows of a table of revisions, which may have columns of other versions, too."""
+    columns = [name for name in REVISIONS.names if name in table.column_names and name != "files"]
     rows = table.select(columns).to_pylist()
     for row in rows:
         row["unproven"] = msgspec.convert(row.get("unproven"), tuple[Unproven, ...] | None)
@@ -412,28 +388,9 @@ def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
     """Read the files of contents from the rows of a table of revisions, by digest."""
     if "files" not in table.column_names:
         return {}
-    columns: list[list[Any]] = [table[name].to_pylist() for name in ("digest", "files")]
-    has_tails = "file_tails" in table.column_names
-    tails = table["file_tails"].to_pylist() if has_tails else [None] * len(table)
+    digests, files = (table[name].to_pylist() for name in ("digest", "files"))
     return {
-        digest: _files_of_row(files, of_files)
-        for digest, files, of_files in zip(*columns, tails, strict=True)
-        if files is not None
+        digest: tuple(StoredFile(**file) for file in of_content)
+        for digest, of_content in zip(digests, files, strict=True)
+        if of_content is not None
     }
-
-
-def _columns_of_files(files: Sequence[StoredFile] | None) -> dict[str, Any]:
-    if not files:
-        return {}
-    rows = list(map(msgspec.structs.asdict, files))
-    tails = [tail and msgspec.structs.asdict(tail) for tail in (row.pop("tail") for row in rows)]
-    return {"files": rows, "file_tails": tails if any(tails) else None}
-
-
-def _files_of_row(
-    files: Sequence[dict[str, Any]], tails: Sequence[dict[str, Any] | None] | None
-) -> tuple[StoredFile, ...]:
-    return tuple(
-        StoredFile(**file, tail=FileTail(**tail) if tail else None)
-        for file, tail in zip(files, tails or [None] * len(files), strict=True)
-    )

@@ -73,8 +73,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first: one that begins last is waited for by all other processes."""
-    traced.leave_the_others_out(items)
+    traced.leave_the_drawn_out(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace, where coverage is measured, only tests that count."""
+    with traced.traced_if_it_counts(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

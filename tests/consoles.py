@@ -5,10 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 
 from tests.server.servers import environ
+
+_END = "this command has ended with"
 
 
 def examples(text: str) -> Iterator[tuple[str, str]]:
@@ -23,16 +26,51 @@ def examples(text: str) -> Iterator[tuple[str, str]]:
             yield "".join(lines[:end]), "".join(lines[end:])
 
 
-def assert_prints(command: str, shown: str, folder: Path) -> None:
-    """Hold that a command, run in a folder, succeeds and prints what is shown."""
+class Shell:
+    """A shell that commands are typed into, one after the other."""
+
+    def __init__(self, process: "subprocess.Popen[str]", errors: Path) -> None:
+        self._process = process
+        self._errors = errors
+
+    def type(self, command: str) -> tuple[int, str]:
+        """Run a command to its end; return its exit code and what it printed."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{command.rstrip()}\nprintf '\\n%s\\n' \"{_END} $?\"\n")
+        self._process.stdin.flush()
+        printed = ""
+        for line in self._process.stdout:
+            if line.startswith(_END):
+                return int(line.split()[-1]), printed.removesuffix("\n")
+            printed += line
+        raise AssertionError(f"{command}: the shell ended: {self._errors.read_text('utf-8')}")
+
+    def assert_prints(self, command: str, shown: str) -> None:
+        """Hold that a command succeeds and prints what is shown."""
+        code, printed = self.type(command)
+        assert code == 0, f"{command}: {self._errors.read_text('utf-8')}"
+        printed = printed if printed.endswith("\n") or not shown else f"{printed}\n"
+        assert OutputChecker().check_output(shown, printed, ELLIPSIS), f"{command}: {printed}"
+
+
+@contextmanager
+def shell(folder: Path) -> Iterator[Shell]:
+    """Open a shell in a folder, with this Python's programs in its path, and end it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=folder,
-        env={**environ(), "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"{command}: {done.stderr}"
-    printed = done.stdout if done.stdout.endswith("\n") or not shown else f"{done.stdout}\n"
-    assert OutputChecker().check_output(shown, printed, ELLIPSIS), f"{command}: {printed}"
+    errors = folder / "errors.log"
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(
+            ["bash", "-uo", "pipefail"],
+            cwd=folder,
+            env={**environ(), "PATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
+        yield Shell(process, errors)
+        # What was started in the background ends with the shell that started it.
+        process.communicate("kill $(jobs -p) 2> /dev/null; wait; exit\n", timeout=60)

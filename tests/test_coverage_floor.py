@@ -2,11 +2,13 @@
 
 from itertools import chain
 from pathlib import Path, PurePosixPath
+from unittest import mock
 
 import pytest
+from coverage import Coverage
 
 from tests.coverage_floor import FLOOR, low_files
-from tests.traced import ELSEWHERE, WIDE, counts
+from tests.traced import ELSEWHERE, WIDE, counts, traced_if_it_counts
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,26 +25,43 @@ def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "floors", "is_drawn", "expected"),
+    ("file", "floors", "expected"),
     [
-        ("tests/snapshots/frames/test_frame.py", ["snapshots"], False, True),
-        ("tests/snapshots/frames/test_frame.py", ["snapshots"], True, False),
-        ("tests/snapshots/catalog/test_catalog.py", ["snapshots"], False, False),
-        ("tests/snapshots/catalog/test_catalog.py", [], False, True),
-        ("tests/server/test_cli.py", ["snapshots"], False, False),
-        ("tests/server/test_cli_gate.py", ["snapshots"], False, True),
-        ("tests/schema/comparisons/test_check.py", ["snapshots"], False, True),
-        ("tests/server/test_cli.py", ["schema", "server"], False, True),
-        ("tests/test_readme.py", ["snapshots"], False, False),
-        ("tests/test_readme.py", [], False, True),
-        ("tests/test_readme.py", [], True, False),
+        ("tests/snapshots/frames/test_frame.py", ["snapshots"], True),
+        ("tests/snapshots/catalog/test_catalog.py", ["snapshots"], False),
+        ("tests/snapshots/catalog/test_catalog.py", [], True),
+        ("tests/server/test_cli.py", ["snapshots"], False),
+        ("tests/server/test_cli_gate.py", ["snapshots"], True),
+        ("tests/schema/comparisons/test_gates.py", ["snapshots"], True),
+        ("tests/server/test_cli.py", ["schema", "server"], True),
+        ("tests/test_readme.py", ["snapshots"], False),
+        ("tests/test_readme.py", [], True),
     ],
 )
-def test_examples_of_a_floor_count_for_it(
-    file: str, floors: list[str], is_drawn: bool, expected: bool
+def test_examples_of_a_floor_count_for_it(file: str, floors: list[str], expected: bool) -> None:
+    """Tests of another floor do not; where no floor is named, all do."""
+    assert counts(PurePosixPath(file), floors) is expected
+
+
+@pytest.mark.parametrize(
+    ("floors", "steps"), [(["snapshots"], ["stop", "test", "start"]), ([], ["test"])]
+)
+def test_what_does_not_count_is_not_traced(
+    floors: list[str], steps: list[str], request: pytest.FixtureRequest
 ) -> None:
-    """Tests of another floor do not, nor what hypothesis draws; where no floor is named, all do."""
-    assert counts(PurePosixPath(file), floors, is_drawn=is_drawn) is expected
+    """Tracing stops for a test of no floor, as this one is, and its fixtures; then it goes on."""
+    made: list[str] = []
+    measured = mock.Mock(
+        get_option=lambda _name: floors,
+        stop=lambda: made.append("stop"),
+        start=lambda: made.append("start"),
+    )
+    with (
+        mock.patch.object(Coverage, "current", return_value=measured),
+        traced_if_it_counts(request.node),
+    ):
+        made.append("test")
+    assert made == steps
 
 
 @pytest.mark.parametrize("place", [*chain(*ELSEWHERE.values(), WIDE)])

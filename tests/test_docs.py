@@ -1,10 +1,15 @@
-"""All documents: no link dangles."""
+"""All documents: no link dangles, and what they show is a command, a query or a program."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from server.cli import cachelog
+from tests.schema.usual import api
 
 ROOT = Path(__file__).parents[1]
 OTHERS = (
@@ -57,3 +62,59 @@ def test_every_page_is_linked() -> None:
         if not link.startswith("#")
     }
     assert {*FILES} - linked <= {ROOT / it for it in OTHERS}
+
+
+def test_each_file_that_contributors_are_led_to_is_there() -> None:
+    """By its path, or by the end of it."""
+    paths = [
+        f"/{it.relative_to(ROOT)}{'/' * it.is_dir()}"
+        for folder in ("snapshots", "schema", "server", "tests", "docs")
+        for it in (ROOT / folder, *(ROOT / folder).rglob("*"))
+    ]
+    named = set(
+        re.findall(r"`((?:\w+/)+|[\w/.]+\.(?:py|json|graphql|html))`", DOCUMENTS["CONTRIBUTING.md"])
+    )
+    assert len(named) > 25
+    assert {it for it in named if not any(path.endswith(f"/{it}") for path in paths)} == set()
+
+
+def blocks(*languages: str) -> list[tuple[str, str]]:
+    """Return the blocks of code in these languages, with the document of each."""
+    fence = re.compile(rf"^```(?:{'|'.join(languages)})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [(name, block) for name, text in DOCUMENTS.items() for block in fence.findall(text)]
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Yield each ``cachelog`` command that a document shows, without the program's name."""
+    for name, block in blocks("sh", "console", "dockerfile"):
+        for line in re.sub(r"\\\n *", "", block).splitlines():
+            for part in re.split(r" (?:&&|\|\||[|>]) ", line.removeprefix("$ ")):
+                found = re.match(r"(?:[A-Z_]+=\S+ |.*\bcd \S+ )*(?:\S*/)?cachelog (.+)", part)
+                if found and ("=" in part or not part.startswith(("docker", "podman"))):
+                    yield name, found[1]
+
+
+@pytest.mark.parametrize(("document", "line"), [*command_lines()])
+def test_each_command_has_the_options_that_are_shown(document: str, line: str) -> None:
+    """It is one, and takes them; other tests run those that need no network."""
+    words = [it for it in shlex.split(line, comments=True) if it not in ("&", "...")]
+    command: click.Command = cachelog
+    while isinstance(command, click.Group):
+        name, *words = words
+        if name in ("--version", "--help"):
+            return
+        assert name in command.commands, document
+        command = command.commands[name]
+    command.make_context(command.name, words)
+
+
+@pytest.mark.parametrize(("document", "block"), blocks("graphql"))
+def test_each_document_of_graphql_is_valid(document: str, block: str) -> None:
+    """Whoever pastes it into GraphiQL gets an answer."""
+    assert api.document(block).errors == (), document
+
+
+@pytest.mark.parametrize(("document", "block"), blocks("python"))
+def test_each_program_can_be_compiled(document: str, block: str) -> None:
+    """By the Python that runs cachelog."""
+    compile(block, document, "exec")

@@ -40,7 +40,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_the_examples_run(catalog: Catalog) -> None:
     """One after the other, each without a complaint."""
-    assert len(commands(PRUNING)) == 5
+    assert len(commands(PRUNING)) == 7
     for command in commands(PRUNING):
         done = cachelog(*shlex.split(command), catalog=catalog.location)
         assert (done.code, done.err) == (0, ""), command

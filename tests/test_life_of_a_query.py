@@ -1,22 +1,11 @@
-"""docs/life-of-a-query.md: its queries are those of the schema, and the modules it names exist."""
+"""docs/life-of-a-query.md: the modules it names exist."""
 
 import re
 from pathlib import Path
 
-import pytest
-from graphql import build_schema, parse, validate
-
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "life-of-a-query.md").read_text("utf-8")
 FLOORS = ("snapshots", "schema", "server")
-QUERIES = re.findall(r"^```graphql\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_each_query_is_valid(query: str) -> None:
-    """Whoever pastes one into GraphiQL gets an answer."""
-    schema = build_schema((ROOT / "schema" / "schema.graphql").read_text("utf-8"))
-    assert validate(schema, parse(query)) == []
 
 
 def test_each_module_is_there() -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -11,30 +10,39 @@ import pytest
 
 from tests.benchmarks.over_http import table
 from tests.benchmarks.results import Results
-from tests.consoles import assert_prints, examples
+from tests.consoles import examples, shell
 from tests.hostile.report import replace_table
-from tests.server.servers import serving
+from tests.server.servers import free_port, until
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-SHOWN_SERVER = "http://127.0.0.1:8000"
+MOST_WORDS = 1_400
 
 
 @pytest.mark.long
 def test_examples(tmp_path: Path) -> None:
-    """Each command does what the README shows, in the order of the README."""
+    """All commands print what the README shows, typed one after the other into one shell."""
     if shutil.which("curl") is None and not os.environ.get("CI"):
         pytest.skip("curl is not installed")
-    count = 0
-    with ExitStack() as stack:
-        url = None
-        for command, shown in examples(README):
-            if SHOWN_SERVER in command and url is None:
-                catalog = tmp_path / "catalog"
-                url = stack.enter_context(serving(catalog, tmp_path / "serve.log")).url
-            assert_prints(command.replace(SHOWN_SERVER, url or ""), shown, tmp_path)
-            count += 1
-    assert count >= 7
+    port = free_port()
+    start, serve = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[0].splitlines()
+    assert ". .venv/bin/activate" in start
+    assert serve == "cachelog serve --demo &"
+    commands = [*examples(README)]
+    assert len(commands) >= 8
+    log = tmp_path / "serve.log"
+    log.touch()
+    with shell(tmp_path) as typed:
+        # Its output would mix with that of the commands.
+        typed.type(serve.replace(" &", f" --port {port} > serve.log &"))
+        until(lambda: "serves" in log.read_text(), "the server is ready")
+        for command, shown in commands:
+            typed.assert_prints(command.replace(":8000", f":{port}"), shown)
+
+
+def test_it_is_short() -> None:
+    """A newcomer reads all of it."""
+    assert len(README.split()) <= MOST_WORDS
 
 
 def test_the_table_of_requests_is_of_a_run_of_the_benchmark() -> None:

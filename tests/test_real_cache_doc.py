@@ -11,7 +11,7 @@ import pytest
 from snapshots.models import UnprovenReason
 from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
-from tests.consoles import assert_prints, examples
+from tests.consoles import examples, shell
 from tests.server.commands import cachelog
 from tests.snapshots.sources.buildcache.folders import (
     put,
@@ -66,11 +66,11 @@ def test_the_examples_run(tmp_path: Path) -> None:
     for install in index["database"]["installs"].values():
         install["installed"] = install.pop("in_buildcache")
     put_installation(tmp_path / "spack", index)
-    count = 0
-    for command, shown in examples(TEXT):
-        assert_prints(command, shown, tmp_path)
-        count += 1
-    assert count == 9
+    commands = [*examples(TEXT)]
+    assert len(commands) == 9
+    with shell(tmp_path) as typed:
+        for command, shown in commands:
+            typed.assert_prints(command, shown)
 
 
 def test_every_reason_of_an_unproven_hash_is_explained() -> None:

@@ -6,7 +6,8 @@ hypothesis draws does not count: it is other examples in every run, and would co
 that no test asks for tomorrow. Nor do tests that take long where others execute the same.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 
 import pytest
@@ -15,9 +16,10 @@ from coverage import Coverage
 ELSEWHERE = {
     "snapshots": (
         "tests/schema/comparisons/test_causes.py",
-        "tests/schema/comparisons/test_check.py",
+        "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
+        "tests/schema/revisions/test_questions.py",
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
@@ -28,38 +30,60 @@ ELSEWHERE = {
 """By floors, tests of those above that ask for what the floor's own examples do not."""
 
 WIDE = (
+    "tests/snapshots/catalog/tables/test_damage.py",
     "tests/snapshots/catalog/test_catalog.py",
+    "tests/snapshots/catalog/test_catalog_failures.py",
+    "tests/snapshots/catalog/test_following.py",
     "tests/snapshots/catalog/test_laid_contents.py",
+    "tests/snapshots/catalog/test_power_cuts.py",
     "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",
+    "tests/snapshots/demo/test_demo.py",
     "tests/snapshots/demo/test_demo_causes.py",
     "tests/snapshots/demo/test_demo_changes.py",
+    "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
     "tests/snapshots/sources/buildcache/test_round_trip.py",
+    "tests/snapshots/sources/buildcache/test_ways_in.py",
+    "tests/snapshots/sources/git/test_resuming.py",
 )
 """Tests that take long, and execute nothing that narrower tests of the floor do not."""
 
 
-def leave_the_others_out(items: list[pytest.Item]) -> None:
-    """Mark tests that do not count with ``no_cover``, if coverage is measured."""
+def leave_the_drawn_out(items: list[pytest.Item]) -> None:
+    """Mark tests of what hypothesis draws with ``no_cover``, if coverage is measured."""
+    if Coverage.current() is not None:
+        for item in items:
+            if item.get_closest_marker("hypothesis") is not None:
+                item.add_marker(pytest.mark.no_cover)
+
+
+@contextmanager
+def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
+    """Trace nothing of a test whose file does not count: no fixture that it is first to ask for."""
     measured = Coverage.current()
     if measured is None:
+        yield
         return
     sources = measured.get_option("run:source")
     floors = set(sources) if isinstance(sources, list) else set[str]()
-    for item in items:
-        file = PurePosixPath(item.path.relative_to(item.config.rootpath))
-        if not counts(file, floors, is_drawn=item.get_closest_marker("hypothesis") is not None):
-            item.add_marker(pytest.mark.no_cover)
+    file = PurePosixPath(item.path.relative_to(item.config.rootpath))
+    if counts(file, floors):
+        yield
+        return
+    measured.stop()
+    try:
+        yield
+    finally:
+        measured.start()
 
 
-def counts(file: PurePosixPath, floors: Collection[str], *, is_drawn: bool) -> bool:
+def counts(file: PurePosixPath, floors: Collection[str]) -> bool:
     """Tell whether the tests of a file count where floors are measured; all do, if none is named.
 
     ``file`` is its path from the repository on.
     """
-    places = [place for it in floors for place in (f"tests/{it}", *ELSEWHERE.get(it, ()))]
-    is_left_out = is_drawn or (bool(floors) and str(file) in WIDE)
-    return not is_left_out and (not floors or any(file.is_relative_to(it) for it in places))
+    places = [place for floor in floors for place in (f"tests/{floor}", *ELSEWHERE.get(floor, ()))]
+    return not floors or (str(file) not in WIDE and any(map(file.is_relative_to, places)))

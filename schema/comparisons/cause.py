@@ -11,7 +11,7 @@ import strawberry
 from schema.comparisons.changes import (
     FIELDS,
     ComparisonPart,
-    FieldChange,
+    FieldChangeType,
     LoadedComparison,
     PartRows,
     comparison_key,
@@ -19,13 +19,14 @@ from schema.comparisons.changes import (
     of_record,
     revisions_of_keys,
 )
-from schema.comparisons.commits import CAUSE_COMMITS, CommitEffect, commits_of_cause
+from schema.comparisons.commits import CAUSE_COMMITS, CommitEffectType, commits_of_cause
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     PAGE_MAX,
     Connection,
-    Page,
+    ListPage,
     PageArguments,
+    check_size,
     connection_field,
     window_at,
 )
@@ -33,14 +34,13 @@ from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
-from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes import causes
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.causes import Causes
 from snapshots.changes.vocabulary import cause_title
-from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from schema.comparisons.spec_change import SpecChange
+    from schema.comparisons.spec_change import SpecChangeType
 
 Value = TypeVar("Value")
 
@@ -87,7 +87,7 @@ class CauseRows(LazyList["Cause"]):
     def __getitem__(self, place: Any) -> Any:
         return Cause(comparison=self.comparison, number=self.numbers[place])
 
-    def each(self, value: Callable[[causes.Causes, int], Value]) -> list[Value]:
+    def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
         """Return a value of each cause; of one that is listed many times it is computed once."""
         all_causes = self.comparison.explanation().causes
         values = {number: value(all_causes, number) for number in {*self.numbers}}
@@ -95,7 +95,7 @@ class CauseRows(LazyList["Cause"]):
 
 
 def _of_cause(
-    value: Callable[[causes.Causes, int], Any], description: str, cost: Cost | None = None
+    value: Callable[[Causes, int], Any], description: str, cost: Cost | None = None
 ) -> Any:
     """Declare a field whose value follows from one cause alone, by its number among all."""
     return for_many(lambda rows: rows.each(value), description, cost=cost)
@@ -112,15 +112,15 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
 
 
 def _facts(rows: CauseRows) -> Sublists:
-    return Sublists.of(rows.each(causes.Causes.facts_of))
+    return Sublists.of(rows.each(Causes.facts_of))
 
 
 def _together(rows: CauseRows) -> Sublists:
-    others = rows.each(causes.Causes.together_with)
+    others = rows.each(Causes.together_with)
     return Sublists.of(others, lambda numbers: CauseRows(rows.comparison, numbers))
 
 
-LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.comparisons.spec_change")]
+LazySpecChange = Annotated["SpecChangeType", strawberry.lazy("schema.comparisons.spec_change")]
 
 CAUSED = Cost(weight=500, each=10)
 """A page of the specs that hang on a cause."""
@@ -128,7 +128,8 @@ CAUSED = Cost(weight=500, each=10)
 
 @strawberry.type(
     description="Why specs were built anew: what changed by itself in one package, whatever "
-    "depends on it. Equal changes on several architectures are one cause."
+    "depends on it. Equal changes on several architectures are one cause. Of twins: what tells "
+    "the first of a group from the others."
 )
 class Cause(Node):
     """A cause of a comparison, by its number."""
@@ -153,9 +154,9 @@ class Cause(Node):
         Cost(num_bytes=80),
     )
     why_unknown: str | None = _of_cause(
-        causes.Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
+        Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
     )
-    facts: list[FieldChange] = for_many(
+    facts: list[FieldChangeType] = for_many(
         _facts,
         "Everything of the package's own that differs; the first of it gave the kind.",
         cost=FACTS,
@@ -167,22 +168,20 @@ class Cause(Node):
         cost=TOGETHER,
     )
     num_together: int = _of_cause(
-        causes.Causes.num_together,
+        Causes.num_together,
         "How many causes are involved in exactly the same specs; `together` may have fewer.",
     )
     num_specs: int = _of_cause(
-        causes.Causes.num_specs,
+        Causes.num_specs,
         "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
         "add up to all that were rebuilt or replaced.",
     )
     num_involved: int = _of_cause(
-        causes.Causes.num_involved,
+        Causes.num_involved,
         "How many specs it is involved in, also where another cause is the main one.",
     )
     packages: list[str] = _of_cause(
-        causes.Causes.packages_of,
-        "The packages of the specs that it is the main cause of.",
-        PACKAGES,
+        Causes.packages_of, "The packages of the specs that it is the main cause of.", PACKAGES
     )
 
     @classmethod
@@ -192,7 +191,12 @@ class Cause(Node):
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
         if (infos := revisions_of_keys(context, base_key, head_key)) is None:
             return None
-        comparison = load_comparison(context, *infos)
+        if base_key == head_key:
+            from schema.revisions.twins import twins_comparison
+
+            comparison = twins_comparison(context, infos[0], context.twins(infos[0]))
+        else:
+            comparison = load_comparison(context, *infos)
         number = comparison.explanation().causes.find(key)
         return None if number is None else cls(comparison=comparison, number=number)
 
@@ -223,9 +227,8 @@ class Cause(Node):
     )
     def commits(
         self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
-    ) -> list[CommitEffect] | None:
-        if not 0 <= first <= PAGE_MAX:
-            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+    ) -> list[CommitEffectType] | None:
+        check_size("first", first)
         return commits_of_cause(self.comparison, self.number, first)
 
 
@@ -249,7 +252,7 @@ def cause_connection(
     part = window_at(arguments, len(numbers), find)
     shown = CauseRows(comparison, numbers[part.start : part.stop])
     return Connection(
-        page=Page(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
+        page=ListPage(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
     )
 
 
@@ -268,15 +271,17 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
 
 
-@strawberry.type(description="A step on the way from a spec down to its main cause.")
-class CauseStep(ComparisonPart):
+@strawberry.type(
+    name="CauseStep", description="A step on the way from a spec down to its main cause."
+)
+class CauseStepType(ComparisonPart):
     """A pair of nodes on the way to a cause."""
 
     name: str = of_record("name", "The package's name.")
-    before: Spec | None = for_many(
+    before: SpecType | None = for_many(
         _steps_before, "The spec in base; null where it is not in the cache."
     )
-    after: Spec | None = for_many(
+    after: SpecType | None = for_many(
         _steps_after, "The spec in head; null where it is not in the cache."
     )
 

@@ -14,11 +14,10 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
-    OrderDirection,
-    Page,
+    ListPage,
+    Order,
     PageArguments,
-    direction_field,
-    order_field,
+    order_by,
     window_at,
 )
 from schema.fields.cost import VALUE, Cost, field, texts
@@ -26,11 +25,15 @@ from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
-from snapshots.changes import coverage as coverage_changes
-from snapshots.changes import diff
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, CoverageDimension
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+)
+from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -69,14 +72,20 @@ describe_enum(
 
 
 class LoadedComparison(msgspec.Struct, frozen=True):
-    """A comparison with its two revisions, and the way to why hashes came and went."""
+    """A comparison with its two revisions, and the way to why hashes came and went.
+
+    ``twins`` explains those of a revision, which stands on both sides then.
+    """
 
     base: LoadedRevision
     head: LoadedRevision
-    changes: diff.Comparison
+    changes: Comparison
+    twins: Explanation | None = None
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
+        if self.twins is not None:
+            return self.twins
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -85,6 +94,8 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""
+        if self.twins is not None:
+            return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 
 
@@ -169,7 +180,7 @@ def change_connection(
     """
     part = window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return Connection(page=Page(part, shown, list(map(cursor, shown.records))))
+    return Connection(page=ListPage(part, shown, list(map(cursor, shown.records))))
 
 
 FIELDS = Cost(weight=5, items=10)
@@ -177,10 +188,11 @@ FIELDS = Cost(weight=5, items=10)
 
 
 @strawberry.type(
+    name="FieldChange",
     description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON."
+    "JSON.",
 )
-class FieldChange:
+class FieldChangeType:
     """A field change."""
 
     path: str = field("The field that differs.")
@@ -203,27 +215,18 @@ describe_enum(
     },
 )
 
-describe_enum(
-    PackageChangeField,
-    "What changed packages are ordered by; equal ones stand by name.",
-    {
-        PackageChangeField.NAME: "By name.",
-        PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
-    },
-    name="PackageChangeOrderField",
-)
-
-
-@strawberry.input(description="An order of changed packages.")
-class PackageChangeOrder:
-    """A field and a direction."""
-
-    field: PackageChangeField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 PackageChangeOrderArgument = Annotated[
-    PackageChangeOrder | None, strawberry.argument("In which order; by name unless given.")
+    Order | None,
+    order_by(
+        "PackageChangeOrder",
+        "changed packages",
+        PackageChangeField,
+        {
+            PackageChangeField.NAME: "By name.",
+            PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
+        },
+        ties="name",
+    ),
 ]
 
 
@@ -237,8 +240,8 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
-@strawberry.type(description="How a package changed.")
-class PackageChange(ComparisonPart):
+@strawberry.type(name="PackageChange", description="How a package changed.")
+class PackageChangeType(ComparisonPart):
     """A package change, with the package on both sides."""
 
     name: str = of_record("name", "The package's name.")
@@ -268,14 +271,14 @@ def package_change_connection(
     comparison: LoadedComparison,
     kinds: Sequence[PackageChangeKind] | None,
     search: str | None,
-    order: PackageChangeOrder | None,
+    order: Order | None,
     arguments: PageArguments,
-) -> Connection[PackageChange]:
+) -> Connection[PackageChangeType]:
     """Return the changed packages of some kinds, with a text in their name; None for all."""
-    table = comparison.changes.select_packages(kinds, search)
+    table = comparison.changes.packages.select(kinds, search)
     if order is not None:
-        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(PackageChange, comparison, table, arguments, attrgetter("name"))
+        table = table.ordered(order.field, descending=order.is_descending)
+    return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
@@ -292,8 +295,8 @@ describe_enum(
 )
 
 
-@strawberry.type(description="How a stack changed.")
-class StackChange(ComparisonPart):
+@strawberry.type(name="StackChange", description="How a stack changed.")
+class StackChangeType(ComparisonPart):
     """A stack change."""
 
     name: str = of_record("name", "The stack's name.")
@@ -333,9 +336,10 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 
 @strawberry.type(
-    description="A cell that was lost or gained: a package with a value for each dimension."
+    name="CoverageChange",
+    description="A cell that was lost or gained: a package with a value for each dimension.",
 )
-class CoverageChange(ComparisonPart):
+class CoverageChangeType(ComparisonPart):
     """A cell that only one of two revisions has specs in."""
 
     kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
@@ -344,7 +348,7 @@ class CoverageChange(ComparisonPart):
         "values", "One value for each dimension that was asked for, in that order.", texts(80)
     )
     num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
-    nearest: list[Spec] = for_many(
+    nearest: list[SpecType] = for_many(
         _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
     )
 
@@ -355,7 +359,7 @@ def coverage_connection(
     kinds: Sequence[CoverageChangeKind] | None,
     search: str | None,
     arguments: PageArguments,
-) -> Connection[CoverageChange]:
+) -> Connection[CoverageChangeType]:
     """Return a page of the cells that were lost or gained, by package and values.
 
     Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
@@ -372,9 +376,9 @@ def coverage_connection(
             return None
         return table.find(package, values)
 
-    return change_connection(CoverageChange, comparison, table, arguments, _cell_cursor, find)
+    return change_connection(CoverageChangeType, comparison, table, arguments, _cell_cursor, find)
 
 
-def _cell_cursor(cell: coverage_changes.CoverageChange) -> str:
+def _cell_cursor(cell: CoverageChange) -> str:
     """Return what names a cell: the package and the values, as JSON."""
     return orjson.dumps((cell.package, *cell.values)).decode()

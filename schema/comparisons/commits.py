@@ -5,23 +5,22 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
 
-from schema.comparisons.changes import FieldChange, LoadedComparison, load_comparison
+from schema.comparisons.changes import FieldChangeType, LoadedComparison, load_comparison
 from schema.context import Context, Info
 from schema.fields.connections import Connection, PageArguments, connection_field, page_of
 from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import attribute
 from schema.fields.scalars import DateTime, describe_enum
-from schema.node import Node, node_id
-from snapshots.recipes import commits, effects
-from snapshots.recipes.commits import SWEEPING, FoundBy, Recipes
-from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitLevel
+from schema.node import Node, node_id, node_of
+from snapshots.recipes.commits import SWEEPING, Commit
+from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 
 if TYPE_CHECKING:
     from schema.comparisons.cause import Cause
-    from schema.comparisons.comparison import Comparison
+    from schema.comparisons.comparison import ComparisonType
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.cause")]
-LazyComparison = Annotated["Comparison", strawberry.lazy("schema.comparisons.comparison")]
+LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
 
 describe_enum(
     CommitLevel,
@@ -33,16 +32,6 @@ describe_enum(
         CommitLevel.STACK: "It touched a stack of the specs, which may have asked for another.",
         CommitLevel.SPACK: "It changed which Spack is used, which may have chosen otherwise.",
     },
-)
-describe_enum(
-    FoundBy,
-    "How the recipes of a revision were found.",
-    {
-        FoundBy.GIVEN: "They were given.",
-        FoundBy.REF: "By a ref that is named after the tag.",
-        FoundBy.DATE: "By date: the last commit of the default branch until then.",
-    },
-    name="RecipesFoundBy",
 )
 
 COMMITS = Cost(
@@ -65,27 +54,6 @@ EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
 """Comparisons in which a commit explains something: that of each series is explained."""
 
 
-@strawberry.type(
-    name="Recipes",
-    description="The commit of the recipes that a revision's specs were concretized with.",
-)
-class RecipesOfRevision:
-    """The recipes of a revision."""
-
-    repository: str = field("The git repository: a path or URL.")
-    commit: str = field("The whole hash of the commit.")
-    found_by: FoundBy = field("How it was found.")
-    url: str | None = field("Where the commit is looked at, if known.")
-
-    @classmethod
-    def of(cls, context: Context, recipes: Recipes) -> Self:
-        """Return the recipes with a link."""
-        url = context.library.links(recipes.repository).commit(recipes.commit)
-        return cls(
-            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
-        )
-
-
 @strawberry.type(description="A pull request, or what a forge calls so.")
 class PullRequest:
     """A pull request."""
@@ -94,11 +62,11 @@ class PullRequest:
     url: str | None = field("Where it is looked at, if known.")
 
 
-@strawberry.type(description="A commit of the repository that recipes come from.")
-class Commit(Node):
+@strawberry.type(name="Commit", description="A commit of the repository that recipes come from.")
+class CommitType(Node):
     """A commit that is kept."""
 
-    commit: strawberry.Private[commits.Commit]
+    commit: strawberry.Private[Commit]
     repository: strawberry.Private[str]
 
     @classmethod
@@ -150,11 +118,11 @@ class Commit(Node):
         return list(self.commit.stacks)
 
     @field("Where it changed which Spack is used: the commits of Spack, as far as known.")
-    def spack(self) -> FieldChange | None:
+    def spack(self) -> FieldChangeType | None:
         change = self.commit.spack
         if change is None:
             return None
-        return FieldChange(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
+        return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
     @field(f"Whether it touched more than {SWEEPING} packages.")
     def sweeping(self) -> bool:
@@ -165,22 +133,22 @@ class Commit(Node):
         "first.",
         cost=EFFECTS,
     )
-    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffect"]:
+    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
         return _connection(_effects_of(info.context, self.commit), page)
 
 
-@strawberry.type(description="What a commit did in one comparison.")
-class CommitEffect:
+@strawberry.type(name="CommitEffect", description="What a commit did in one comparison.")
+class CommitEffectType:
     """An effect, with the comparison that it is seen in."""
 
-    effect: strawberry.Private[effects.CommitEffect]
+    effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[LoadedComparison]
 
     @field("The commit.")
-    def commit(self) -> Commit:
+    def commit(self) -> CommitType:
         recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
         repository = "" if recipes is None else recipes.repository
-        return Commit(commit=self.effect.commit, repository=repository)
+        return CommitType(commit=self.effect.commit, repository=repository)
 
     @field("The level at which it explains; the nearest of several.")
     def level(self) -> CommitLevel:
@@ -195,9 +163,8 @@ class CommitEffect:
         Cost(weight=20, items=20),
     )
     def causes(self) -> list[LazyCause]:
-        from schema.comparisons.cause import Cause
-
-        return [Cause(comparison=self.loaded, number=number) for number in self.effect.causes]
+        causes = self.effect.causes
+        return [node_of("Cause", comparison=self.loaded, number=number) for number in causes]
 
     @field(
         "The sum of numSpecs of these causes. Commits that explain one cause together "
@@ -208,17 +175,32 @@ class CommitEffect:
 
     num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
+    @field(
+        "The stacks of the specs that these causes are involved in, by name.",
+        Cost(weight=50, num_bytes=500),
+    )
+    def stacks(self) -> list[str]:
+        causes = attribution(self.loaded)
+        if causes is None:
+            return []
+        return sorted({stack for number in self.effect.causes for stack in causes.stacks(number)})
+
     @field("The comparison.")
     def comparison(self) -> LazyComparison:
-        from schema.comparisons.comparison import Comparison
-
-        return Comparison(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+        base, head = self.loaded.base.info, self.loaded.head.info
+        comparison: ComparisonType = node_of("Comparison", base_info=base, head_info=head)
+        return comparison
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
-    """Return which commits explain which causes; None where commits are not known."""
+    """Return which commits explain which causes; None where commits are not known.
+
+    None explains what tells the twins of one revision apart.
+    """
+    if comparison.twins is not None:
+        return None
     context = comparison.head.context
-    return context.attribute(comparison.base.info, comparison.head.info)
+    return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 
 
 def commit_connection(
@@ -226,14 +208,14 @@ def commit_connection(
     levels: Collection[CommitLevel] | None,
     package: str | None,
     arguments: PageArguments,
-) -> Connection[CommitEffect] | None:
+) -> Connection[CommitEffectType] | None:
     """Return a page of what the commits of a comparison did; None where they are not known."""
     found = attribution(comparison)
     if found is None:
         return None
     return _connection(
         [
-            CommitEffect(effect=effect, loaded=comparison)
+            CommitEffectType(effect=effect, loaded=comparison)
             for effect in found.effects(None, levels, package)
         ],
         arguments,
@@ -242,15 +224,15 @@ def commit_connection(
 
 def commits_of_cause(
     comparison: LoadedComparison, number: int, first: int
-) -> list[CommitEffect] | None:
+) -> list[CommitEffectType] | None:
     """Return the commits that explain a cause, with what each did; None if they are not known."""
     found = attribution(comparison)
     if found is None:
         return None
     causes = comparison.explanation().causes
     return [
-        CommitEffect(
-            effect=effects.CommitEffect(
+        CommitEffectType(
+            effect=CommitEffect(
                 commit.commit,
                 commit.level,
                 commit.taken_back,
@@ -265,8 +247,8 @@ def commits_of_cause(
 
 
 def _connection(
-    shown: Sequence[CommitEffect], arguments: PageArguments
-) -> Connection[CommitEffect]:
+    shown: Sequence[CommitEffectType], arguments: PageArguments
+) -> Connection[CommitEffectType]:
     keys = [
         "|".join(
             (
@@ -281,10 +263,10 @@ def _connection(
     return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
 
 
-def _effects_of(context: Context, commit: commits.Commit) -> list[CommitEffect]:
+def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
     """Return what a commit did in comparisons of neighbours, newest first."""
     history, tables = context.changing_history(), context.catalog.recipes
-    shown: list[CommitEffect] = []
+    shown: list[CommitEffectType] = []
     neighbours = [
         both
         for name in history.series_names
@@ -303,7 +285,7 @@ def _effects_of(context: Context, commit: commits.Commit) -> list[CommitEffect]:
         found = attribution(comparison)
         if found is not None:
             shown += [
-                CommitEffect(effect=effect, loaded=comparison)
+                CommitEffectType(effect=effect, loaded=comparison)
                 for effect in found.effects()
                 if effect.commit.oid == commit.oid
             ]

@@ -14,12 +14,12 @@ from schema.comparisons.cause import (
     cause_kind_counts,
 )
 from schema.comparisons.changes import (
-    CoverageChange,
+    CoverageChangeType,
     LoadedComparison,
-    PackageChange,
     PackageChangeOrderArgument,
+    PackageChangeType,
     PartRows,
-    StackChange,
+    StackChangeType,
     comparison_key,
     coverage_connection,
     load_comparison,
@@ -27,13 +27,13 @@ from schema.comparisons.changes import (
     revisions_of_keys,
     size_delta,
 )
-from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
-from schema.comparisons.commits import COMMITS, CommitEffect, commit_connection
+from schema.comparisons.commits import COMMITS, CommitEffectType, commit_connection
+from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.comparisons.spec_change import (
     REASON_COUNTS,
     ReasonCount,
-    SpecChange,
     SpecChangeOrderArgument,
+    SpecChangeType,
     reason_counts,
     spec_change_connection,
     with_reasons,
@@ -66,10 +66,11 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog, summarize
-from snapshots.notes.templates import NotesFormat, render
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)
 """Release notes, which are not cached. Two formats of them may be requested at once.
 
 Notes between revisions months apart are long, as JSON most of all.
@@ -205,10 +206,11 @@ describe_enum(
 
 
 @strawberry.type(
+    name="Comparison",
     description="The difference of two revisions. A permanent object: its id names both digests, "
-    "so it never changes."
+    "so it never changes.",
 )
-class Comparison(Node):
+class ComparisonType(Node):
     """Two lines of the catalog; their frames are compared when a field needs it."""
 
     base_info: strawberry.Private[RevisionInfo]
@@ -257,7 +259,7 @@ class Comparison(Node):
         order_by: PackageChangeOrderArgument = None,
         *,
         page: PageArguments,
-    ) -> Connection[PackageChange]:
+    ) -> Connection[PackageChangeType]:
         return package_change_connection(self.loaded(info), kinds, search, order_by, page)
 
     @connection_field("The hashes that were added, removed or changed.", cost=CHANGES)
@@ -273,10 +275,10 @@ class Comparison(Node):
         order_by: SpecChangeOrderArgument = None,
         *,
         page: PageArguments,
-    ) -> Connection[SpecChange]:
+    ) -> Connection[SpecChangeType]:
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
-        table = comparison.changes.select_specs(kinds, conditions)
+        table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
             table = with_reasons(comparison, table, reasons)
         return spec_change_connection(comparison, table, page, order_by)
@@ -315,7 +317,7 @@ class Comparison(Node):
         ] = None,
         *,
         page: PageArguments,
-    ) -> Connection[CommitEffect] | None:
+    ) -> Connection[CommitEffectType] | None:
         return commit_connection(self.loaded(info), levels, package, page)
 
     @field(
@@ -382,7 +384,7 @@ class Comparison(Node):
         ] = None,
         *,
         page: PageArguments,
-    ) -> Connection[CoverageChange]:
+    ) -> Connection[CoverageChangeType]:
         info.context.require_time()  # all specs of both sides are counted
         return coverage_connection(self.loaded(info), by, kinds, search, page)
 
@@ -390,10 +392,10 @@ class Comparison(Node):
         "The stacks that were added, removed or have other specs; never root.",
         Cost(weight=200, items=STACKS, each=30, once=COMPARING),
     )
-    def stacks(self, info: Info) -> list[StackChange]:
+    def stacks(self, info: Info) -> list[StackChangeType]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
-        return PartRows(StackChange, comparison, stacks)  # type: ignore[return-value]
+        return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
 
     @field("The release notes, whole.", NOTES)
     def release_notes(
@@ -406,7 +408,12 @@ class Comparison(Node):
         context = info.context
         context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
-        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
+        log = changelog(
+            *sides,
+            context.explain(*sides),
+            returned=context.returned(*sides),
+            recipes=context.recipes_change(*sides),
+        )
         context.budget.check()
         return render(log, format, context.budget.each)
 

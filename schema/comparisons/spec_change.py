@@ -7,27 +7,21 @@ from typing import Annotated, Any
 import numpy as np
 import strawberry
 
-from schema.comparisons.cause import Cause, CauseRows, CauseStep
+from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import (
     FIELDS,
     ComparisonPart,
-    FieldChange,
+    FieldChangeType,
     LoadedComparison,
     PartRows,
     change_connection,
     of_record,
 )
-from schema.fields.connections import (
-    Connection,
-    OrderDirection,
-    PageArguments,
-    direction_field,
-    order_field,
-)
+from schema.fields.connections import Connection, Order, PageArguments, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
@@ -42,27 +36,18 @@ describe_enum(
     },
 )
 
-describe_enum(
-    SpecChangeField,
-    "What changed hashes are ordered by; equal ones stand by package and hash.",
-    {
-        SpecChangeField.PACKAGE: "By package and hash.",
-        SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
-    },
-    name="SpecChangeOrderField",
-)
-
-
-@strawberry.input(description="An order of changed hashes.")
-class SpecChangeOrder:
-    """A field and a direction."""
-
-    field: SpecChangeField = order_field()
-    direction: OrderDirection = direction_field()
-
-
 SpecChangeOrderArgument = Annotated[
-    SpecChangeOrder | None, strawberry.argument("In which order; by package and hash unless given.")
+    Order | None,
+    order_by(
+        "SpecChangeOrder",
+        "changed hashes",
+        SpecChangeField,
+        {
+            SpecChangeField.PACKAGE: "By package and hash.",
+            SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
+        },
+        ties="package and hash",
+    ),
 ]
 
 
@@ -112,7 +97,7 @@ def _causes(rows: PartRows[Any]) -> Sublists:
 
 def _paths(rows: PartRows[Any]) -> Sublists:
     paths = rows.comparison.explanation().paths(rows.table)
-    return Sublists.of(paths, lambda steps: PartRows(CauseStep, rows.comparison, steps))
+    return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
 
 
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
@@ -125,19 +110,19 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 """A walk from a spec down to its main cause."""
 
 
-@strawberry.type(description="How a hash changed, and why.")
-class SpecChange(ComparisonPart):
+@strawberry.type(name="SpecChange", description="How a hash changed, and why.")
+class SpecChangeType(ComparisonPart):
     """A spec change, with the spec on both sides."""
 
     kind: SpecChangeKind = of_record("kind", "How it changed.")
     hash: str = of_record("hash", "The DAG hash.")
     name: str = of_record("name", "The package's name.")
 
-    before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
-    after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
-    fields: list[FieldChange] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
+    before: SpecType | None = for_many(_specs_before, "The spec in base; null where it was added.")
+    after: SpecType | None = for_many(_specs_after, "The spec in head; null where it was removed.")
+    fields: list[FieldChangeType] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
     reason: SpecChangeReason = for_many(_reasons, "Why it came, went or changed.", cost=EXPLAINED)
-    counterpart: Spec | None = for_many(
+    counterpart: SpecType | None = for_many(
         _counterparts,
         "What it took the place of, or what took its place; null where nothing did.",
         cost=EXPLAINED,
@@ -150,7 +135,7 @@ class SpecChange(ComparisonPart):
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED
     )
-    path: list[CauseStep] = for_many(
+    path: list[CauseStepType] = for_many(
         _paths,
         "The chain of dependencies from the spec to its main cause; only itself where the cause "
         "is its own. Empty without a counterpart.",
@@ -162,12 +147,12 @@ def spec_change_connection(
     comparison: LoadedComparison,
     table: SpecChanges,
     arguments: PageArguments,
-    order: SpecChangeOrder | None = None,
-) -> Connection[SpecChange]:
+    order: Order | None = None,
+) -> Connection[SpecChangeType]:
     """Return a page of a table of changed hashes; by package and hash unless ordered."""
     if order is not None:
-        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
-    return change_connection(SpecChange, comparison, table, arguments, attrgetter("hash"))
+        table = table.ordered(order.field, descending=order.is_descending)
+    return change_connection(SpecChangeType, comparison, table, arguments, attrgetter("hash"))
 
 
 def with_reasons(

@@ -32,7 +32,7 @@ from graphql import (
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 from schema import errors
-from schema.documents import rules
+from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
 from schema.execution.compiled import Declined, Operations
 from schema.execution.kept_rows import KeptRows
@@ -42,7 +42,7 @@ Rule = Callable[[ValidationContext], Any]
 """A validation rule: a class of visitors, or a function that returns one."""
 
 
-class Place(msgspec.Struct, gc=False):
+class NodeLocation(msgspec.Struct, gc=False):
     """The position of a node in its document: graphql-core's Location without its tokens."""
 
     start: int
@@ -103,7 +103,7 @@ def without_tokens(document: DocumentNode) -> DocumentNode:
         node = waiting.pop()
         place = node.loc
         is_named = place is not None and not isinstance(node, SelectionSetNode)
-        _set(node, "loc", Place(place.start, place.end, place.source) if is_named else None)
+        _set(node, "loc", NodeLocation(place.start, place.end, place.source) if is_named else None)
         for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
             value = getattr(node, key)
             if isinstance(value, NameNode):
@@ -360,14 +360,14 @@ class Documents:
                 self._kept[text] = document
 
     def _read(self, text: str) -> Document:
-        if (refusal := rules.document_bytes(text, self._limits)) is not None:
+        if (refusal := bounds.document_bytes(text, self._limits)) is not None:
             return Document(text, None, (refusal,))
         try:
             node = parse(text, max_tokens=self._limits.max_tokens)
             refusal = self._refusal(node)
         except GraphQLError as error:
             return self._unreadable(text, error)
-        except rules.FragmentCycle as cycle:
+        except bounds.FragmentCycle as cycle:
             message = f"Cannot spread fragment '{cycle.name}' within itself."
             return Document(text, None, self._shown([GraphQLError(message)]))
         except RecursionError:
@@ -385,12 +385,14 @@ class Documents:
         shown, tokens = self._shown(problems), num_tokens(node)
         return Document(text, without_tokens(node), shown, tokens)
 
-    def _refusal(self, node: DocumentNode) -> rules.Refusal:
+    def _refusal(self, node: DocumentNode) -> bounds.Refusal:
         """Return what the limits refuse in a document that is to be validated."""
-        lengths = rules.measured_lengths(node)
-        refusal = rules.first_refusal(rules.DOCUMENT_BOUNDS, lengths, self._limits)
-        for measures in rules.measured(node):
-            refusal = refusal or rules.first_refusal(rules.OPERATION_BOUNDS, measures, self._limits)
+        lengths = bounds.measured_lengths(node)
+        refusal = bounds.first_refusal(bounds.DOCUMENT_BOUNDS, lengths, self._limits)
+        for measures in bounds.measured(node):
+            refusal = refusal or bounds.first_refusal(
+                bounds.OPERATION_BOUNDS, measures, self._limits
+            )
         return refusal
 
     def _shown(self, problems: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:

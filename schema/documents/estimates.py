@@ -35,7 +35,7 @@ from graphql import (
     is_list_type,
 )
 
-from schema.documents.rules import refuse
+from schema.documents.bounds import refuse
 from schema.errors import bounded
 from schema.execution.budget import QUERY_TOO_LARGE
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX, is_paged

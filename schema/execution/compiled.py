@@ -103,7 +103,7 @@ class CompiledField(msgspec.Struct, frozen=True):
     fixed: Hashable = None
 
 
-class Selection:
+class CompiledSelection:
     """What is selected of the objects of a type."""
 
     def __init__(self, fields: list[CompiledField]) -> None:
@@ -184,7 +184,7 @@ class Operations:
         self._document = document
         self._conditions = _conditions(document)
         self.num_bytes = 0
-        self._seen: dict[tuple[Any, ...], Selection | None] = {}
+        self._seen: dict[tuple[Any, ...], CompiledSelection | None] = {}
         self._declined: dict[tuple[Any, ...], int] = {}
 
     def execute(
@@ -237,7 +237,7 @@ class Operations:
 
     def _compiled(
         self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
-    ) -> Selection:
+    ) -> CompiledSelection:
         executor = RenderingExecutor.build(
             self._schema,
             self._document,
@@ -307,7 +307,7 @@ class _Compiler:
         self._schema = executor.schema
         self.num_fields = 0
 
-    def operation(self) -> Selection:
+    def operation(self) -> CompiledSelection:
         """Return the selection of the operation."""
         executor = self._executor
         root = self._schema.query_type
@@ -318,15 +318,17 @@ class _Compiler:
         )
         return self._selection(root, grouped.grouped_field_set)
 
-    def _below(self, object_type: Any, details: list[FieldDetails]) -> Selection:
+    def _below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
         grouped = self._executor.collect_subfields(object_type, details)
         return self._selection(object_type, grouped.grouped_field_set)
 
-    def _selection(self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]) -> Selection:
+    def _selection(
+        self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]
+    ) -> CompiledSelection:
         self.num_fields += len(grouped)
         if self.num_fields > MOST_FIELDS:
             raise Declined
-        return Selection(
+        return CompiledSelection(
             [self._field(object_type, key, details) for key, details in grouped.items()]
         )
 
@@ -340,7 +342,7 @@ class _Compiler:
         declared: StrawberryField = field.extensions["strawberry-definition"]
         item_type = get_named_type(field.type)
         arguments = self._arguments(field, declared, details[0])
-        below: Selection | _OfAnyType | None = None
+        below: CompiledSelection | _OfAnyType | None = None
         if is_object_type(item_type):
             below = self._below(item_type, details)
         elif is_abstract_type(item_type):
@@ -543,7 +545,7 @@ class _OfAnyType:
 
     fixed = None
 
-    def __init__(self, selections: Mapping[str, Selection]) -> None:
+    def __init__(self, selections: Mapping[str, CompiledSelection]) -> None:
         self._selections = selections
 
     def one(self, source: Any, run: Run, out: Out) -> None:

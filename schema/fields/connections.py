@@ -15,8 +15,8 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
-from schema.fields.many import Each, LazyList, Sublists, Table, for_many
-from schema.fields.scalars import Omittable
+from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
+from schema.fields.scalars import Omittable, describe_enum
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
@@ -29,14 +29,43 @@ class OrderDirection(Enum):
     DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
 
 
-def order_field() -> Any:
-    """Declare what an order is by."""
-    return strawberry.field(description="What to order by.")
+class Order:
+    """What a list is ordered by, and which way: an input object of the API, see ``order_by``."""
+
+    field: Any
+    direction: OrderDirection
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether it is from high to low."""
+        return self.direction is OrderDirection.DESC
 
 
-def direction_field() -> Any:
-    """Declare the direction of an order: low to high unless given."""
-    return strawberry.field(default=OrderDirection.ASC, description="Which way.")
+def order_by(
+    name: str,
+    items: str,
+    fields: type[Enum],
+    members: Mapping[Any, str],
+    *,
+    ties: str,
+    default: str | None = None,
+) -> Any:
+    """Declare an order of some items as an input object, and return an argument of its type.
+
+    ``members`` describes the fields that the items can be ordered by. Equal ones stand by ``ties``,
+    and all of them by ``default``, which are the ties unless given.
+    """
+    about = f"What {items} are ordered by; equal ones stand by {ties}."
+    describe_enum(fields, about, members, name=f"{name}Field")
+    namespace = {
+        "__annotations__": {"field": fields, "direction": OrderDirection},
+        "__module__": __name__,
+        "field": strawberry.field(description="What to order by."),
+        "direction": strawberry.field(default=OrderDirection.ASC, description="Which way."),
+    }
+    order = strawberry.input(type(name, (Order,), namespace), description=f"An order of {items}.")
+    described = f"In which order; by {default or ties} unless given."
+    return strawberry.argument(described, graphql_type=order | None)
 
 
 PAGE_DEFAULT = 50
@@ -70,6 +99,12 @@ class PageArguments(msgspec.Struct, frozen=True):
         return self.first, self.last
 
 
+def check_size(argument: str, size: int) -> None:
+    """Raise InvalidArgument for a size that no page has."""
+    if not 0 <= size <= PAGE_MAX:
+        raise InvalidArgument(argument, f"{size} is not between 0 and {PAGE_MAX}")
+
+
 class Paged(Omittable):
     """Gives a field the four arguments of a connection.
 
@@ -93,9 +128,8 @@ class Paged(Omittable):
         """Return the arguments with ``page`` for the four; raises InvalidArgument."""
         values = {name: kwargs.pop(name, None) for name in _ARGUMENTS}
         for name in ("first", "last"):
-            size = values[name]
-            if size is not None and not 0 <= size <= PAGE_MAX:
-                raise InvalidArgument(name, f"{size} is not between 0 and {PAGE_MAX}")
+            if values[name] is not None:
+                check_size(name, values[name])
         return kwargs | {"page": PageArguments(**values)}
 
 
@@ -179,7 +213,7 @@ class Edge(Generic[Item]):
     node: Item = strawberry.field(description="The item.")
 
 
-class Page(Generic[Item]):
+class ListPage(Generic[Item]):
     """The items of a part of a list, each with its cursor."""
 
     def __init__(
@@ -211,7 +245,7 @@ class Pages(Protocol):
     @property
     def totals(self) -> Sequence[int]: ...
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the items of all pages as one page."""
         ...
 
@@ -223,7 +257,7 @@ class Pages(Protocol):
 class OnePage(LazyList[Any]):
     """The pages of a single connection."""
 
-    def __init__(self, page: Page[Any]) -> None:
+    def __init__(self, page: ListPage[Any]) -> None:
         self._page = page
         self.counts = [len(page.items)]
         self.totals = [page.part.total]
@@ -234,7 +268,7 @@ class OnePage(LazyList[Any]):
     def __getitem__(self, place: Any) -> Any:
         return [Connection(page=self._page)][place]
 
-    def merged(self) -> Page[Any]:
+    def merged(self) -> ListPage[Any]:
         """Return the page."""
         return self._page
 
@@ -245,7 +279,7 @@ class OnePage(LazyList[Any]):
 
 def _edges(pages: Pages) -> Sublists:
     page = pages.merged()
-    return Sublists(Table(page.edge_type, page.edge_columns()), pages.counts)
+    return Sublists(ColumnTable(page.edge_type, page.edge_columns()), pages.counts)
 
 
 def _nodes(pages: Pages) -> Sublists:
@@ -276,7 +310,7 @@ def edges_field() -> Any:
 class Connection(Generic[Item]):
     """Relay's connection, over a page."""
 
-    page: strawberry.Private[Page[Item]]
+    page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
     nodes: list[Item] = for_many(
@@ -303,7 +337,7 @@ def page_of(
     keys: Sequence[str],
     make: Callable[[int], Item],
     edge_type: type[Any] = Edge,
-) -> Page[Item]:
+) -> ListPage[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
     def find(cursor: str) -> int | None:
@@ -314,4 +348,4 @@ def page_of(
 
     part = window_at(arguments, len(keys), find)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
-    return Page(part, items, keys[part.start : part.stop], edge_type)
+    return ListPage(part, items, keys[part.start : part.stop], edge_type)

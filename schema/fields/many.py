@@ -66,7 +66,7 @@ class Places(msgspec.Struct, frozen=True):
     rows: Rows
 
 
-class Table(LazyList[Item]):
+class ColumnTable(LazyList[Item]):
     """Objects of a type with plain fields alone, from a column of values for each field."""
 
     def __init__(self, kind: Callable[..., Item], columns: Columns) -> None:

@@ -9,16 +9,24 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields.connections import Connection, Edge, Page, PageArguments, edges_field, window_at
+from schema.fields.connections import (
+    Connection,
+    Edge,
+    ListPage,
+    PageArguments,
+    edges_field,
+    window_at,
+)
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, texts
 from schema.fields.many import Each, LazyList, for_many
 from schema.fields.scalars import describe_enum
+from schema.node import node_of
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
 if TYPE_CHECKING:
-    from schema.revisions.spec import Spec
+    from schema.revisions.spec import SpecType
 
-LazySpec = Annotated["Spec", strawberry.lazy("schema.revisions.spec")]
+LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 
 describe_enum(
@@ -48,10 +56,11 @@ def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
 
 
 @strawberry.type(
+    name="Dependency",
     description="A spec that depends on another, or that another depends on. What a spec depends "
-    "on need not be in the revision: external compilers, for example, are not."
+    "on need not be in the revision: external compilers, for example, are not.",
 )
-class Dependency:
+class DependencyNode:
     """A node of a revision's dependency graph, by its number."""
 
     loaded: strawberry.Private[LoadedRevision]
@@ -74,17 +83,15 @@ class Dependency:
 
     @field("The spec itself; null where it is not in the revision.")
     def spec(self) -> LazySpec | None:
-        from schema.revisions.spec import Spec
-
         is_absent = self.graph.absent_at(self.number) is not None
-        return None if is_absent else Spec(loaded=self.loaded, row=self.number)
+        return None if is_absent else node_of("Spec", loaded=self.loaded, row=self.number)
 
     def alone(self) -> "DependencyNodes":
         """Return the list of this node alone."""
         return DependencyNodes(self.loaded, self.graph, [self.number])
 
 
-class DependencyNodes(LazyList[Dependency]):
+class DependencyNodes(LazyList[DependencyNode]):
     """Nodes of a revision's dependency graph, by their numbers."""
 
     def __init__(
@@ -98,7 +105,7 @@ class DependencyNodes(LazyList[Dependency]):
         return len(self.numbers)
 
     def __getitem__(self, place: Any) -> Any:
-        return Dependency(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
+        return DependencyNode(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
 
     def values(self, fact: str) -> list[Any]:
         """Return a fact of each node, whether it is a row of the frame or not."""
@@ -110,7 +117,7 @@ class DependencyNodes(LazyList[Dependency]):
 
 
 @strawberry.type(description="A dependency in a list, with the cursor to go on from.")
-class DependencyEdge(Edge[Dependency]):
+class DependencyEdge(Edge[DependencyNode]):
     """An edge that knows the edge of the graph."""
 
     types: list[DependencyType] = field(
@@ -124,7 +131,7 @@ class DependencyEdge(Edge[Dependency]):
     )
 
 
-class DependencyPage(Page[Dependency]):
+class DependencyPage(ListPage[DependencyNode]):
     """A page of what was reached in a graph."""
 
     def __init__(
@@ -161,7 +168,7 @@ class DependencyPage(Page[Dependency]):
     description="A page of dependencies: the nearest first, equally near ones by package, newest "
     "version first, those outside the revision last."
 )
-class DependencyConnection(Connection[Dependency]):
+class DependencyConnection(Connection[DependencyNode]):
     """A connection whose edges are those of the graph."""
 
     edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge

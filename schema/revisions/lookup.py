@@ -1,36 +1,30 @@
 """Lookups: which of some concrete specs a revision holds, and what is nearest to the others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import strawberry
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.comparisons.changes import FieldChange
+from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
 from schema.fields.scalars import Omittable, given_values, optional_field
-from schema.revisions.package import LazyRevision
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.package import LazyRevision, revision_object
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
-from snapshots.changes import lookup
-from snapshots.changes.lookup import Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
-from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
-
-if TYPE_CHECKING:
-    from schema.revisions.revision import Revision
-
 
 _NOT_TOLD = None
 
@@ -126,7 +120,7 @@ FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all u
 class _Missing:
     """The specs that a lookup lists as missing, with what is computed for all of them at once."""
 
-    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, size: int | None) -> None:
+    def __init__(self, loaded: LoadedRevision, looked_up: Lookup, size: int | None) -> None:
         self.loaded = loaded
         self.looked_up = looked_up
         self.places = looked_up.missing[:size].tolist()
@@ -171,38 +165,31 @@ class MissingRows(LazyList["MissingSpec"]):
         number = self.numbers[place]
         return MissingSpec(rows=MissingRows(self.missing, range(number, number + 1)))
 
-    def nearest(self) -> Rows:
-        """Return the nearest row of each; -1 where there is none."""
-        nearest: Rows = self.missing.looked_up.nearest[self.numbers.start : self.numbers.stop]
-        return nearest
+    def seen(self, fact: str) -> list[Any]:
+        """Return a fact of where each was last; None where the catalog never saw it."""
+        return [getattr(last, fact, None) for last in map(self.missing.last_seen, self.numbers)]
 
 
-def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost) -> Any:
+def _of_spec(fact: str, description: str, cost: Cost) -> Any:
     """Declare a field that is a fact of the spec as it was given."""
 
     def values(rows: MissingRows) -> list[Any]:
-        return [value(rows.missing.spec(number)) for number in rows.numbers]
+        return [getattr(rows.missing.spec(number), fact) for number in rows.numbers]
 
     return for_many(values, description, cost=cost)
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.revision for last in seen], _revision)
-
-
-def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return [None if last is None else last.reason for last in seen]
+    return WhereKnown.of(rows.seen("revision"), revision_object)
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.gone_in for last in seen], _revision)
+    return WhereKnown.of(rows.seen("gone_in"), revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
-    return WhereKnown.at(rows.nearest(), lambda at: SpecRows(rows.missing.loaded, at))
+    nearest = rows.missing.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
+    return WhereKnown.at(nearest, lambda at: SpecRows(rows.missing.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
@@ -215,12 +202,10 @@ class MissingSpec:
 
     rows: strawberry.Private[MissingRows]
 
-    hash: str = _of_spec(lambda spec: spec.hash, "The DAG hash.", texts(34))
-    name: str = _of_spec(lambda spec: spec.name, "The package's name.", texts(20))
-    version: str | None = _of_spec(
-        lambda spec: spec.version, "The version, where it was given.", texts(14)
-    )
-    is_root: bool = _of_spec(lambda spec: spec.is_root, "Whether it was given as a root.", texts(5))
+    hash: str = _of_spec("hash", "The DAG hash.", texts(34))
+    name: str = _of_spec("name", "The package's name.", texts(20))
+    version: str | None = _of_spec("version", "The version, where it was given.", texts(14))
+    is_root: bool = _of_spec("is_root", "Whether it was given as a root.", texts(5))
     last_seen: LazyRevision | None = for_many(
         _last_seen,
         "The last revision that has it: of the series of the one looked in, or of any where that "
@@ -228,7 +213,7 @@ class MissingSpec:
         cost=LAST_SEEN,
     )
     reason: SpecChangeReason | None = for_many(
-        _reasons,
+        lambda rows: rows.seen("reason"),
         "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
         cost=LAST_SEEN,
     )
@@ -238,13 +223,13 @@ class MissingSpec:
         "catalog never saw it.",
         cost=LAST_SEEN,
     )
-    nearest: Spec | None = for_many(
+    nearest: SpecType | None = for_many(
         _nearest,
         "The spec of the same package that is most alike: in its architecture, then the version, "
         "the variants, the compiler, the recipe; null where the package is not there.",
         cost=NEAREST,
     )
-    differences: list[FieldChange] = for_many(
+    differences: list[FieldChangeType] = for_many(
         _differences,
         "The given facts in which the nearest differs: `before` as it was given, `after` as it is "
         "there. Without any, the hashes differ by those of dependencies, or by what was not given.",
@@ -256,8 +241,10 @@ class MissingSpec:
         return self.rows
 
 
-@strawberry.type(description="What a revision holds of the specs that were looked for.")
-class Lookup:
+@strawberry.type(
+    name="Lookup", description="What a revision holds of the specs that were looked for."
+)
+class LookupType:
     """Given specs in a revision; ``covered`` has the counts where they are computed.
 
     It holds no part of a frame: a request may have many lookups, one for each revision.
@@ -269,7 +256,7 @@ class Lookup:
 
     @field("Where they were looked for.")
     def revision(self) -> LazyRevision:
-        return _revision(self.info)
+        return revision_object(self.info)
 
     @field("How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:
@@ -287,7 +274,7 @@ class Lookup:
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @field("Those that are there: roots first, then by name and hash.", LOOKED_UP, Omittable())
-    def found(self, info: Info, first: FirstArgument = None) -> list[Spec]:
+    def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
@@ -296,9 +283,9 @@ class Lookup:
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
-    def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
+    def _look_up(self, info: Info) -> tuple[LoadedRevision, Lookup]:
         loaded = info.context.load(self.info)
-        return loaded, lookup.Lookup(self.specs, loaded.frame)
+        return loaded, Lookup(self.specs, loaded.frame)
 
 
 def _size(first: int | None) -> int | None:
@@ -306,9 +293,3 @@ def _size(first: int | None) -> int | None:
     if first is not None and first < 0:
         raise InvalidArgument("first", f"{first} is below 0")
     return first
-
-
-def _revision(info: RevisionInfo) -> "Revision":
-    from schema.revisions.revision import Revision
-
-    return Revision(info=info)

@@ -9,19 +9,27 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
-    OrderDirection,
-    Page,
+    ListPage,
+    Order,
     PageArguments,
     Paged,
-    direction_field,
-    order_field,
+    order_by,
     window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
-from schema.fields.many import LazyList, Places, Sublists, Table, WhereKnown, for_many
+from schema.fields.many import (
+    ColumnTable,
+    LazyList,
+    Places,
+    Sublists,
+    WhereKnown,
+    attribute,
+    for_many,
+)
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.spec import (
+    FacetCount,
     FilterArgument,
     MatchingArgument,
     OrderArgument,
@@ -32,10 +40,12 @@ from schema.revisions.spec import (
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
+from snapshots.changes.impact import Impact, impact, rows_above
 from snapshots.errors import InvalidArgument
-from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
+from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
+from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
@@ -43,10 +53,11 @@ if TYPE_CHECKING:
 
 
 @strawberry.input(
+    name="PackageFilter",
     description="Every list is any-of; the fields together are all-of. The conditions on specs "
-    "(stacks, compilers, targets ...) must all be met by one spec of the package."
+    "(stacks, compilers, targets ...) must all be met by one spec of the package.",
 )
-class PackageFilter:
+class PackageFilterInput:
     """Conditions on packages."""
 
     search: str | None = optional_field("Case-insensitive substring of the name.")
@@ -57,36 +68,28 @@ class PackageFilter:
     platforms: list[str] | None = optional_field("Platforms.")
     targets: list[str] | None = optional_field("Microarchitectures.")
 
-    def to_domain(self) -> filters.PackageFilter:
+    def to_domain(self) -> PackageFilter:
         """Return the conditions as the frame takes them."""
-        return filters.PackageFilter(**given_values(self))
-
-
-describe_enum(
-    PackageField,
-    "What packages are ordered by; equal ones stand by name.",
-    {
-        PackageField.NAME: "By name.",
-        PackageField.NUM_SPECS: "By the number of specs in the revision.",
-        PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands lowest.",
-    },
-    name="PackageOrderField",
-)
-
-
-@strawberry.input(description="An order of packages.")
-class PackageOrder:
-    """A field and a direction."""
-
-    field: PackageField = order_field()
-    direction: OrderDirection = direction_field()
+        return PackageFilter(**given_values(self))
 
 
 PackageFilterArgument = Annotated[
-    PackageFilter | None, strawberry.argument("Which packages; all unless given.")
+    PackageFilterInput | None, strawberry.argument("Which packages; all unless given.")
 ]
 PackageOrderArgument = Annotated[
-    PackageOrder | None, strawberry.argument("In which order; by name unless given.")
+    Order | None,
+    order_by(
+        "PackageOrder",
+        "packages",
+        PackageField,
+        {
+            PackageField.NAME: "By name.",
+            PackageField.NUM_SPECS: "By the number of specs in the revision.",
+            PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands "
+            "lowest.",
+        },
+        ties="name",
+    ),
 ]
 
 
@@ -145,12 +148,12 @@ class DependentPackage:
 
 def coverage_of(
     loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
-) -> Table[CoverageCell]:
+) -> ColumnTable[CoverageCell]:
     """Return the cells of a package's specs, in the order of their values.
 
     Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
     """
-    _check(first)
+    check_first(first)
     if len(by) > len(CoverageDimension):
         raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
     distinct = [*dict.fromkeys(by)]
@@ -163,22 +166,24 @@ def coverage_of(
     chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
     num_specs = cells.num_specs[:first].tolist()
     values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
-    return Table(CoverageCell, {"values": values, "num_specs": num_specs})
+    return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})
 
 
-def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[DependentPackage] | None:
+def dependents_of(
+    loaded: LoadedRevision, code: int, first: int
+) -> ColumnTable[DependentPackage] | None:
     """Return the packages that depend on one directly, those with most such specs first.
 
     Returns None where the revision's source has no dependencies. Raises InvalidArgument.
     """
-    _check(first)
+    check_first(first)
     frame, graph = loaded.frame, loaded.dependencies()
     if not graph.is_known:
         return None
     rows = graph.rows_needing(frame.slice_of(code))
     counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
     order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
-    return Table(
+    return ColumnTable(
         DependentPackage,
         {
             "name": [frame.packages[code_of_package] for code_of_package in order.tolist()],
@@ -187,9 +192,51 @@ def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[Depend
     )
 
 
-def _check(first: int) -> None:
+def check_first(first: int) -> None:
+    """Raise InvalidArgument for a number out of range."""
     if not 0 <= first <= LISTED_MAX:
         raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
+
+
+BY_STACK = Cost(items=STACKS)
+"""A count for each stack or target."""
+
+IMPACT = Cost(weight=20_000, num_bytes=1_000)
+"""All that depends on a package, however far, is found and counted."""
+
+
+@strawberry.type(
+    name="Impact",
+    description="What would be built again if the recipe of a package changed: all specs that "
+    "reach it over any edge, its own included.",
+)
+class ImpactType:
+    """Counts of specs."""
+
+    counts: strawberry.Private[Impact]
+
+    num_specs = attribute("counts.num_specs", "How many specs.", int)
+    num_packages = attribute("counts.num_packages", "Of how many packages.", int)
+    size = attribute(
+        "counts.size",
+        "The sum of the known sizes of their binary packages; null where none is known.",
+        ByteCount | None,
+    )
+    size_label = attribute(
+        "counts.size_label",
+        "The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10, 11-100, "
+        "101-500, 501-1000, 1001+.",
+        str,
+    )
+
+    @field("How many of them each stack but root has, the largest first.", BY_STACK)
+    def by_stack(self) -> list["StackCount"]:
+        counts = self.counts.by_stack
+        return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
+
+    @field("How many are for each target, the largest first.", BY_STACK)
+    def by_target(self) -> list[FacetCount]:
+        return [FacetCount(value=target, count=count) for target, count in self.counts.by_target]
 
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
@@ -201,7 +248,7 @@ class StackCount:
     """A stack's share of a package."""
 
     stack: str = field("The stack's name.")
-    num_specs: int = field("How many of the package's specs it has.")
+    num_specs: int = field("How many of the specs it has.")
 
 
 def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
@@ -251,7 +298,7 @@ def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     return Sublists.of(
         counted,
-        lambda pairs: Table(
+        lambda pairs: ColumnTable(
             StackCount,
             {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
         ),
@@ -268,22 +315,25 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("Package", key, name) for name in _names(packages)]
 
 
-def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
-    from schema.revisions.revision import Revision
+def revision_object(info: RevisionInfo) -> "Revision":
+    """Return the object for a line of the catalog."""
+    revision: Revision = node_of("Revision", info=info)
+    return revision
 
-    return [Revision(info=packages.loaded.info)] * len(packages)
+
+def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    return [revision_object(packages.loaded.info)] * len(packages)
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    from schema.histories import PackageHistory
-
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
         names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
     )
     return WhereKnown.of(
-        [timelines.get(name) for name in names], lambda timeline: PackageHistory(timeline=timeline)
+        [timelines.get(name) for name in names],
+        lambda timeline: node_of("PackageHistory", timeline=timeline),
     )
 
 
@@ -380,6 +430,18 @@ class Package(Node):
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
 
+    @field(
+        "What would be built again if its recipe changed. Null where the revision's source told no "
+        "dependencies at all.",
+        IMPACT,
+    )
+    def impact(self) -> ImpactType | None:
+        frame, graph = self.loaded.frame, self.loaded.dependencies()
+        if not graph.is_known:
+            return None
+        mask = rows_above(frame, graph, [frame.packages[self.code]])
+        return ImpactType(counts=impact(frame, mask))
+
     @classmethod
     def of_id(cls, context: Context, key: str, name: str) -> Self | None:
         """Return the package of a revision's key and a name."""
@@ -427,8 +489,8 @@ class PackageRows(LazyList[Package]):
 def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
-    conditions: PackageFilter | None,
-    order: PackageOrder | None,
+    conditions: PackageFilterInput | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> Connection[Package]:
     """Return a connection over the packages of a revision, or of those with a spec in a stack.
@@ -436,12 +498,12 @@ def package_connection(
     Raises InvalidArgument for a bad cursor.
     """
     frame = loaded.frame
-    codes = frame.select_packages(conditions.to_domain() if conditions else filters.PackageFilter())
+    codes = frame.select_packages(conditions.to_domain() if conditions else PackageFilter())
     if stack is not None:
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:
         codes = frame.sort_packages(codes, order.field)
-        if order.direction is OrderDirection.DESC:
+        if order.is_descending:
             codes = codes[::-1]
 
     def find(cursor: str) -> int | None:
@@ -450,4 +512,4 @@ def package_connection(
 
     part = window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
-    return Connection(page=Page(part, shown, _names(shown)))
+    return Connection(page=ListPage(part, shown, _names(shown)))

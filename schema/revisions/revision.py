@@ -18,8 +18,14 @@ from schema.fields.cost import (
 )
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
-from schema.node import Node, info_of_key, node_id
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.node import Node, info_of_key, node_id, node_of
+from schema.revisions.holes import HOLES, HoleType, hole_connection
+from schema.revisions.lookup import (
+    CONCRETE_SPECS,
+    ConcreteSpecsArgument,
+    LookupType,
+    concrete_specs,
+)
 from schema.revisions.package import (
     Package,
     PackageFilterArgument,
@@ -30,22 +36,22 @@ from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
-    Spec,
     SpecConnection,
+    SpecType,
     spec_page,
 )
 from schema.revisions.stack import Stack
+from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
-from snapshots.models import RevisionInfo, UnprovenReason
+from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
+from snapshots.recipes.commits import FoundBy, Recipes
 
 if TYPE_CHECKING:
-    from schema.comparisons.commits import RecipesOfRevision
-    from schema.histories import GrowthPoint, Series
+    from schema.histories import GrowthPointType, Series
 
-LazyRecipes = Annotated["RecipesOfRevision", strawberry.lazy("schema.comparisons.commits")]
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
-LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
+LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -71,23 +77,56 @@ describe_enum(
 )
 
 
-@strawberry.type(description="Hashes that an import could not compute anew.")
-class Unproven:
+@strawberry.type(name="Unproven", description="Hashes that an import could not compute anew.")
+class UnprovenType:
     """How many there are for a reason."""
 
     reason: UnprovenReason = field("Why not.")
     num_specs: int = field("How many specs have such a hash.")
 
 
-@strawberry.type(description="Where a revision came from.")
-class Source:
+@strawberry.type(name="Source", description="Where a revision came from.")
+class SourceType:
     """The provenance of a revision."""
 
-    kind: str = field("What was read: pages, index, installation, git or demo.")
+    kind: str = field(SOURCE_KIND_TEXT)
     location: str = field("Where it was read: a path or URL.")
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")
     synthetic: bool = field("Whether a generator made the data up, for demonstration.")
+
+
+describe_enum(
+    FoundBy,
+    "How the recipes of a revision were found.",
+    {
+        FoundBy.GIVEN: "They were given.",
+        FoundBy.REF: "By a ref that is named after the tag.",
+        FoundBy.DATE: "By date: the last commit of the default branch until then.",
+    },
+    name="RecipesFoundBy",
+)
+
+
+@strawberry.type(
+    name="Recipes",
+    description="The commit of the recipes that a revision's specs were concretized with.",
+)
+class RecipesOfRevision:
+    """The recipes of a revision."""
+
+    repository: str = field("The git repository: a path or URL.")
+    commit: str = field("The whole hash of the commit.")
+    found_by: FoundBy = field("How it was found.")
+    url: str | None = field("Where the commit is looked at, if known.")
+
+    @classmethod
+    def of(cls, context: Context, recipes: Recipes) -> Self:
+        """Return the recipes with a link."""
+        url = context.library.links(recipes.repository).commit(recipes.commit)
+        return cls(
+            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
+        )
 
 
 @strawberry.type(
@@ -138,9 +177,7 @@ class Revision(Node):
         "The commit of the recipes that its specs were concretized with, where it is known.",
         Cost(weight=20),
     )
-    def recipes(self, info: Info) -> LazyRecipes | None:
-        from schema.comparisons.commits import RecipesOfRevision
-
+    def recipes(self, info: Info) -> RecipesOfRevision | None:
         info.context.is_permanent = False  # it may become known, or be corrected
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesOfRevision.of(info.context, recipes)
@@ -149,7 +186,7 @@ class Revision(Node):
         "How many it could not compute anew, and why; null where it did not try.",
         Cost(weight=2, items=len(UnprovenReason)),
     )
-    def unproven(self) -> list[Unproven] | None:
+    def unproven(self) -> list[UnprovenType] | None:
         return self.info.unproven  # type: ignore[return-value] # it has the same facts
 
     @field("The tag that it was published under, with its series.")
@@ -158,9 +195,7 @@ class Revision(Node):
 
     @field("The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.info.tag))
+        return _series_of(self.info.tag)
 
     @field(
         "When an import last found its tag in this very state, before any other one; "
@@ -169,7 +204,7 @@ class Revision(Node):
     def confirmed_at(self, info: Info) -> DateTime:
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    source = _of_line("source", "Where it came from.", Source)
+    source = _of_line("source", "Where it came from.", SourceType)
 
     @field("A package by its name.", LOADED)
     def package(
@@ -194,8 +229,8 @@ class Revision(Node):
     @field("A spec by its whole hash.", LOADED)
     def spec(
         self, info: Info, hash: Annotated[str, strawberry.argument("The DAG hash, 32 characters.")]
-    ) -> Spec | None:
-        return Spec.of_hash(info.context.load(self.info), hash)
+    ) -> SpecType | None:
+        return SpecType.of_hash(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
@@ -230,8 +265,31 @@ class Revision(Node):
         "Which of these concrete specs, those of a spack.lock say, the revision holds.",
         Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}),
     )
-    def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
-        return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
+    def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
+        return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
+
+    @connection_field(
+        "What is missing for its specs to be installed from this cache alone, what affects most of "
+        "them first; null where its source tells no dependencies.",
+        cost=HOLES,
+    )
+    def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
+        return hole_connection(info.context.load(self.info), page)
+
+    @connection_field(
+        "What of it is built more than once, the groups whose other specs most specs reach first; "
+        "of a stack or a package only their specs count, not what these depend on.",
+        cost=TWINS,
+    )
+    def twins(
+        self,
+        info: Info,
+        stack: Annotated[str | None, strawberry.argument("Only specs of this stack.")] = None,
+        package: Annotated[str | None, strawberry.argument("Only specs of this package.")] = None,
+        *,
+        page: PageArguments,
+    ) -> TwinGroupConnection:
+        return twin_connection(info.context, self.info, stack, package, page)
 
     @field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
@@ -247,9 +305,14 @@ class Revision(Node):
         Cost(weight=60),
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        from schema.histories import GrowthPoint
+        from schema.histories import GrowthPointType
 
-        return GrowthPoint.of_revision(info.context, self.info)
+        return GrowthPointType.of_revision(info.context, self.info)
+
+
+def _series_of(tag: str) -> "Series":
+    series: Series = node_of("Series", name=refs.series(tag))
+    return series
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:
@@ -283,9 +346,7 @@ class Tag(Node):
 
     @field("That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
-        return Series(name=refs.series(self.name))
+        return _series_of(self.name)
 
     @field("Its newest revision.")
     def latest(self, info: Info) -> Revision:

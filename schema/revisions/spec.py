@@ -9,30 +9,29 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     Connection,
-    OrderDirection,
-    Page,
+    ListPage,
+    Order,
     PageArguments,
     PageInfo,
     Window,
     bad_cursor,
     connection_field,
-    direction_field,
-    order_field,
+    order_by,
     window,
 )
 from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
 from schema.fields.many import (
     ColumnSlice,
+    ColumnTable,
     LazyList,
     ListedColumn,
     Places,
-    Table,
     WhereKnown,
     column,
     for_many,
 )
-from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
-from schema.node import Node, node_id, revision_of_key
+from schema.fields.scalars import ByteCount, given_values, optional_field
+from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -41,19 +40,21 @@ from schema.revisions.dependency import (
     neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
-from snapshots.frames import filters
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
-    from schema.histories import HashHistory
+    from schema.histories import HashHistoryType
     from schema.revisions.package import Package
 
 
-@strawberry.input(description="Every list is any-of; the fields together are all-of.")
-class SpecFilter:
+@strawberry.input(
+    name="SpecFilter", description="Every list is any-of; the fields together are all-of."
+)
+class SpecFilterInput:
     """Conditions on specs."""
 
     search: str | None = optional_field("Case-insensitive substring of the package's name.")
@@ -69,32 +70,9 @@ class SpecFilter:
     )
     hash_prefix: str | None = optional_field("How the hash begins.")
 
-    def to_domain(self) -> filters.SpecFilter:
+    def to_domain(self) -> SpecFilter:
         """Return the conditions as the frame takes them."""
-        return filters.SpecFilter(**given_values(self))
-
-
-describe_enum(
-    SpecField,
-    "What specs are ordered by; equal ones stand by package and hash.",
-    {
-        SpecField.PACKAGE: "By package, newest version first.",
-        SpecField.VERSION: "In Spack's version order.",
-        SpecField.HASH: "By hash.",
-        SpecField.COMPILER: "By name and version; none stands lowest.",
-        SpecField.TARGET: "By name.",
-        SpecField.SIZE: "By bytes; unknown stands lowest.",
-    },
-    name="SpecOrderField",
-)
-
-
-@strawberry.input(description="An order of specs.")
-class SpecOrder:
-    """A field and a direction."""
-
-    field: SpecField = order_field()
-    direction: OrderDirection = direction_field()
+        return SpecFilter(**given_values(self))
 
 
 MatchingArgument = Annotated[
@@ -114,13 +92,30 @@ MatchingArgument = Annotated[
         "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
     ),
 ]
-FilterArgument = Annotated[SpecFilter | None, strawberry.argument("Which specs; all unless given.")]
+FilterArgument = Annotated[
+    SpecFilterInput | None, strawberry.argument("Which specs; all unless given.")
+]
 OrderArgument = Annotated[
-    SpecOrder | None, strawberry.argument("In which order; by package, newest first, unless given.")
+    Order | None,
+    order_by(
+        "SpecOrder",
+        "specs",
+        SpecField,
+        {
+            SpecField.PACKAGE: "By package, newest version first.",
+            SpecField.VERSION: "In Spack's version order.",
+            SpecField.HASH: "By hash.",
+            SpecField.COMPILER: "By name and version; none stands lowest.",
+            SpecField.TARGET: "By name.",
+            SpecField.SIZE: "By bytes; unknown stands lowest.",
+        },
+        ties="package and hash",
+        default="package, newest first,",
+    ),
 ]
 
 
-LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.histories")]
+LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
@@ -146,8 +141,6 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories import HashHistory
-
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
@@ -155,7 +148,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistory(history=history),
+        lambda history: node_of("HashHistory", history=history),
     )
 
 
@@ -213,8 +206,8 @@ class SpecFacts(Node):
     row: strawberry.Private[int]
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(SpecFacts):
+@strawberry.type(name="Spec", description="One built configuration of a package.")
+class SpecType(SpecFacts):
     """A row of a revision's frame."""
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
@@ -282,7 +275,7 @@ class Spec(SpecFacts):
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
-class SpecRows(LazyList[Spec]):
+class SpecRows(LazyList[SpecType]):
     """Specs as rows of a frame; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
@@ -293,7 +286,7 @@ class SpecRows(LazyList[Spec]):
         return len(self.rows)
 
     def __getitem__(self, place: Any) -> Any:
-        return Spec(loaded=self.loaded, row=int(self.rows[place]))
+        return SpecType(loaded=self.loaded, row=int(self.rows[place]))
 
     def places(self) -> Places:
         """Return the rows of the frame."""
@@ -312,7 +305,7 @@ NAMING = 80_000
 """Units of comparing a few names with those of all packages."""
 
 
-class SpecPage(Page[Spec]):
+class SpecPage(ListPage[SpecType]):
     """A page of selected specs; ``rows`` are all of them, in their order.
 
     ``query`` is the query in Spack's language that selected them, if any.
@@ -435,7 +428,7 @@ def facet(column: str, what: str, values: int) -> Any:
     def counts(root: Any) -> Sequence[FacetCount]:
         page: SpecPage = root.page
         counted = page.facet(column)
-        return Table(
+        return ColumnTable(
             FacetCount,
             {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
         )
@@ -462,8 +455,8 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
-@strawberry.type(description="A name in a query that nothing has.")
-class UnknownName:
+@strawberry.type(name="UnknownName", description="A name in a query that nothing has.")
+class UnknownNameType:
     """A name that may be misspelt."""
 
     name: str = field("The name.")
@@ -471,7 +464,7 @@ class UnknownName:
 
 
 @strawberry.type(description="A page of specs.")
-class SpecConnection(Connection[Spec]):
+class SpecConnection(Connection[SpecType]):
     """A connection with facets and with the unknown names of its query."""
 
     @field("Counts over all specs of the connection, not the page alone.")
@@ -485,7 +478,7 @@ class SpecConnection(Connection[Spec]):
         f"most {UNKNOWN_NAMES_MAX} names.",
         Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
     )
-    def unknown_names(self) -> list[UnknownName]:
+    def unknown_names(self) -> list[UnknownNameType]:
         page = self.page
         assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
         if page.query is None or len(page.rows):
@@ -497,8 +490,8 @@ def spec_page(
     loaded: LoadedRevision,
     within: slice | Mask,
     matching: str | None,
-    conditions: SpecFilter | None,
-    order: SpecOrder | None,
+    conditions: SpecFilterInput | None,
+    order: Order | None,
     arguments: PageArguments,
 ) -> SpecPage:
     """Return a page of the specs of a slice or mask of the frame.
@@ -507,7 +500,7 @@ def spec_page(
     """
     frame = loaded.frame
     field = order.field if order else SpecField.PACKAGE
-    falling = order is not None and order.direction is OrderDirection.DESC
+    falling = order is not None and order.is_descending
     rows = _selected(frame, within, conditions)
     if matching is not None:
         rows = rows[loaded.matching(matching)[rows]]
@@ -525,7 +518,7 @@ def spec_page(
     return SpecPage(loaded, rows, window(arguments, len(rows), places), matching)
 
 
-def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
+def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None) -> Rows:
     """Return the selected rows, in the frame's own order."""
     conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):

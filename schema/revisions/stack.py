@@ -15,6 +15,7 @@ from schema.revisions.package import (
     PackageFilterArgument,
     PackageOrderArgument,
     package_connection,
+    revision_object,
 )
 from schema.revisions.spec import (
     FilterArgument,
@@ -54,9 +55,7 @@ class Stack(Node):
 
     @field("The revision that it is part of.")
     def revision(self) -> LazyRevision:
-        from schema.revisions.revision import Revision
-
-        return Revision(info=self.loaded.info)
+        return revision_object(self.loaded.info)
 
     @field("How many packages have a spec in it.", Cost(weight=500))
     def num_packages(self) -> int:

@@ -191,41 +191,31 @@ class Tracing(Protocol):
         """Return the context for the work of a request; what it gives is told the answer."""
 
 
-class Exchanges:
+class Exchanges(msgspec.Struct, frozen=True, eq=False):
     """Middleware that gives each answer its id and headers, and tells ``observers`` of it.
 
     Where the application raises before it answers, ``failure`` makes the answer of the error.
     With ``tracing`` each request has a span.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        ids: RequestIds,
-        headers: SecurityHeaders,
-        observers: Sequence[Observer],
-        failure: Callable[[Exception], ASGIApp],
-        tracing: Tracing | None = None,
-    ) -> None:
-        self._app = app
-        self._ids = ids
-        self._headers = headers
-        self._observers = observers
-        self._failure = failure
-        self._tracing = tracing
+    app: ASGIApp
+    ids: RequestIds
+    headers: SecurityHeaders
+    observers: Sequence[Observer]
+    failure: Callable[[Exception], ASGIApp]
+    tracing: Tracing | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request on and note how it was answered."""
         if scope["type"] != "http":
             return self._live(scope, receive, send)
-        if self._tracing is not None:
-            return self._traced(self._tracing, scope, receive, send)
+        if self.tracing is not None:
+            return self._traced(self.tracing, scope, receive, send)
         return self._answer(scope, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-        for observer in self._observers:
+        await self.app(scope, receive, send)
+        for observer in self.observers:
             observer.flush()
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
@@ -234,7 +224,7 @@ class Exchanges:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         started = time.perf_counter()
-        request_id = self._ids.of(scope)
+        request_id = self.ids.of(scope)
         REQUEST_ID.set(request_id)  # in the context of this request's own task
         status, size = 0, 0
 
@@ -243,7 +233,7 @@ class Exchanges:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own_headers = message.get("headers", ())
-                added = self._headers.beside(own_headers)
+                added = self.headers.beside(own_headers)
                 headers = [*own_headers, *added, (HEADER, request_id.encode())]
                 message = {"type": "http.response.start", "status": status, "headers": headers}
             else:
@@ -251,7 +241,7 @@ class Exchanges:
             await send(message)
 
         try:
-            await self._app(scope, receive, noting)
+            await self.app(scope, receive, noting)
         except asyncio.CancelledError:
             # The server stops, and has waited for this request as long as it may.
             if not status:
@@ -260,7 +250,7 @@ class Exchanges:
         except Exception as error:
             if status:
                 raise  # half of an answer was sent
-            await self._failure(error)(scope, receive, noting)
+            await self.failure(error)(scope, receive, noting)
         finally:
             client = scope.get("client")
             exchange = Exchange(
@@ -275,7 +265,7 @@ class Exchanges:
                 scope.get(CODE),
                 IS_OPEN_ENDED in scope,
             )
-            for observer in self._observers:
+            for observer in self.observers:
                 observer.note(exchange)
         return exchange
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from server.asgi.errors import BadRequest, overloaded
-from server.http.turns import Turns
+from server.http.cycles import Turns
 from server.settings import Settings
 
 Result = TypeVar("Result")

@@ -25,6 +25,7 @@ from server.terminal.parameters import (
     two_refs,
 )
 from snapshots.errors import InvalidArgument, OutputError
+from snapshots.notes.formats import NotesFormat
 
 if TYPE_CHECKING:
     from snapshots.changes.coverage import CoverageDimension
@@ -204,7 +205,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "html", "json"]),
+    type=click.Choice([form.value for form in NotesFormat]),
     default="markdown",
     show_default=True,
     help="Markdown or HTML for people, JSON for programs.",
@@ -255,7 +256,7 @@ def notes_command(
 
 def _rendered(log: "Changelog", form: str, template: Path | None) -> str:
     from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
-    from snapshots.notes.templates import NotesFormat, render
+    from snapshots.notes.templates import render
 
     if template is None:
         return render(log, NotesFormat(form))

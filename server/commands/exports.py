@@ -12,7 +12,7 @@ from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note, progress
 from server.terminal.parameters import catalog_option, described, since_option
 from snapshots.errors import InvalidArgument
-from snapshots.texts import quoted
+from snapshots.texts import counted, quoted
 
 
 def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
@@ -87,7 +87,6 @@ def feed_command(
     from server.feed_files import package_document, series_document, write_all
     from server.feeds import FeedAddresses
     from server.terminal.catalogs import open_catalog, require_series
-    from snapshots.texts import counted
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = open_catalog(catalog)

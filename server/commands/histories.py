@@ -1,6 +1,7 @@
 """``cachelog log`` and ``history fill``: what became of a series, a package or a hash."""
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from server.terminal.parameters import (
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.recipes_import import KeptRecipes
+    from snapshots.models import RevisionInfo
 
 # -- log
 
@@ -165,7 +167,8 @@ def fill_command(
             cluster=cluster or None,
             progress=lambda done, total: bars("comparing neighbours", done, total),
         )
-    kept = None if not recipes else _fill_recipes(opened, series, recipes)
+    revisions = opened.history.select(series=series)
+    kept = _keep_recipes(opened, revisions, recipes) if recipes else None
     say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept), as_json=as_json)
     for reason in dict.fromkeys(filled.failures.values()):
         note(f"not compared: {reason}")
@@ -173,18 +176,25 @@ def fill_command(
         raise click.exceptions.Exit(1)
 
 
-def _fill_recipes(opened: "OpenedCatalog", series: str | None, location: str) -> "KeptRecipes":
-    """Find the recipes of all revisions, or of those of a series, that have none."""
+def _keep_recipes(
+    opened: "OpenedCatalog",
+    revisions: "Sequence[RevisionInfo]",
+    location: str,
+    commit: str | None = None,
+) -> "KeptRecipes":
+    """Find the recipes of the revisions that have none, or set them to a commit."""
     from server.settings import settings_from
     from snapshots.catalog.recipes_import import keep_recipes
 
     settings = settings_from(os.environ)
     kept = keep_recipes(
         opened.catalog,
-        opened.history.select(series=series),
+        revisions,
         location,
         settings=settings.reading(),
         refs=settings.recipes_tag_refs(),
+        commit=commit,
+        replace=commit is not None,
     )
     for warning in kept.warnings:
         note(f"warning: {warning}")
@@ -220,30 +230,20 @@ def recipes_command(
     from server.settings import settings_from
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.commits import recipes_facts, recipes_lines
-    from snapshots.catalog.recipes_import import keep_recipes
     from snapshots.recipes.commits import links_of
 
     opened = open_catalog(catalog)
     revision = opened.history.resolve(ref)
     known = opened.catalog.recipes.of(revision)
     location = recipes or (known.repository if known is not None else None)
-    settings = settings_from(os.environ)
     if commit is not None and location is None:
         raise click.UsageError("--commit names a commit of --recipes, which is missing.")
     if location is not None and (commit is not None or (recipes and known is None)):
-        kept = keep_recipes(
-            opened.catalog,
-            [revision],
-            location,
-            settings=settings.reading(),
-            refs=settings.recipes_tag_refs(),
-            commit=commit,
-            replace=commit is not None,
-        )
-        for warning in kept.warnings:
-            note(f"warning: {warning}")
+        _keep_recipes(opened, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
-    links = links_of(settings.recipes_url, known.repository if known is not None else "")
+    links = links_of(
+        settings_from(os.environ).recipes_url, known.repository if known is not None else ""
+    )
     say_result(
         lambda: (
             {"tag": revision.tag, "digest": revision.digest}

@@ -15,6 +15,7 @@ from server.terminal.parameters import (
     json_option,
     recipes_option,
 )
+from snapshots.texts import counted
 
 _OF_GIT = ("since", "path", "every")
 _OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
@@ -167,7 +168,6 @@ def demo_command(
     tag, so there only the last revision is develop. All data is marked as synthetic.
     """
     from snapshots import demo
-    from snapshots.texts import counted
 
     numbers = {"revisions": revisions, "packages": packages, "specs": specs, "seed": seed}
     if pages is None:

@@ -1,5 +1,7 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from server.terminal.completion import (
@@ -19,6 +21,10 @@ from server.terminal.parameters import (
     stack_option,
     tag_option,
 )
+from snapshots.texts import counted
+
+if TYPE_CHECKING:
+    from snapshots.models import RevisionInfo
 
 # -- lists
 
@@ -90,7 +96,6 @@ def packages_command(
     """
     from server.terminal.catalogs import open_catalog, require_stack
     from server.terminal.printing.listings import package_lines, package_listing
-    from snapshots.refs import title
 
     opened = open_catalog(catalog)
     revision = opened.revision(ref)
@@ -99,7 +104,7 @@ def packages_command(
         require_stack(stack, [frame])
     packages = package_listing(frame, stack, search)
     if not packages and not as_json:
-        note(f"No package of {title(revision)} matches.")
+        _note_nothing("No package of {} matches.", revision)
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
     say_result(lambda: document, package_lines(packages, width()), as_json=as_json)
@@ -116,16 +121,21 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
-    from snapshots.refs import title
 
     opened = open_catalog(catalog)
     revision = opened.revision(ref)
     stacks = stack_listing(opened.frame(revision))
     if not stacks and not as_json:
-        note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
+        _note_nothing("The stacks of {} are unknown: its source does not name any.", revision)
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     say_result(lambda: document, stack_lines(stacks, width()), as_json=as_json)
+
+
+def _note_nothing(text: str, revision: "RevisionInfo") -> None:
+    from snapshots.refs import title
+
+    note(text.format(title(revision)))
 
 
 # -- find
@@ -164,7 +174,6 @@ def find_command(
     from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
     from snapshots.refs import title
     from snapshots.spack.query import query_of
-    from snapshots.texts import counted
 
     query = query_of(words)
     opened = open_catalog(catalog)

@@ -1,5 +1,6 @@
 """``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``restore``."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from server.terminal.parameters import (
     catalog_option,
     jobs_option,
     json_option,
+    keep_option,
     series_option,
+    whole_tags_option,
 )
 from snapshots.errors import InvalidArgument
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from snapshots.catalog.copies import Copied
     from snapshots.catalog.removal import Removal
     from snapshots.catalog.retention import RetentionRule
+    from snapshots.models import RevisionInfo
 
 
 # -- removing
@@ -51,11 +55,9 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import removal_facts, removed_lines
-    from snapshots.catalog.removal import plan
 
     opened = open_catalog(catalog)
-    removal = plan(opened.catalog, map(opened.history.resolve, refs))
-    removal = _remove(opened.catalog, removal, dry_run=dry_run)
+    removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
     say_result(
         lambda: removal_facts(removal, dry_run=dry_run),
         removed_lines(removal, opened.history, width(), dry_run=dry_run),
@@ -63,30 +65,10 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     )
 
 
-def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[RetentionRule, ...]":
-    from snapshots.catalog.retention import parse_policy
-
-    try:
-        return parse_policy(text)
-    except InvalidArgument as error:
-        raise click.BadParameter(error.reason) from None
-
-
 @click.command("prune")
-@click.option(
-    "--keep",
-    required=True,
-    metavar="POLICY",
-    callback=_policy,
-    help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
-    "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
-)
+@keep_option
 @series_option("Only this series: develop, vX.Y.Z ...")
-@click.option(
-    "--whole-tags",
-    is_flag=True,
-    help="Let tags go as a whole. Without it the newest revision of each tag stays.",
-)
+@whole_tags_option
 @_dry_run_option
 @json_option
 @catalog_option
@@ -106,7 +88,6 @@ def prune_command(
     """
     from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
-    from snapshots.catalog.removal import plan
     from snapshots.catalog.retention import choose
 
     opened = open_catalog(catalog)
@@ -114,8 +95,8 @@ def prune_command(
     if series is not None:
         require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
-    removal = plan(opened.catalog, [choice.revision for choice in choices if not choice.kept_by])
-    removal = _remove(opened.catalog, removal, dry_run=dry_run)
+    superfluous = (choice.revision for choice in choices if not choice.kept_by)
+    removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
     say_result(
         lambda: pruned_facts(removal, choices, dry_run=dry_run),
         pruned_lines(removal, choices, history, width(), dry_run=dry_run),
@@ -123,9 +104,10 @@ def prune_command(
     )
 
 
-def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
-    from snapshots.catalog.removal import remove
+def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
+    from snapshots.catalog.removal import plan, remove
 
+    removal = plan(catalog, revisions)
     if dry_run:
         return removal
     with progress() as bars:

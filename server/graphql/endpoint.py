@@ -78,7 +78,7 @@ _ANSWER = "cachelog.answer"
 _HTML = b"text/html; charset=utf-8"
 
 
-class GraphQLEndpoint:
+class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
     ``incoming`` bounds the bytes of bodies, ``outgoing`` those of all large responses that are on
@@ -86,28 +86,17 @@ class GraphQLEndpoint:
     ``answers`` works in. Clients that take server-sent events are answered by ``streams``.
     """
 
-    def __init__(
-        self,
-        answers: Answers,
-        lanes: Lanes,
-        *,
-        page: Callable[[], bytes] | None,
-        incoming: Incoming,
-        outgoing: Outgoing,
-        allowances: Allowances,
-        streams: EventStreams,
-    ) -> None:
-        self._answers = answers
-        self._allowances = allowances
-        self._lanes = lanes
-        self._page = page
-        self._incoming = incoming
-        self._outgoing = outgoing
-        self._streams = streams
+    answers: Answers
+    lanes: Lanes
+    page: Callable[[], bytes] | None
+    incoming: Incoming
+    outgoing: Outgoing
+    allowances: Allowances
+    streams: EventStreams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        with self._incoming.place(scope) as place:
+        with self.incoming.place(scope) as place:
             await self._answer(scope, receive, send, place)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, place: Place) -> None:
@@ -115,20 +104,20 @@ class GraphQLEndpoint:
         try:
             method = scope["method"]
             charge = None
-            if self._allowances.is_limited:
-                self._allowances.count_request(scope)
-                charge = partial(self._allowances.charge, scope)
+            if self.allowances.is_limited:
+                self.allowances.count_request(scope)
+                charge = partial(self.allowances.charge, scope)
             if method == "POST":
-                content = await self._incoming.read(place, receive)
+                content = await self.incoming.read(place, receive)
                 if content is None:
                     await send_head(send, GONE, [])
                     return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
-                if self._page is not None and prefers_html(accept):
+                if self.page is not None and prefers_html(accept):
                     # The page itself reads from its address what to fill the editor with.
-                    page = Response(200, self._page(), _HTML, REVALIDATE)
+                    page = Response(200, self.page(), _HTML, REVALIDATE)
                     await send_response(page, scope, headers, send)
                     return
             elif method == "OPTIONS":
@@ -146,17 +135,17 @@ class GraphQLEndpoint:
                 request, scope, receive, send, charge
             ):
                 return
-            begun = scope.pop(_ANSWER, None) or self._answers.begin(request, charge)
+            begun = scope.pop(_ANSWER, None) or self.answers.begin(request, charge)
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
             note_answer(scope, answer)
-            with self._outgoing.begin(answer.response, scope):
+            with self.outgoing.begin(answer.response, scope):
                 if await send_response(
-                    answer.response, scope, headers, send, compressing=self._lanes.compressing
+                    answer.response, scope, headers, send, compressing=self.lanes.compressing
                 ):
-                    self._answers.count_anew(answer)
+                    self.answers.count_anew(answer)
         except BadRequest as error:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)
@@ -186,7 +175,7 @@ class GraphQLEndpoint:
             )
         if events_only:
             request = msgspec.structs.replace(request, accept=JSON.encode())
-        return await self._streams.answer(
+        return await self.streams.answer(
             request, scope, receive, send, charge=charge, events_only=events_only
         )
 

@@ -177,28 +177,18 @@ Write = Callable[[bytes], Awaitable[None]]
 """Sends a part of an answer that goes on."""
 
 
-class EventStreams:
+class EventStreams(msgspec.Struct, frozen=True, eq=False):
     """Answers requests of clients that take server-sent events.
 
     A subscription that is silent for ``heartbeat`` seconds is sent a sign of life.
     """
 
-    def __init__(
-        self,
-        answers: Answers,
-        execution: Execution,
-        events: SharedEvents,
-        publications: Publications,
-        outgoing: Outgoing,
-        *,
-        heartbeat: float,
-    ) -> None:
-        self._answers = answers
-        self._execution = execution
-        self._events = events
-        self._publications = publications
-        self._outgoing = outgoing
-        self._heartbeat = heartbeat
+    answers: Answers
+    execution: Execution
+    events: SharedEvents
+    publications: Publications
+    outgoing: Outgoing
+    heartbeat: float
 
     async def answer(
         self,
@@ -216,7 +206,7 @@ class EventStreams:
         is wrong with the HTTP request; what is wrong with its document is an event.
         """
         try:
-            read = self._answers.read(request)
+            read = self.answers.read(request)
             parsed = read if isinstance(read, ParsedRequest) else await read
             if parsed.is_subscription:
                 await self._follow(parsed, scope, receive, send, charge)
@@ -240,11 +230,11 @@ class EventStreams:
         charge: Charge | None,
     ) -> None:
         """Send the answer to a query: the event of its result, and the end."""
-        begun = self._answers.begin(request, charge)
+        begun = self.answers.begin(request, charge)
         answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
         if answer is not None:
             note_answer(scope, answer)
-            with self._outgoing.begin(answer.response, scope):
+            with self.outgoing.begin(answer.response, scope):
                 await _send_one(send, answer.response.body)
         else:
             await send_head(send, GONE, [])  # for the log: nobody receives it
@@ -261,10 +251,10 @@ class EventStreams:
         if scope["method"] == "HEAD":
             await _send_one(send, b"")
             return
-        with self._publications.subscriber() as subscriber:
+        with self.publications.subscriber() as subscriber:
             if charge is not None:
                 charge(parsed.units)
-            refused = self._execution.subscribe(parsed.request, subscriber.follow)
+            refused = self.execution.subscribe(parsed.request, subscriber.follow)
             refused = refused or self._resume(scope, subscriber)
             if refused is not None:
                 note_error(scope, refused)
@@ -283,7 +273,7 @@ class EventStreams:
         try:
             match parse_node_id(name):
                 case "Revision", [_, key]:
-                    self._publications.resume(subscriber, key)
+                    self.publications.resume(subscriber, key)
                     return None
         except InvalidArgument:
             pass
@@ -299,17 +289,17 @@ class EventStreams:
         try:
             while True:
                 try:
-                    async with asyncio.timeout(self._heartbeat):
+                    async with asyncio.timeout(self.heartbeat):
                         revision = await anext(subscriber)
                 except TimeoutError:
                     await write(SIGN_OF_LIFE)
                     continue
                 if charge is not None:
                     charge(parsed.units)
-                event = self._events.kept(parsed, revision)
+                event = self.events.kept(parsed, revision)
                 if event is None:
                     event = await self._made(parsed, revision, subscriber, write)
-                with self._events.sending(event):
+                with self.events.sending(event):
                     await write(event.text)
         except StopAsyncIteration:
             if subscriber.fell_behind:
@@ -325,13 +315,13 @@ class EventStreams:
 
         Raises StopAsyncIteration where the subscriber is ended before.
         """
-        making = asyncio.ensure_future(self._events.of(parsed, revision))
+        making = asyncio.ensure_future(self.events.of(parsed, revision))
         ending = asyncio.ensure_future(subscriber.ended.wait())
         try:
             while True:
                 done, _ = await asyncio.wait(
                     (making, ending),
-                    timeout=self._heartbeat,
+                    timeout=self.heartbeat,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if making in done:

@@ -173,7 +173,9 @@ class Execution:
 
     def _lane_to_make(self, missing: NotLoaded) -> Lane:
         """Return where to make what is missing: who needs only a revision waits for no other."""
-        takes_long = missing.cache in (self._library.explanations, self._library.returned)
+        library = self._library
+        slow = library.explanations, library.returned, library.holes, library.twins
+        takes_long = missing.cache in slow
         if isinstance(missing.key, HistoryQuestion):
             takes_long = _is_large(missing.key) or self._has_to_be_filled(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading

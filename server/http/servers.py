@@ -14,19 +14,19 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
 from server.http.connections import BoundedConnection, Waiting
-from server.http.cycles import AnswerBytes, AnswersAtOnce, ReadyAnswer, Work
+from server.http.cycles import AnswerBytes, AnswersAtOnce, ReadyAnswer, Turns, Work
 from server.http.limits import ConnectionLimits
-from server.http.turns import Turns
 from snapshots.catalog.workers import DeafProcess
 from snapshots.errors import InvalidArgument
 
@@ -119,7 +119,7 @@ class Listener:
         self.receiving.close()
 
 
-class Patience:
+class SilenceMonitor:
     """Tells which processes have been silent for more than so many ``seconds``."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -155,6 +155,8 @@ class Patience:
 
 
 _log = logging.getLogger("cachelog.server")
+
+Answer = TypeVar("Answer")
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a server is asked to stop."""
@@ -218,14 +220,10 @@ class ServerConfig(uvicorn.Config):
 
     def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | Work | None:
         """Return the answer to a request where the application has it ready, or what makes it."""
-        try:
-            return self.at_once(scope, body) if self.at_once else None
-        except Exception:  # noqa: BLE001 - in the midst of parsing it would pass for a bad request
-            _log.exception("an answer could not be looked up")
-            return None  # asked by way of ASGI, the application answers the error as any other
+        return None if self.at_once is None else self.answer_of(partial(self.at_once, scope, body))
 
-    def answer_of(self, work: Work) -> ReadyAnswer | None:
-        """Return the answer that work makes; errors are treated as those of ``answer_at_once``."""
+    def answer_of(self, work: Callable[[], Answer]) -> Answer | None:
+        """Return the answer that work makes; None where that fails, which is logged."""
         try:
             return work()
         except Exception:  # noqa: BLE001 - in the midst of parsing it would pass for a bad request
@@ -306,7 +304,7 @@ class Workers:
         self._arguments = (factory, listening, limits, hang_seconds)
         self._listening = listening
         self._count = count
-        self._patience = Patience(hang_seconds)
+        self._patience = SilenceMonitor(hang_seconds)
         self._processes: dict[DeafProcess, _Life] = {}
 
     def run(self) -> bool:

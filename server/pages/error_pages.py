@@ -23,7 +23,7 @@ _SOUGHT = {
 }
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
-_HASH, _CAUSE = "hash", "cause"
+_HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
 
 
 class Nearest(msgspec.Struct, frozen=True):
@@ -46,6 +46,8 @@ class Nearest(msgspec.Struct, frozen=True):
             return "No revision of this catalog had a hash that begins so."
         if self.kind == _CAUSE:
             return "There is no such cause in this comparison."
+        if self.kind == _COMMIT:
+            return "No known commit has a hash that begins like this, or more than one has."
         where = "" if self.kind == "series" else " in this revision"
         return f"There is no such {self.kind}{where}."
 
@@ -61,6 +63,8 @@ async def nearest_to(
     """Return what is near to what an address names and the answer lacks."""
     if page.subject == _HASH:
         return Nearest(_HASH, params[_HASH])
+    if page.subject == _COMMIT:
+        return Nearest(_COMMIT, params["oid"])
     if (error := answered.error_of(page.subject)) is not None:
         return _of_error(page, address, params, error)
     kind = page.subject.rpartition(".")[2]

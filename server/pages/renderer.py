@@ -1,5 +1,6 @@
 """Pages as HTML: filters, templates and the files that they load, and the responses."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -129,6 +130,16 @@ def package_kind(name: str) -> str:
     return PACKAGE_KINDS[PackageChangeKind[name]]
 
 
+_SPACK = "https://github.com/spack/spack/compare/"
+_OID = re.compile("[0-9a-f]{7,64}")
+
+
+def spack_compare(change: Mapping[str, Any]) -> str:
+    """Return where two commits of Spack are compared; empty where one of them is not known."""
+    sides = [change["before"] or "", change["after"] or ""]
+    return _SPACK + "...".join(sides) if all(map(_OID.fullmatch, sides)) else ""
+
+
 def capitalize_first(text: str) -> str:
     """Return a message as a sentence begins, the rest of it as it stands."""
     return text[:1].upper() + text[1:]
@@ -144,6 +155,7 @@ FILTERS = {
     "package_kind": package_kind,
     "href": href,
     "capitalize_first": capitalize_first,
+    "spack_compare": spack_compare,
     "counted": texts.counted,
     "percent": texts.percent,
     "versioned": texts.versioned,

@@ -109,6 +109,7 @@ PAGES = (
     ),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
+    Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=views.causes_view, table="compare.causes"),
     Page(
@@ -139,6 +140,21 @@ PAGES = (
         subject="compare",
         view=views.coverage_view,
         table="compare.coverage",
+    ),
+    Page(f"{COMPARISON}/commits", "compare_commits", subject="compare", table="compare.commits"),
+    Page(
+        f"{COMPARISON}/packages/{{packages}}/commits",
+        "compare_rebuilt",
+        subject="compare",
+        view=views.rebuilt_view,
+        table="compare.specs",
+    ),
+    Page(
+        f"{COMPARISON}/specs/{{hashPrefix}}/commits",
+        "compare_rebuilt",
+        subject="compare",
+        view=views.rebuilt_view,
+        table="compare.specs",
     ),
     Page(f"{COMPARISON}/notes", "compare_notes", subject="compare", view=views.notes_view),
     Page(

@@ -380,6 +380,14 @@ def differences(change: Data) -> Iterator[Difference]:
         yield of_lists("stacks", *stacks)
 
 
+def rebuilt_view(data: Data) -> Data:
+    """Return the specs of the page by their causes, those of one cause together, most first."""
+    specs_of: dict[str, list[Data]] = {}
+    for spec in data["compare"]["specs"]["nodes"]:
+        specs_of.setdefault(spec["cause"]["title"], []).append(spec)
+    return {"rebuilds": sorted(specs_of.values(), key=len, reverse=True)}
+
+
 def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[FilterChoice]:
     """Return kinds with the counts that the summary has ``of`` packages, or of specs."""
     summary = data["compare"]["summary"]

@@ -179,6 +179,13 @@ async def _answer(
     return cursor
 
 
+_COMMITS = """
+query ($base: String!, $head: String!) {
+  compare(base: $base, head: $head) { commits(first: 1000) { nodes { commit { oid } } } }
+}
+"""
+
+
 class _Pages:
     """The pages of a site, with what they load."""
 
@@ -194,7 +201,7 @@ class _Pages:
             reply = await self._server.get(f"/{name}")
             file = urlsplit(name).path
             self._folder.put(file, reply.body, reply.headers, SiteFile(address=f"/{file}"))
-        addresses = self._addresses()
+        addresses = [*self._addresses(), *await self._commits()]
         for address in addresses:
             self._links.add(address, page_file(address))
         for series in self._site.chosen.revisions:
@@ -213,6 +220,17 @@ class _Pages:
             *(path_of("r", subject.head) for subject in chosen.contents),
             *(pair + tab for pair in pairs for tab in TABS),
         ]
+
+    async def _commits(self) -> list[str]:
+        """Return where a server has the pages of commits that explain one of the comparisons."""
+        oids: dict[str, None] = {}
+        for pair in self._site.chosen.comparisons:
+            variables = {"base": pair.base, "head": pair.head}
+            reply = await self._server.answer(_COMMITS, variables)
+            compare = (orjson.loads(reply.body).get("data") or {}).get("compare") or {}
+            effects = (compare.get("commits") or {}).get("nodes", ())
+            oids |= dict.fromkeys(effect["commit"]["oid"] for effect in effects)
+        return [path_of("commits", oid) for oid in oids]
 
     async def _list(self, address: str) -> None:
         """Write a page, and those that follow it in its list."""

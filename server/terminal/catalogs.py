@@ -9,6 +9,7 @@ from typing import Self
 
 import msgspec
 
+from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -88,7 +89,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """
         prefix = text.removeprefix("/").lower()
         opened = self.complete()
-        history = opened.library.hash_history(opened.history, prefix)
+        history = opened.library.past.hash_history(opened.history, prefix)
         if history is None:
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
@@ -110,7 +111,8 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
     catalog = Catalog(location)
-    return OpenedCatalog(catalog, catalog.require_history(), Library(catalog))
+    library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
+    return OpenedCatalog(catalog, catalog.require_history(), library)
 
 
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
@@ -145,16 +147,18 @@ def default_series(history: History) -> str:
 
 def require_tag(name: str, history: History) -> None:
     """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
-    if name not in history.tags:
-        nearest = nearest_names(name, history.tags) or history.tags[:_MOST_NAMES]
-        raise unknown_name("--tag", f"there is no tag {name!r}", nearest)
+    _require_one_of(history.tags, name, "--tag", "tag")
 
 
 def require_series(name: str, history: History, argument: str = "--series") -> None:
     """Raise InvalidArgument, with the nearest series, where no tag is of the series."""
-    if name not in history.series_names:
-        nearest = nearest_names(name, history.series_names) or history.series_names[:_MOST_NAMES]
-        raise unknown_name(argument, f"there is no series {name!r}", nearest)
+    _require_one_of(history.series_names, name, argument, "series")
+
+
+def _require_one_of(names: Sequence[str], name: str, option: str, kind: str) -> None:
+    if name not in names:
+        nearest = nearest_names(name, names) or names[:_MOST_NAMES]
+        raise unknown_name(option, f"there is no {kind} {name!r}", nearest)
 
 
 def require_package(name: str, frames: Sequence[Frame]) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from snapshots.texts import short_digest
+
 if TYPE_CHECKING:
     from snapshots.catalog.completions import Names
 
@@ -124,8 +126,6 @@ def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _refs(ctx: click.Context, incomplete: str) -> list[str]:
     history = _names_of(ctx).history
-    from snapshots.texts import short_digest
-
     digests = [short_digest(digest) for digest in history.digests] if incomplete else []
     return _beginning(incomplete, [*history.tags, *digests])
 

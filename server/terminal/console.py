@@ -127,13 +127,17 @@ def say_json(value: Any) -> None:
 
 def _fields(value: Any) -> Any:
     """Return what JSON has of a value that is none of its own types."""
-    import msgspec
-
     from snapshots.models import RevisionInfo, revision_facts
 
     if isinstance(value, RevisionInfo):
         return revision_facts(value)
-    return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else list(value)
+    names = getattr(value, "__struct_fields__", None)
+    return list(value) if names is None else facts_of(value, *names)
+
+
+def facts_of(record: Any, *names: str) -> dict[str, Any]:
+    """Return some attributes of a record for programs, by their names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def say_result(document: Callable[[], Any], lines: Iterable[str], *, as_json: bool) -> None:

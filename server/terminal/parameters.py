@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,6 +18,9 @@ from server.terminal.completion import (
     complete_tag,
 )
 from snapshots.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from snapshots.catalog.retention import RetentionRule
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
@@ -75,6 +78,12 @@ def _percent(text: str) -> Fraction:
     return Fraction(match["number"])
 
 
+def _policy(text: str) -> "tuple[RetentionRule, ...]":
+    from snapshots.catalog.retention import parse_policy
+
+    return parse_policy(text)
+
+
 TIME = Parsed("time", _moment)
 """A date, or a date and time, of RFC 3339; UTC where it names no zone."""
 
@@ -128,6 +137,21 @@ since_option = click.option(
 )
 package_option = click.option(
     "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
+)
+
+
+keep_option = click.option(
+    "--keep",
+    required=True,
+    metavar="POLICY",
+    type=Parsed("policy", _policy),
+    help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
+    "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
+)
+whole_tags_option = click.option(
+    "--whole-tags",
+    is_flag=True,
+    help="Let tags go as a whole. Without it the newest revision of each tag stays.",
 )
 
 

@@ -8,7 +8,7 @@ it is not there it is made again.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,6 @@ from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from cachetools import LRUCache
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.delta import CatalogTable
@@ -26,6 +25,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
 from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, keep_all
 from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
@@ -40,9 +40,6 @@ from snapshots.history import History, Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import told_in_any
 from snapshots.tables import Files, StoredFile, split_by_cache
-
-_RECENT_BYTES = 128 << 20
-"""How many bytes of rows an import keeps of what it wrote, to compare it without reading it."""
 
 
 class Catalog:
@@ -211,15 +208,13 @@ class Catalog:
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         return self.reader().columns(digest, columns)
 
-    def reader(
-        self, files: Files | None = None, rows: Mapping[str, pa.Table] | None = None
-    ) -> ContentReader:
+    def reader(self, files: Files | None = None, recent: RecentRows | None = None) -> ContentReader:
         """Return what reads contents, as of the last ``refresh``; ``files`` may be newer.
 
-        Of some contents the ``rows`` are at hand.
+        ``recent`` are those that need not be read.
         """
         files = self._files if files is None else files
-        return ContentReader(self.location, self._specs, files, self._history, rows)
+        return ContentReader(self.location, self._specs, files, self._history, recent)
 
     # -- publishing
 
@@ -254,8 +249,8 @@ class Catalog:
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with self._translated():
             first = next(rows, None)
-            recent = LRUCache[str, pa.Table](_RECENT_BYTES, lambda rows: rows.nbytes)
-            new = _noted(chain([first] if first else (), rows), recent)
+            recent = RecentRows(planner.before)
+            new = recent.noted(chain([first] if first else (), rows))
             written = self._specs.write(new, known_files, planner.before) if first else {}
         files: Files = {**known_files, **written}
         reader = self.reader(files, recent)
@@ -320,16 +315,6 @@ class Catalog:
 
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)
-
-
-def _noted(
-    contents: Iterable[tuple[str, pa.Table]], recent: LRUCache[str, pa.Table]
-) -> Iterator[tuple[str, pa.Table]]:
-    """Yield contents, and keep the rows of the last ones."""
-    for digest, rows in contents:
-        if rows.nbytes <= recent.maxsize:
-            recent[digest] = rows
-        yield digest, rows
 
 
 # -- following others

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, Log
+from snapshots.catalog.delta import CatalogTable, TableLog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
@@ -82,7 +82,7 @@ def _copied(
             RevisionsTable(read).refresh()  # which refuses what is no catalog, or a newer one
         except TableNotFoundError:
             raise NoCatalog(source) from None
-        logs = {name: Log(read, name).files() for name in _TABLES}
+        logs = {name: TableLog(read, name).files() for name in _TABLES}
         there = {name: _data_files(read, name) for name in _TABLES}
     with translated(target):
         written.location.require_writable()
@@ -100,7 +100,7 @@ class _Copy:
         self._progress = progress
 
     def run(self, logs: Logs, there: Mapping[str, Mapping[str, Found]]) -> Copied:
-        before = {name: Log(self._target, name).files() for name in _TABLES}
+        before = {name: TableLog(self._target, name).files() for name in _TABLES}
         self._require_earlier(before["revisions"], logs["revisions"])
         copied = {name: _data_files(self._target, name) for name in _TABLES}
         missing = {
@@ -158,7 +158,7 @@ class _Copy:
     def _write_log(
         self, name: str, before: Mapping[str, pa.Buffer], log: Mapping[str, pa.Buffer]
     ) -> None:
-        folder = Log(self._target, name).folder
+        folder = TableLog(self._target, name).folder
         self._target.sync()
         for file, data in log.items():
             if file not in before or not before[file].equals(data):

@@ -132,7 +132,7 @@ class Mark(msgspec.Struct, frozen=True):
     size: int
 
 
-class Log:
+class TableLog:
     """The log of one table in a storage. Errors are those of the store."""
 
     def __init__(self, storage: Storage, table: str) -> None:
@@ -381,7 +381,7 @@ class CatalogTable:
         self._storage = storage
         self._uri = storage.location.uri(name)
         self._advice = advice
-        self._log = Log(storage, name)
+        self._log = TableLog(storage, name)
         self._schema = schema
         self._partition_by = [partition] if partition else []
         self._properties = _PROPERTIES | dict(properties or {})
@@ -712,7 +712,7 @@ def keeps_the_first_commit(storage: Storage) -> bool:
     try:
         batches = pa.RecordBatchReader.from_batches(schema, rows())
         write_deltalake(uri, batches, storage_options=storage.options)
-        return Log(storage, name).has(1)
+        return TableLog(storage, name).has(1)
     finally:
         for path in storage.find(name):
             storage.remove(f"{name}/{path}")

@@ -18,7 +18,7 @@ import msgspec
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.pairs import PairMaker, in_chains, keep_all
-from snapshots.catalog.past import left_out, missing_pairs, pairs_of
+from snapshots.catalog.past import left_out, missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
@@ -117,7 +117,7 @@ def _of_content(
         for name in question.items
     }
     packages = {text: name for name, texts in hashes.items() for text in texts}
-    histories = library.hash_histories(history, packages)
+    histories = library.past.hash_histories(history, packages)
     return {
         name: {text: histories[text] for text in texts if text in histories}
         for name, texts in hashes.items()
@@ -125,19 +125,23 @@ def _of_content(
 
 
 _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
-    About.HASH: lambda library, history, question: library.hash_history(history, question.text),
-    About.HASHES: lambda library, history, question: library.hash_histories(
+    About.HASH: lambda library, history, question: library.past.hash_history(
+        history, question.text
+    ),
+    About.HASHES: lambda library, history, question: library.past.hash_histories(
         history, dict(question.items)
     ),
     About.CONTENT: _of_content,
     About.PACKAGE: lambda library, history, question: library.package_timeline(
         history, question.series or "", question.text
     ),
-    About.PACKAGES: lambda library, history, question: library.package_timelines(
+    About.PACKAGES: lambda library, history, question: library.past.package_timelines(
         history, question.series or "", question.items
     ),
-    About.GROWTH: lambda library, history, question: library.growth(history, question.series or ""),
-    About.HOLDING: lambda library, history, question: library.holding(
+    About.GROWTH: lambda library, history, question: library.past.growth(
+        history, question.series or ""
+    ),
+    About.HOLDING: lambda library, history, question: library.past.holding(
         history, sorted(question.items), question.series
     ),
 }
@@ -200,7 +204,7 @@ class HistoryAnswers:
     def get(self, question: HistoryQuestion) -> HistoryAnswer:
         """Return the answer, made now if it is not in memory.
 
-        Raises what the methods of Library do: IncompleteHistory where the time was too short to
+        Raises what the methods of Past do: IncompleteHistory where the time was too short to
         make what is missing, or where it cannot be kept. An answer that is told without contents
         that cannot be read says so, and is not kept.
         """
@@ -220,7 +224,7 @@ class HistoryAnswers:
         """Raise IncompleteHistory where something that the answer needs is missing."""
         history, needed = question.history, question.topic.needs
         if missing := missing_pairs(self._catalog, history, needed):
-            num_pairs = len(pairs_of(history, needed))
+            num_pairs = len(history.pairs_of(needed))
             raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":

@@ -26,12 +26,15 @@ from snapshots.catalog.past import (
     require_complete,
 )
 from snapshots.catalog.publication import Planned
+from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
 from snapshots.changes.sides import Side
+from snapshots.changes.twins import Twins
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -43,7 +46,7 @@ from snapshots.frames.shared_arrays import Shared
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Links, links_of
-from snapshots.recipes.effects import Attribution
+from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import is_name
 from snapshots.timelines import packages
 from snapshots.timelines.packages import PackageTimeline
@@ -51,6 +54,8 @@ from snapshots.timelines.packages import PackageTimeline
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
+HOLES_BYTES = 8 << 20
+TWINS_BYTES = 96 << 20
 HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
 
@@ -138,8 +143,10 @@ class SharedCache(Generic[Key, Value]):
                 self._kept.popitem()
 
 
-class Library(Past):
+class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
+
+    ``past`` answers questions to the catalog's past, which are not kept.
 
     ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
     frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
@@ -155,7 +162,8 @@ class Library(Past):
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
     ) -> None:
-        super().__init__(catalog)
+        self.past = Past(catalog)
+        self._catalog = catalog
         self._recipes_url = recipes_url
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
@@ -176,6 +184,14 @@ class Library(Past):
             lambda value: value.num_bytes,
             comparison_bytes,
             lambda value: (value.base.frame.shared, value.head.frame.shared),
+        )
+        self.holes: SharedCache[str, Holes] = SharedCache(
+            lambda digest: Holes(self.dependencies.get(digest)),
+            lambda value: value.num_bytes,
+            HOLES_BYTES,
+        )
+        self.twins: SharedCache[tuple[str, str | None, str | None], Twins] = SharedCache(
+            self._find_twins, lambda value: value.num_bytes, TWINS_BYTES
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
@@ -221,12 +237,15 @@ class Library(Past):
         """Return why what changed from one content to the other did so."""
         return self.explanations.get((base, head))
 
-    def attribute(self, base: RevisionInfo, head: RevisionInfo) -> Attribution | None:
-        """Return which commits of the recipes explain which causes; None if they are not known."""
-        between = self._catalog.recipes.between(base, head)
-        if between is None:
-            return None
-        return Attribution(self.explain(base.digest, head.digest), between)
+    @property
+    def recipes(self) -> RecipesTables:
+        """Which commits of the recipes revisions were made of."""
+        return self._catalog.recipes
+
+    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
+        """Return how the recipes differ, and which of their commits explain which causes."""
+        explain = partial(self.explain, base.digest, head.digest)
+        return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
 
     def links(self, repository: str) -> Links:
         """Return where commits of a repository are looked at."""
@@ -283,6 +302,16 @@ class Library(Past):
         base, head = map(self.dependencies.get, digests)
         return explain(self.comparisons.get(digests), base, head)
 
+    def _find_twins(self, key: tuple[str, str | None, str | None]) -> Twins:
+        digest, stack, package = key
+        frame = self.frames.get(digest)
+        mask = np.ones(len(frame), np.bool_)
+        if stack is not None:
+            mask &= frame.in_stack(stack)
+        if package is not None:
+            mask &= frame.package.among([package])[frame.package.codes]
+        return Twins(Side(frame, self.dependencies.get(digest)), mask)
+
     def _find_returned(self, earlier: EarlierContents) -> Returned:
         return find_returned(self._catalog, self.explain(earlier.base, earlier.head), earlier)
 
@@ -333,21 +362,53 @@ def best_covering(
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
 
 
+# -- the recipes of two revisions
+
+
+def recipes_change(
+    tables: RecipesTables,
+    base: RevisionInfo,
+    head: RevisionInfo,
+    explain: Callable[[], Explanation],
+    recipes_url: str,
+) -> RecipesChange:
+    """Return how the recipes of two revisions differ; what changed is explained if needed.
+
+    ``recipes_url`` is as for ``links_of``.
+    """
+    before, after = tables.of(base), tables.of(head)
+    between = tables.between(base, head)
+    return RecipesChange(
+        base=before,
+        head=after,
+        attribution=None if between is None else Attribution(explain(), between),
+        why_unknown=tables.why_unknown(base, head),
+        links=Links() if after is None else links_of(recipes_url, after.repository),
+    )
+
+
 # -- revisions ready to be judged by rules
 
 
-def judged(library: Library, base: str | None, head: str) -> Judged:
-    """Return what rules are judged over: two contents by their digests, or head alone.
+def judged(library: Library, base: RevisionInfo | None, head: RevisionInfo) -> Judged:
+    """Return what rules are judged over: two revisions, or head alone.
 
     What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
     """
-    after = _searched(library, head)
-    before = None if base is None else _searched(library, base)
+    after = _searched(library, head.digest)
+    before = None if base is None else _searched(library, base.digest)
     find = finder(before, after, library.package_names)
     if base is None:
-        return Judged(after.frame, find)
-    comparison = library.compare(base, head)
-    return Judged(after.frame, find, comparison, partial(library.explain, base, head))
+        return Judged(after.frame, after.load, find)
+    digests = base.digest, head.digest
+    return Judged(
+        after.frame,
+        after.load,
+        find,
+        library.compare(*digests),
+        partial(library.explain, *digests),
+        lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
+    )
 
 
 def _searched(library: Library, digest: str) -> Searched:
@@ -384,12 +445,13 @@ def judge_planned(
 
 def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
     before, after = sides[:-1], sides[-1]
-    find = finder(_of_side(before[0]) if before else None, _of_side(after), names)
+    searched = _of_side(after)
+    find = finder(_of_side(before[0]) if before else None, searched, names)
     if not before:
-        return Judged(after.frame, find)
+        return Judged(after.frame, searched.load, find)
     comparison = Comparison(before[0].frame, after.frame)
     why = cache(partial(explain, comparison, before[0].graph, after.graph))
-    return Judged(after.frame, find, comparison, why)
+    return Judged(after.frame, searched.load, find, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from cachetools import LRUCache
 
+from snapshots.contents import ContentRows
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
 # -- the files of contents
@@ -211,10 +212,8 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
 # -- the choice of a base
 
 # The base is the whole content that the one before in the series is, or is laid over. It is given
-# up where one more overlay takes more than the contents over it take on average, itself included.
-# Where each differs from the one before by as much, that is the least for all of them together:
-# with b bytes for a whole content, and s more for each step away from it, about the root of 2bs for
-# each.
+# up where one more overlay takes more than half of what a whole content does: two files are read as
+# fast as one where the second is small.
 
 LEAST_BYTES = 1 << 16
 """What is smaller is kept whole: a second file costs more than it spares."""
@@ -222,18 +221,11 @@ LEAST_BYTES = 1 << 16
 _KEPT_BYTES = 128 << 20
 
 
-class _Use(msgspec.Struct):
-    """How many contents a base bears, itself among them, and the bytes of all their files."""
-
-    contents: int
-    num_bytes: int
-
-
 class Underlay(msgspec.Struct, frozen=True):
     """What a content is laid over: the base, its rows, and how many bytes that may take."""
 
     base: Base
-    rows: pa.Table
+    content: ContentRows
     most_bytes: int
 
 
@@ -244,26 +236,21 @@ class Bases:
     where it cannot be one; the rows that were used last are kept.
     """
 
-    def __init__(self, files: Files, read: Callable[[Base], pa.Table | None]) -> None:
+    def __init__(self, files: Files, read: Callable[[Base], ContentRows | None]) -> None:
         self._read = read
-        self._rows: LRUCache[str, pa.Table] = LRUCache(_KEPT_BYTES, lambda rows: rows.nbytes)
+        self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
         self._known: dict[str, Base] = {}
-        self._uses: dict[str, _Use] = {}
         for digest, of_content in files.items():
             self.take(digest, of_content)
 
-    def take(self, digest: str, files: Sequence[StoredFile], rows: pa.Table | None = None) -> None:
+    def take(
+        self, digest: str, files: Sequence[StoredFile], rows: ContentRows | None = None
+    ) -> None:
         """Know a content; ``rows`` are those of a whole one, where they are at hand."""
-        base = base_of(digest, files)
-        if base is None:
-            return
-        self._known[digest] = base
-        use = self._uses.setdefault(base.file.path, _Use(1, base.file.size))
-        if base.digest != digest:
-            use.contents += 1
-            use.num_bytes += sum(file.size for file in files[1:])
-        elif rows is not None:
-            self._keep(base, rows)
+        if (base := base_of(digest, files)) is not None:
+            self._known[digest] = base
+            if base.digest == digest and rows is not None:
+                self._keep(base, rows)
 
     def below(self, before: str | None, num_rows: int) -> Underlay | None:
         """Return what a content of so many rows that follows on another is laid over, if it is."""
@@ -273,13 +260,10 @@ class Bases:
         rows = self._rows_of(base)
         if rows is None:
             return None
-        whole_bytes = base.file.size * num_rows // max(1, len(rows))
-        if whole_bytes < LEAST_BYTES:
-            return None
-        use = self._uses[base.file.path]
-        return Underlay(base, rows, most_bytes(whole_bytes, use.num_bytes // use.contents))
+        whole_bytes = base.file.size * num_rows // max(1, len(rows.table))
+        return None if whole_bytes < LEAST_BYTES else Underlay(base, rows, most_bytes(whole_bytes))
 
-    def _rows_of(self, base: Base) -> pa.Table | None:
+    def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)
         if rows is None:
             rows = self._read(base)
@@ -287,15 +271,11 @@ class Bases:
                 self._keep(base, rows)
         return rows
 
-    def _keep(self, base: Base, rows: pa.Table) -> None:
-        if rows.nbytes <= _KEPT_BYTES:
+    def _keep(self, base: Base, rows: ContentRows) -> None:
+        if rows.table.nbytes <= _KEPT_BYTES:
             self._rows[base.file.path] = rows
 
 
-def most_bytes(whole_bytes: int, average: int) -> int:
-    """Return how many bytes an overlay may take, that would take so many as a whole content.
-
-    ``average`` is what each of those over the same base takes until now. Two files are read as fast
-    as one where the second is small.
-    """
-    return min(whole_bytes // 2, average)
+def most_bytes(whole_bytes: int) -> int:
+    """Return how many bytes an overlay may take of a content that would take so many whole."""
+    return whole_bytes // 2

@@ -50,11 +50,6 @@ _MISSING: WeakKeyDictionary[History, dict[str | None, _Missing]] = WeakKeyDictio
 _LOCK = Lock()
 
 
-def pairs_of(history: History, series: str | None = None) -> Sequence[Pair]:
-    """Return the pairs of neighbours whose contents differ, of one series or of all, each once."""
-    return history.pairs if series is None else history.pairs_of(series)
-
-
 def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
     """Return the pairs whose changes are not kept, of one series or of all.
 
@@ -64,7 +59,7 @@ def missing_pairs(catalog: Catalog, history: History, series: str | None = None)
     with _LOCK:
         of_counts, missing = _MISSING.setdefault(history, {}).get(series, (None, []))
     if of_counts is not counts:
-        missing = [pair for pair in pairs_of(history, series) if pair not in counts]
+        missing = [pair for pair in history.pairs_of(series) if pair not in counts]
         with _LOCK:
             _MISSING[history][series] = counts, missing
     return [*missing]
@@ -81,7 +76,7 @@ def prepare(catalog: Catalog) -> None:
 def require_complete(catalog: Catalog, history: History, series: str | None = None) -> None:
     """Raise IncompleteHistory where changes of a pair are not kept."""
     if missing := missing_pairs(catalog, history, series):
-        raise IncompleteHistory(len(missing), len(pairs_of(history, series)))
+        raise IncompleteHistory(len(missing), len(history.pairs_of(series)))
 
 
 def left_out(
@@ -178,7 +173,7 @@ class Past:
         """
         require_complete(self._catalog, history, series)
         new = self._catalog.changes.comparisons(pairs, ["new_specs"])
-        removed = self._catalog.changes.comparisons(pairs_of(history, series), ["removed_specs"])
+        removed = self._catalog.changes.comparisons(history.pairs_of(series), ["removed_specs"])
         return growth.count_returned(new, removed, series, history)
 
     def growth(self, history: History, series: str) -> list[GrowthPoint]:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime, timedelta
 
 import msgspec
-import pyarrow as pa
 
 from snapshots.changes.sides import Side
-from snapshots.contents import PackedSnapshot, Snapshot, SuccessiveTables
+from snapshots.contents import ContentRows, PackedSnapshot, Snapshot, SuccessiveTables
 from snapshots.errors import SourceError
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, utc
@@ -19,7 +18,7 @@ STACKS_MAX = 10_000
 """How many stacks a revision may have; what is told stack by stack takes time for each of them."""
 
 MAX_ROW_BYTES = 32 << 20
-"""How many bytes of rows an import keeps of several tags, to cut out of them what comes next."""
+"""How many bytes of rows an import keeps of several series, to cut out of them what comes next."""
 
 
 class Publication(msgspec.Struct, frozen=True):
@@ -173,10 +172,10 @@ def rows_to_write(
     snapshots: Iterable[Snapshot | PackedSnapshot],
     planner: Planner,
     is_stored: Callable[[str], bool],
-) -> Iterator[tuple[str, pa.Table]]:
+) -> Iterator[ContentRows]:
     """Plan each snapshot, and yield the rows of those contents that the catalog does not have.
 
-    Of the tags that came last the rows are kept, within ``MAX_ROW_BYTES`` or those of one tag.
+    Of the series that came last the rows are kept, within ``MAX_ROW_BYTES`` or those of one.
     """
     tables: OrderedDict[str, SuccessiveTables] = OrderedDict()
     seen: set[str] = set()
@@ -187,11 +186,12 @@ def rows_to_write(
         seen.add(digest)
         if isinstance(snapshot, PackedSnapshot):
             if snapshot.rows is not None:
-                yield digest, snapshot.rows
+                yield ContentRows(digest, snapshot.rows)
         elif not is_stored(digest):
-            of_tag = tables.setdefault(snapshot.tag, SuccessiveTables())
-            tables.move_to_end(snapshot.tag)
-            yield digest, of_tag.table(snapshot.content)
+            name = series(snapshot.tag)
+            of_series = tables.setdefault(name, SuccessiveTables())
+            tables.move_to_end(name)
+            yield of_series.rows(snapshot.content)
             while (
                 len(tables) > 1
                 and sum(of_one.num_bytes for of_one in tables.values()) > MAX_ROW_BYTES

@@ -35,43 +35,18 @@ from snapshots.catalog.overlays import (
     whole,
     whole_rows,
 )
-from snapshots.catalog.parquet import (
-    from_parquet,
-    named_by_bytes,
-    read_tail,
-    tail_of,
-    to_parquet,
-    with_first,
-)
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import Found, Storage, reason_of, translated
 from snapshots.changes.sides import Side
+from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.history import History
-from snapshots.models import NOTHING, SPEC_FACTS, Kept
+from snapshots.history import History, Pair
+from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, split_by_cache, with_columns
 from snapshots.texts import short_digest
-
-# -- tails
-
-_FIRST = ("dependencies",)
-
-
-def first_columns_first(rows: pa.Table) -> pa.Table:
-    """Return rows with their columns in the order of a file."""
-    return with_first(rows, _FIRST)
-
-
-def has_all_of(columns: Sequence[str]) -> bool:
-    """Tell whether a tail has these columns."""
-    return not {*_FIRST}.intersection(columns)
-
-
-def with_tail(file: StoredFile, data: pa.Buffer) -> StoredFile:
-    """Return a file of these bytes with its tail, where to read that alone is worth it."""
-    return msgspec.structs.replace(file, tail=tail_of(data, _FIRST))
-
 
 # -- contents as they are stored
 
@@ -109,22 +84,14 @@ class DamagedContent(CatalogError):
 
 
 class ReadFile(msgspec.Struct, frozen=True):
-    """A file and its bytes.
-
-    Where it ``is_tail``, the bytes of its tail were read alone, and compared with their checksum;
-    those before are not to be looked at.
-    """
+    """A file and its bytes."""
 
     file: StoredFile
     data: pa.Buffer
-    is_tail: bool = False
 
 
 class StoredContent:
-    """A content as it was written: its own files, and last that of what it is laid over, if any.
-
-    Of files whose tails were read only columns can be asked for that these have.
-    """
+    """A content as it was written: its own files, and last that of what it is laid over, if any."""
 
     def __init__(self, location: str, digest: str, files: Sequence[ReadFile]) -> None:
         self._location = location
@@ -134,22 +101,20 @@ class StoredContent:
 
     def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Return the columns."""
-        tables = [self._decoded(file, columns, coded) for file in self._files]
+        tables = [self._decoded(read.file, read.data, columns, coded) for read in self._files]
         if not self._is_laid:
             return pa.concat_tables(tables)
         own, base = tables
         return laid_over(base, own, columns)
 
-    def _decoded(self, read: ReadFile, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
-        file, is_tail = read.file, read.is_tail
-        if is_tail and not has_all_of(columns):
-            raise ValueError(f"{file.path} was not read whole")
+    def _decoded(
+        self, file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
+    ) -> pa.Table:
         owner = owner_of(file, self._digest)
         if self._is_laid:
             columns = with_more(columns, OF_OVERLAY if owner == self._digest else OF_BASE)
         try:
-            path = f"specs/{file.path}"
-            rows = from_parquet(path, read.data, columns, file, coded, is_checked=is_tail)
+            rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
         except pa.ArrowInvalid as error:
             raise DamagedContent.of(self._location, self._digest, error, owner) from None
         return _coded(with_columns(rows, columns), coded)
@@ -187,20 +152,17 @@ class Packed(msgspec.Struct, frozen=True):
     base: Base | None
 
 
-def packed(rows: pa.Table, below: Underlay | None) -> Packed:
+def packed(content: ContentRows, below: Underlay | None) -> Packed:
     """Return what is kept of a content; ``below`` is what it can be laid over."""
     if below is not None:
-        own = overlay(below.base.digest, below.rows, rows)
+        base = below.content
+        own = overlay(base.digest, base.unlike(content), content.unlike(base))
         if own is not None:
-            data = _to_parquet(own)
+            data = to_parquet(own, encodings=_ENCODINGS)
             if data.size <= below.most_bytes:
                 return Packed(own, data, below.base)
-    kept = whole(rows)
-    return Packed(kept, _to_parquet(kept), None)
-
-
-def _to_parquet(rows: pa.Table) -> pa.Buffer:
-    return to_parquet(first_columns_first(rows), encodings=_ENCODINGS)
+    kept = whole(content.table)
+    return Packed(kept, to_parquet(kept, encodings=_ENCODINGS), None)
 
 
 # -- the table
@@ -231,17 +193,9 @@ class SpecsTable:
         """
         return self.opened(digest, files)(columns)
 
-    def opened(
-        self,
-        digest: str,
-        files: Sequence[StoredFile] | None,
-        needed: Sequence[str] = SPECS.names,
-    ) -> ReadColumns:
-        """Return what reads the ``needed`` columns of a content; raises as ``read``.
-
-        The bytes are read now: all, or those of the tails where these have the columns.
-        """
-        content = self._opened_written(digest, files, needed) if files else None
+    def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
+        """Return what reads columns of a content, whose bytes are read now; raises as ``read``."""
+        content = self._opened_written(digest, files) if files else None
         return partial(self._read_listed, digest) if content is None else content
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
@@ -252,17 +206,14 @@ class SpecsTable:
             return False
         return True
 
-    def _opened_written(
-        self, digest: str, files: Sequence[StoredFile], needed: Sequence[str] = SPECS.names
-    ) -> ReadColumns | None:
+    def _opened_written(self, digest: str, files: Sequence[StoredFile]) -> ReadColumns | None:
         """Open the files that were written; None where one was replaced, as the log then knows."""
         by_path = {f"{_TABLE}/{file.path}": file for file in files}
 
         def read(path: str) -> ReadFile:
             file = by_path[path]
             try:
-                tail = self._tail(path, file) if has_all_of(needed) else None
-                return tail or ReadFile(file, self._storage.read(path, file.size))
+                return ReadFile(file, self._storage.read(path, file.size))
             except pa.ArrowInvalid as error:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
@@ -271,13 +222,7 @@ class SpecsTable:
             contents = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
             return None
-        location = self._storage.location.text
-        return StoredContent(location, digest, contents)
-
-    def _tail(self, path: str, file: StoredFile) -> ReadFile | None:
-        """Read the tail of a file; None where the whole must tell what is wrong, or has none."""
-        data = file.tail and read_tail(self._storage, path, file.size, file.tail)
-        return ReadFile(file, data, is_tail=True) if data else None
+        return StoredContent(self._storage.location.text, digest, contents)
 
     def _read_listed(
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
@@ -330,11 +275,11 @@ class SpecsTable:
 
     def write(
         self,
-        contents: Iterable[tuple[str, pa.Table]],
+        contents: Iterable[ContentRows],
         recorded: Files,
         before: Callable[[str], str | None] = lambda _: None,
     ) -> dict[str, tuple[StoredFile, ...]]:
-        """Write contents, each with its digest, in one commit; return their files by digest.
+        """Write contents in one commit; return their files by digest.
 
         The rows are asked for one content at a time, and kept no longer than it takes to write
         them. What the table has of the same contents already is replaced: left over from an
@@ -347,10 +292,13 @@ class SpecsTable:
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
         bases = Bases(recorded, self._rows_of_base)
-        for digest, rows in contents:
+        for content in contents:
+            digest = content.digest
             # Others may be laid over one that is replaced, so it is whole.
-            below = None if digest in recorded else bases.below(before(digest), len(rows))
-            kept = packed(rows, below)
+            below = None
+            if digest not in recorded:
+                below = bases.below(before(digest), len(content.table))
+            kept = packed(content, below)
             folder = folder_of(digest)
             # Named by its bytes: two imports that write the same content at once write one file.
             file = named_by_bytes(folder, kept.data)
@@ -365,9 +313,9 @@ class SpecsTable:
                 # Also what the table lists already: a cleaning may be about to strike it off.
                 added.append(add_action(file, len(kept.rows), {"digest": digest}))
             self._storage.write(f"{_TABLE}/{file.path}", kept.data)
-            file = with_tail(file, kept.data)
             files[digest] = (file,) if kept.base is None else (kept.base.file, file)
-            bases.take(digest, files[digest], kept.rows)
+            rows = ContentRows(digest, kept.rows, content.packages)
+            bases.take(digest, files[digest], rows)
         if added:
             self._table.commit(added)
         if replacing:
@@ -380,14 +328,16 @@ class SpecsTable:
                     self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
-    def _rows_of_base(self, base: Base) -> pa.Table | None:
+    def _rows_of_base(self, base: Base) -> ContentRows | None:
         """Read all of a content that another may be laid over; None where that cannot be."""
         try:
             read = self._opened_written(base.digest, [base.file])
             rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
         except DamagedContent:
             return None
-        return None if rows is None or rows["place"].null_count else rows
+        if rows is None or rows["place"].null_count:
+            return None
+        return ContentRows(base.digest, rows)
 
     def hold(self, contents: Files) -> None:
         """Let contents stay that no row names any more, but that are about to be named again.
@@ -459,7 +409,7 @@ def how_to_mend(history: History, digest: str) -> str:
     the catalog knows. The pages of the commit do it then.
     """
     rows = [row for row in history.by_key.values() if row.digest == digest]
-    if not rows or any(row.source.kind != "git" for row in rows):
+    if not rows or not all(source_kind(row.source.kind).goes_on for row in rows):
         return _SAME
     row = rows[-1]
     taken_at = row.taken_at.isoformat().replace("+00:00", "Z")
@@ -480,8 +430,8 @@ class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
     ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
-    about a content that is damaged: CatalogError says so. ``rows`` are those of contents that are
-    in memory, and need not be read. In another process it reads there what it reads here.
+    about a content that is damaged: CatalogError says so. ``recent`` are contents and pairs that
+    are in memory, and need not be read. In another process it reads there what it reads here.
     """
 
     def __init__(
@@ -490,9 +440,9 @@ class ContentReader:
         specs: SpecsTable,
         files: Files,
         history: History,
-        rows: Mapping[str, pa.Table] | None = None,
+        recent: RecentRows | None = None,
     ) -> None:
-        self._rows = rows or {}
+        self._recent = recent or RecentRows()
         self._location = location
         self._specs = specs
         self._files = files
@@ -511,12 +461,19 @@ class ContentReader:
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
         with self._opened(digest) as read:
-            frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
-            return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
+            return _side(digest, read)
+
+    def narrow_sides(self, pair: Pair) -> tuple[Side, Side] | None:
+        """Return the part of two contents that decides what changed, where it is in memory."""
+        tables = self._recent.pairs.get(pair)
+        if tables is None:
+            return None
+        base, head = (_side(*one) for one in zip(pair, map(_columns_of, tables), strict=True))
+        return base, head
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
-        with self._opened(digest, _FRAME_COLUMNS) as read:
+        with self._opened(digest) as read:
             return Frame(read(_FRAME_COLUMNS, _CODED), digest)
 
     def dependencies(self, digest: str) -> pa.Table:
@@ -529,29 +486,33 @@ class ContentReader:
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read columns of a content; the empty one need not be there."""
-        with self._opened(digest, columns) as read:
+        with self._opened(digest) as read:
             return read(columns)
 
     @contextmanager
-    def _opened(
-        self, digest: str, needed: Sequence[str] = SPEC_ROWS.names
-    ) -> Iterator[ReadColumns]:
-        """Have what reads the columns of a content that are ``needed``.
-
-        Raises CatalogError, which says what to do, where that is damaged.
-        """
+    def _opened(self, digest: str) -> Iterator[ReadColumns]:
+        """Have what reads columns; raises CatalogError, which says what to do about damage."""
         if digest == NOTHING:
             yield _read_nothing
             return
-        if (rows := self._rows.get(digest)) is not None:
-            yield lambda columns, coded=(): _coded(rows.select(columns), coded)
+        if (content := self._recent.contents.get(digest)) is not None:
+            yield _columns_of(content.table)
             return
         with translated(self._location):
             try:
-                yield self._specs.opened(digest, self._files.get(digest), needed)
+                yield self._specs.opened(digest, self._files.get(digest))
             except DamagedContent as error:
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+
+
+def _columns_of(rows: pa.Table) -> ReadColumns:
+    return lambda columns, coded=(): _coded(rows.select(columns), coded)
+
+
+def _side(digest: str, read: ReadColumns) -> Side:
+    frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
+    return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
 
 def _read_nothing(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001

@@ -406,33 +406,26 @@ _PLACE = "history"
 _SHOWN = 20
 
 
-class HistoryCheck:
+class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     """Verifies the history of a catalog that was just refreshed.
 
     ``hashes`` are those of the contents that could be read. All that does not fit is told pair by
     pair, up to some.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        storage: Storage,
-        hashes: Mapping[str, Sums],
-        progress: Progress,
-    ) -> None:
-        self._catalog = catalog
-        self._storage = storage
-        self._hashes = hashes
-        self._progress = progress
+    catalog: Catalog
+    storage: Storage
+    hashes: Mapping[str, Sums]
+    progress: Progress
 
     def run(self, *, deep: bool) -> Iterator[Finding]:
         """Yield what is found."""
         try:
-            counts = self._catalog.counts
+            counts = self.catalog.counts
         except CatalogError as error:
             yield _damage(error.reason)
             return
-        pairs = self._catalog.history.pairs
+        pairs = self.catalog.history.pairs
         if missing := sum(pair not in counts for pair in pairs):
             reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
             yield Finding(place=_PLACE, reason=reason, advice=FILL, is_damage=False)
@@ -472,7 +465,7 @@ class HistoryCheck:
                 yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, sums: PairSums, counts: PairCounts) -> str | None:
-        base, head = (self._hashes.get(digest) for digest in pair)
+        base, head = (self.hashes.get(digest) for digest in pair)
         if (
             base is not None
             and head is not None
@@ -497,13 +490,13 @@ class HistoryCheck:
         copies: dict[Pair, list[PairSums]] = {}
         for pair, sums in kept.copies():
             copies.setdefault(pair, []).append(sums)
-        pairs = [pair for pair in self._catalog.history.pairs if pair in counts]
-        maker = PairMaker(self._catalog.load_side)
+        pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
+        maker = PairMaker(self.catalog.load_side)
         done = 0
         for chain in in_chains(pairs):
             for made in maker.make(chain):
                 done += 1
-                self._progress("comparing neighbours", done, len(pairs))
+                self.progress("comparing neighbours", done, len(pairs))
                 expected = sums_of_rows(made.rows)
                 stored = copies.get(made.pair) or [_NO_SUMS]
                 if not all(np.array_equal(sums, expected) for sums in stored):
@@ -516,24 +509,24 @@ class HistoryCheck:
         # Of stories, which feeds can do without, there may be none, and older ones in other words.
         columns = [name for name in READ_ON_DEMAND if name not in NULLABLE]
         expected = comparisons_table([made], "", None).select(["base", "head", *columns])
-        kept = self._catalog.changes.comparisons([made.pair], columns)
+        kept = self.catalog.changes.comparisons([made.pair], columns)
         return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
-        table = CatalogTable(self._storage, name, schema)
+        table = CatalogTable(self.storage, name, schema)
         try:
             table.current()
         except TableNotFoundError:
             return
         sizes = sizes_of(table.files())
         for number, (path, num_bytes) in enumerate(sizes.items(), 1):
-            self._progress(f"reading {name}", number, len(sizes))
+            self.progress(f"reading {name}", number, len(sizes))
             whole = f"{name}/{path}"
             try:
-                rows = from_parquet(whole, self._storage.read(whole, num_bytes))
+                rows = from_parquet(whole, self.storage.read(whole, num_bytes))
                 rows = of_schema(whole, rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
-                raise CatalogError(self._storage.location.text, reason_of(error)) from None
+                raise CatalogError(self.storage.location.text, reason_of(error)) from None
             yield path, rows
 
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -22,19 +22,16 @@ from snapshots.changes.sides import Side, are_equal, frame_row, is_stated, node_
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.graphs import (
-    Adjacency,
     Edges,
     Nodes,
     Numbers,
-    levels_from_below,
-    strongly_connected,
 )
 from snapshots.spack.versions import version_key
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Edge(msgspec.Struct, frozen=True):
+class EdgeEnd(msgspec.Struct, frozen=True):
     """A dependency: the package and hash that the edge leads to, and what else is known of it.
 
     ``node`` is its number in the graph of its side; ``version`` is None where it is not known.
@@ -51,12 +48,12 @@ class Edge(msgspec.Struct, frozen=True):
 class PairedEdges(msgspec.Struct, frozen=True):
     """The edges of two nodes: those of both, and those that only one of them has."""
 
-    both: Sequence[tuple[Edge, Edge]]
-    only_base: Sequence[Edge]
-    only_head: Sequence[Edge]
+    both: Sequence[tuple[EdgeEnd, EdgeEnd]]
+    only_base: Sequence[EdgeEnd]
+    only_head: Sequence[EdgeEnd]
 
 
-def edges_of(side: Side, node: int) -> list[Edge]:
+def edges_of(side: Side, node: int) -> list[EdgeEnd]:
     """Return the dependencies of a node, in the order of its record."""
     graph = side.graph
     return [
@@ -85,12 +82,12 @@ def _names(types: int) -> str:
     return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
-def edge_at(side: Side, edge: int) -> Edge:
+def edge_at(side: Side, edge: int) -> EdgeEnd:
     """Return the edge of a number in its graph."""
     graph = side.graph
     target = int(graph.targets[edge])
     frame, row = frame_row(side, target)
-    return Edge(
+    return EdgeEnd(
         frame.package.at(row),
         int(graph.types[edge]),
         graph.virtuals.at(edge),
@@ -100,11 +97,11 @@ def edge_at(side: Side, edge: int) -> Edge:
     )
 
 
-def pair_edges(base: Sequence[Edge], head: Sequence[Edge]) -> PairedEdges:
+def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
     """Pair the edges of two nodes."""
-    both: list[tuple[Edge, Edge]] = []
-    only_base: list[Edge] = []
-    only_head: list[Edge] = []
+    both: list[tuple[EdgeEnd, EdgeEnd]] = []
+    only_base: list[EdgeEnd] = []
+    only_head: list[EdgeEnd] = []
     for before, after in _grouped(base, head, lambda edge: edge.name):
         if len(before) == len(after) == 1:
             both.append((before[0], after[0]))
@@ -119,11 +116,11 @@ def pair_edges(base: Sequence[Edge], head: Sequence[Edge]) -> PairedEdges:
 
 
 def _equal_first(
-    base: Iterable[Edge], head: Iterable[Edge]
-) -> tuple[list[tuple[Edge, Edge]], list[Edge], list[Edge]]:
+    base: Iterable[EdgeEnd], head: Iterable[EdgeEnd]
+) -> tuple[list[tuple[EdgeEnd, EdgeEnd]], list[EdgeEnd], list[EdgeEnd]]:
     """Return the pairs of equal hashes, and what is left of both sides, in order."""
-    both: list[tuple[Edge, Edge]] = []
-    left: list[Edge] = []
+    both: list[tuple[EdgeEnd, EdgeEnd]] = []
+    left: list[EdgeEnd] = []
     after = defaultdict(list)
     for edge in sorted(head, key=_order, reverse=True):
         after[edge.hash].append(edge)
@@ -136,17 +133,17 @@ def _equal_first(
     return both, left, new
 
 
-def _order(edge: Edge) -> tuple[object, ...]:
+def _order(edge: EdgeEnd) -> tuple[object, ...]:
     version = edge.version
     key = () if version is None else (version_key(version), version)
     return version is not None, key, edge.hash, edge.virtuals
 
 
 def _grouped(
-    base: Iterable[Edge], head: Iterable[Edge], key: Callable[[Edge], Key]
-) -> Iterable[tuple[list[Edge], list[Edge]]]:
+    base: Iterable[EdgeEnd], head: Iterable[EdgeEnd], key: Callable[[EdgeEnd], Key]
+) -> Iterable[tuple[list[EdgeEnd], list[EdgeEnd]]]:
     """Return the edges of both sides by their key, in the order in which the keys first occur."""
-    groups: dict[Key, tuple[list[Edge], list[Edge]]] = {}
+    groups: dict[Key, tuple[list[EdgeEnd], list[EdgeEnd]]] = {}
     for number, edges in enumerate((base, head)):
         for edge in edges:
             groups.setdefault(key(edge), ([], []))[number].append(edge)
@@ -350,63 +347,3 @@ class _Walk:
             has_twice,
             np.arange(len(keys)) >= len(keys) - num_cut,
         )
-
-
-class PairOrder:
-    """An order to work a graph of pairs off in.
-
-    ``levels`` are the pairs that lead to no cycle, a level after all that it leads to. Then come
-    ``components``, the pairs of each cycle, or one pair that leads to cycles without being in one.
-    """
-
-    def __init__(self, graph: PairGraph) -> None:
-        size = graph.num_pairs
-        self.num_pairs = size
-        self._sources = graph.sources
-        self._down = Adjacency(graph.sources, None, graph.targets, size)
-        self.levels = list(levels_from_below(graph.sources, graph.targets, size))
-        is_left = np.ones(size, np.bool_)
-        for level in self.levels:
-            is_left[level] = False
-        self.components: Sequence[Nodes] = [
-            np.array(pairs, np.int64) for pairs in strongly_connected(self._below(is_left))
-        ]
-
-    def _below(self, is_left: Mask) -> dict[int, list[int]]:
-        """Return for each marked pair the marked ones that it leads to."""
-        pairs = np.flatnonzero(is_left)
-        below: dict[int, list[int]] = {pair: [] for pair in pairs.tolist()}
-        edges = self._down.edges_of(pairs)
-        edges = edges[is_left[self._down.ends[edges]]]
-        sources, targets = self._sources[edges].tolist(), self._down.ends[edges].tolist()
-        for source, target in zip(sources, targets, strict=True):
-            below[source].append(target)
-        return below
-
-    def _targets(self, pairs: Nodes) -> Nodes:
-        targets: Nodes = self._down.ends[self._down.edges_of(pairs)].astype(np.int64)
-        return targets
-
-    def ends(self, is_explained: Mask) -> Mask:
-        """Return the pairs that are not marked and lead to none, or to none but their own cycle.
-
-        A cycle counts as marked where one of its pairs is.
-        """
-        mask = np.zeros(len(is_explained), np.bool_)
-        lowest = self.levels[0] if self.levels else np.empty(0, np.int64)
-        mask[lowest] = ~is_explained[lowest]
-        for pairs in self.components:
-            if not is_explained[pairs].any() and np.isin(self._targets(pairs), pairs).all():
-                mask[pairs] = True
-        return mask
-
-    def spread(self, values: npt.NDArray[Any], fold: np.ufunc) -> None:
-        """Fold into the value of each pair, a row, those of all pairs that it leads to."""
-        for level in self.levels[1:]:
-            starts = self._down.starts[level]
-            counts = self._down.starts[level + 1] - starts
-            below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
-            values[level] = fold(values[level], below)
-        for pairs in self.components:
-            both = np.concatenate((pairs, self._targets(pairs)))
-            values[pairs] = fold.reduce(values[both], axis=0)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_graph import Edge, PairGraph, edge_texts, edges_of, pair_edges
+from snapshots.changes.cause_graph import EdgeEnd, PairGraph, edge_texts, edges_of, pair_edges
 from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
@@ -82,7 +82,9 @@ class CauseName(msgspec.Struct, frozen=True):
         return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
 
 
-def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+def dependency_causes(
+    package: str, base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]
+) -> list[CauseName]:
     """Return the causes of a package in the dependencies of its two nodes, in their order.
 
     A dependency that only one side has is one, unless the other side gets a virtual package that it
@@ -103,7 +105,7 @@ def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) 
     return sorted(names, key=lambda name: name.order)
 
 
-def _changed_providers(only: Sequence[Edge], others: Sequence[Edge]) -> set[tuple[str, str]]:
+def _changed_providers(only: Sequence[EdgeEnd], others: Sequence[EdgeEnd]) -> set[tuple[str, str]]:
     """Return the names of what only one side has and of what provides for it on the other."""
     return {
         (edge.name, other.name)
@@ -113,7 +115,9 @@ def _changed_providers(only: Sequence[Edge], others: Sequence[Edge]) -> set[tupl
     }
 
 
-def _with_other_edges(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+def _with_other_edges(
+    package: str, base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]
+) -> list[CauseName]:
     """Return the dependencies whose edges have other types or virtuals.
 
     One is added where an edge of head has a type or a virtual that none of base has.
@@ -128,11 +132,11 @@ def _with_other_edges(package: str, base: Sequence[Edge], head: Sequence[Edge]) 
     return names
 
 
-def _properties(edge: Edge) -> tuple[int, tuple[str, ...]]:
+def _properties(edge: EdgeEnd) -> tuple[int, tuple[str, ...]]:
     return edge.types, edge.virtuals
 
 
-def _features(edges: Sequence[Edge]) -> set[DependencyType | str]:
+def _features(edges: Sequence[EdgeEnd]) -> set[DependencyType | str]:
     """Return the types and the virtuals that any of the edges has."""
     types = {kind for edge in edges for kind in DependencyType if kind & edge.types}
     return types.union(*(edge.virtuals for edge in edges))

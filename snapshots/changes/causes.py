@@ -7,15 +7,14 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from functools import cached_property
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
-from snapshots.changes.cause_graph import PairGraph, PairOrder, walk
+from snapshots.changes.cause_graph import PairGraph, walk
 from snapshots.changes.cause_names import (
     MOST_TOGETHER,
     CauseKind,
@@ -26,148 +25,19 @@ from snapshots.changes.cause_names import (
     own_changes,
     why_unknown,
 )
+from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, hash_keys
-from snapshots.frames.columns import Rows
-from snapshots.frames.graphs import Adjacency, Nodes
-
-Bits = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
-
-KEPT_BYTES = 16 << 20
-"""The most that all bits take that are kept."""
-
-BLOCK_BYTES = 32 << 20
-"""About as much is made at a time."""
-
-_WORD = 64
-_BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
-# Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
-_SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
+from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
 
 
-class Involvement:
-    """The causes that are involved in each of the first ``num_specs`` pairs."""
-
-    def __init__(self, own: OwnCauses, order: PairOrder, num_specs: int) -> None:
-        self._own, self._order = own, order
-        self._num_specs = num_specs
-        self._size = len(own.names)
-        self._numbers = self._places = np.arange(self._size)
-        self._kept: Bits | None = None
-        if 8 * num_specs * -(-self._size // _WORD) <= KEPT_BYTES:
-            blocks = [bits for _, bits in self._blocks()]
-            self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
-
-    @property
-    def num_bytes(self) -> int:
-        """How much memory the bits take that are kept."""
-        return 0 if self._kept is None else self._kept.nbytes
-
-    def renumber(self, numbers: Numbers) -> None:
-        """Give the causes other numbers: the first one is what had the first of these."""
-        self._numbers = self._numbers[numbers]
-        self._places = _ranks(self._numbers)
-
-    def totals(self) -> tuple[Numbers, Numbers]:
-        """Return how many specs each cause is involved in, and the number of their set.
-
-        Causes that are involved in the same specs have the same set.
-        """
-        num_involved = np.zeros(self._size, np.int64)
-        sets = np.empty(self._size, np.int64)
-        # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
-        numbers: dict[bytes, int] = {}
-        for first, bits in self._blocks():
-            rows = _transposed(bits.view(np.uint8))[: self._size - first]
-            num_involved[first : first + len(rows)] = _num_bits(rows)
-            for cause, row in enumerate(rows, first):
-                digest = xxhash.xxh3_128_digest(row)
-                sets[cause] = numbers.setdefault(digest, len(numbers))
-        return num_involved[self._numbers], sets[self._numbers]
-
-    def num_involved(self, specs: Numbers) -> Numbers:
-        """Return for each cause how many of some specs it is involved in."""
-        counts = np.zeros(self._size, np.int64)
-        for first, bits in self._blocks():
-            rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
-            counts[first : first + len(rows)] = _num_bits(rows)
-        return counts[self._numbers]
-
-    def causes_of(self, specs: Numbers) -> tuple[Numbers, Numbers]:
-        """Return pairs of a place in ``specs`` and a cause that is involved there, sorted."""
-        places, causes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for first, bits in self._blocks():
-            here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
-            rows, columns = np.nonzero(here)
-            places.append(rows)
-            causes.append(columns + first)
-        of_specs, of_causes = np.concatenate(places), self._places[np.concatenate(causes)]
-        order = np.lexsort((of_causes, of_specs))
-        return of_specs[order], of_causes[order]
-
-    def specs_of(self, cause: int) -> Numbers:
-        """Return the specs that a cause is involved in."""
-        cause = int(self._numbers[cause])
-        for first, bits in self._blocks():
-            if first <= cause < first + _WORD * bits.shape[1]:
-                word, bit = divmod(cause - first, _WORD)
-                return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
-        raise IndexError(cause)
-
-    def _blocks(self) -> Iterator[tuple[int, Bits]]:
-        """Yield the bits of the specs from some cause on, and the number of that cause."""
-        if self._kept is not None:
-            if self._size:
-                yield 0, self._kept
-            return
-        num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_pairs)))
-        for first in range(0, self._size, num_words * _WORD):
-            size = min(num_words * _WORD, self._size - first)
-            bits = np.zeros((self._order.num_pairs, -(-size // _WORD)), np.uint64)
-            here = (self._own.numbers >= first) & (self._own.numbers < first + size)
-            words, places = np.divmod(self._own.numbers[here] - first, _WORD)
-            values = np.uint64(1) << places.astype(np.uint64)
-            np.bitwise_or.at(bits, (self._own.pairs[here], words), values)
-            self._order.spread(bits, np.bitwise_or)
-            yield first, np.ascontiguousarray(bits[: self._num_specs])
-
-
-def _num_bits(rows: Bytes) -> Numbers:
-    counts: Numbers = _BITS_OF_BYTE[rows].sum(axis=1, dtype=np.int64)
-    return counts
-
-
-def _transposed(bits: Bytes) -> Bytes:
-    """Return the columns of a matrix of bits as rows, padded with zeros.
-
-    Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
-    """
-    num_rows, num_bytes = bits.shape
-    padded = np.zeros((-(-num_rows // 8) * 8, num_bytes), np.uint8)
-    padded[:num_rows] = bits
-    squares = np.ascontiguousarray(padded.reshape(-1, 8, num_bytes).transpose(2, 0, 1))
-    numbers = squares.view("<u8")
-    for shift, mask in _SWAPS:
-        moved = (numbers ^ (numbers >> np.uint64(shift))) & np.uint64(mask)
-        numbers ^= moved ^ (moved << np.uint64(shift))
-    turned: Bytes = squares.transpose(0, 2, 1)
-    return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
-
-
-def _ranks(order: Sequence[int] | Numbers) -> Numbers:
-    """Return the place of each number in an order of all of them."""
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
-
-
-def _best_of_pairs(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
+def _best_of_pairs(graph: PairGraph, order: FromBelow, own: OwnCauses, by_most: Numbers) -> Numbers:
     """Return for each pair the first of some causes that it has or leads to."""
-    ranks = _ranks(by_most)
+    places = ranks(by_most)
     best = np.full(graph.num_pairs, len(by_most), np.int64)
-    np.minimum.at(best, own.pairs, ranks[own.numbers])
+    np.minimum.at(best, own.pairs, places[own.numbers])
     order.spread(best, np.minimum)
     return by_most[best]
 
@@ -301,12 +171,12 @@ class Causes:
 
     def __init__(self, base: Side, head: Side, graph: PairGraph, facts: Facts) -> None:
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
-        order = PairOrder(graph)
+        self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
         own = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
-        self._involvement = Involvement(own, order, graph.num_starts)
-        num_involved, sets = self._involvement.totals()
         size = len(own.names)
-        by_name = _ranks(sorted(range(size), key=lambda number: own.names[number].order))
+        self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
+        num_involved, sets = self._involvement.totals()
+        by_name = ranks(sorted(range(size), key=lambda number: own.names[number].order))
         # A format explains what nothing else does, of however many specs.
         is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
         by_most = np.lexsort((by_name, -num_involved, is_format))
@@ -317,7 +187,7 @@ class Causes:
         self._num_specs = num_specs[numbers]
         self._num_involved, self._sets = num_involved[numbers], sets[numbers]
         self._involvement.renumber(numbers)
-        places = _ranks(numbers)
+        places = ranks(numbers)
         self._own = OwnCauses(
             [own.names[number] for number in numbers], own.pairs, places[own.numbers]
         )
@@ -425,6 +295,41 @@ class Causes:
         pair = int(self._examples[number])
         return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
 
+    # -- what would be one
+
+    def pairs_of(self, groups: Numbers) -> Numbers:
+        """Return the number that both nodes of each pair have in ``groups``; -1 for none.
+
+        ``groups`` has a number for each row, which both sides share; -1 for none.
+        """
+        base, head = (
+            np.where(nodes < len(groups), groups[np.minimum(nodes, len(groups) - 1)], -1)
+            for nodes in (self._graph.base_nodes, self._graph.head_nodes)
+        )
+        return np.where(base == head, base, -1)
+
+    def joined(self, items: Numbers, size: int) -> Mask:
+        """Return which counterparts, one a row, would be one if the pairs of an item were.
+
+        There are ``size`` items, a column each; ``items`` has that of each pair, -1 for none. A
+        counterpart would be one if it is such a pair, or if every way from it down to a cause leads
+        through one.
+        """
+        marked = np.flatnonzero(items >= 0)
+        words, places = np.divmod(items[marked], WORD)
+        bits = np.zeros((self._graph.num_pairs, -(-size // WORD)), np.uint64)
+        bits[self._own.pairs] = ~np.uint64(0)
+        kept = np.full_like(bits, ~np.uint64(0))
+        kept[marked, words] = ~(np.uint64(1) << places.astype(np.uint64))
+
+        def pass_over(pairs: Nodes) -> None:
+            bits[pairs] &= kept[pairs]
+
+        self._order.spread(bits, np.bitwise_or, pass_over)
+        of_starts = np.ascontiguousarray(bits[: self._graph.num_starts]).view(np.uint8)
+        mask: Mask = np.unpackbits(of_starts, axis=1, bitorder="little", count=size) == 0
+        return mask
+
     # -- specs
 
     def num_specs(self, number: int) -> int:
@@ -480,7 +385,7 @@ class Causes:
         """Return the causes that are involved in each row, the main one first, then in order."""
         specs = self._specs[head_rows].astype(np.int64)
         paired = np.flatnonzero(specs >= 0)
-        places, causes = self._involvement.causes_of(specs[paired])
+        places, causes = self._involvement.items_of(specs[paired])
         is_other = causes != self._main[specs[paired]][places]
         order = np.lexsort((causes, is_other, places))
         counts = np.zeros(len(specs), np.int64)

@@ -2,17 +2,12 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from functools import cached_property
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.package_changes import (
-    PackageChangeKind,
-    PackageChanges,
-    list_package_changes,
-)
+from snapshots.changes.package_changes import PackageChanges, list_package_changes
 from snapshots.changes.pairings import (
     FACTS,
     ChangeTable,
@@ -209,7 +204,7 @@ class Comparison:
         A hash that both frames have counts, with both of its sides, where one side meets them.
         Everything follows from these specs alone: the summary, packages, stacks, what is unchanged.
         """
-        return Comparison(self.base, self.head, self.pairing.narrowed(conditions))
+        return self.narrowed_to(self.base.select(conditions), self.head.select(conditions))
 
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Comparison":
         """Return the comparison of the specs that the masks mark, as ``narrowed`` does."""
@@ -224,8 +219,7 @@ class Comparison:
     def own_bytes(self) -> int:
         """About how much memory the comparison takes besides its frames."""
         tables = (self.pairing, self.specs, self.packages, self.stacks, self.packages.names)
-        facts = 4 * len(FACTS) * len(self.head.packages)
-        return sum(table.num_bytes for table in tables) + facts
+        return sum(table.num_bytes for table in tables)
 
     @property
     def num_unchanged(self) -> int:
@@ -237,20 +231,6 @@ class Comparison:
         """How many packages both have with the same hashes and facts."""
         return self.packages.num_compared - len(self.packages)
 
-    def select_specs(
-        self,
-        kinds: Sequence[SpecChangeKind] | None = None,
-        conditions: SpecFilter | None = None,
-    ) -> SpecChanges:
-        """Return the changes of these kinds whose spec meets the conditions before or after."""
-        return self.specs.select(kinds, conditions)
-
-    def select_packages(
-        self, kinds: Sequence[PackageChangeKind] | None = None, search: str | None = None
-    ) -> PackageChanges:
-        """Return the changes of these kinds, of packages with the text in their name."""
-        return self.packages.select(kinds, search)
-
     def field_changes(self, change: SpecChange) -> list[FieldChange]:
         """Return the facts that differ, by name; none unless the change is of kind CHANGED."""
         if change.before is None or change.after is None:
@@ -259,23 +239,12 @@ class Comparison:
         (fields,) = field_changes(RowPairs(self.base, before, self.head, after))
         return fields
 
-    @cached_property
-    def _changed_facts(self) -> npt.NDArray[np.int32]:
-        return count_changed_facts(self.pairing.changed)
-
-    def changed_facts_by_package(self) -> dict[str, dict[str, int]]:
-        """Return what ``changed_facts`` returns for each package where it is not empty."""
-        packages, facts = np.nonzero(self._changed_facts.T)
-        counts = self._changed_facts[facts, packages].tolist()
+    def changed_facts(self) -> dict[str, dict[str, int]]:
+        """Return by package of how many persisting specs each fact changed, where any did."""
+        changed = count_changed_facts(self.pairing.changed)
+        packages, facts = np.nonzero(changed.T)
+        counts = changed[facts, packages].tolist()
         by_package: dict[str, dict[str, int]] = {}
         for code, fact, count in zip(packages.tolist(), facts.tolist(), counts, strict=True):
             by_package.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
         return by_package
-
-    def changed_facts(self, package: str) -> dict[str, int]:
-        """Return of how many persisting specs of a package each fact changed."""
-        code = self.head.package.index.get(package)
-        if code is None:
-            return {}
-        counts = zip(FACTS, self._changed_facts[:, code].tolist(), strict=True)
-        return {name: count for name, count in counts if count}

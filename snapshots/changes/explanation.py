@@ -11,7 +11,7 @@ from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.pairings import code_of
-from snapshots.changes.reasons import Codes, SpecChangeReason, find_reasons
+from snapshots.changes.reasons import Codes, Reasoning, SpecChangeReason, find_reasons
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
@@ -25,15 +25,17 @@ class Explanation:
     """Why the hashes of a comparison that is not narrowed were added and removed.
 
     ``counterparts`` say what took the place of what, ``causes`` why; ``reasoning`` has what follows
-    without the causes. Tables of changes may be any part of the comparison's table: the answers are
-    those of the whole.
+    without the causes, and is found unless it is passed. Tables of changes may be any part of the
+    comparison's table: the answers are those of the whole.
     """
 
-    def __init__(self, comparison: Comparison, base: Side, head: Side) -> None:
+    def __init__(
+        self, comparison: Comparison, base: Side, head: Side, reasoning: Reasoning | None = None
+    ) -> None:
         self.comparison = comparison
         self.base = base
         self.head = head
-        self.reasoning = find_reasons(comparison.pairing, base, head)
+        self.reasoning = reasoning or find_reasons(comparison.pairing, base, head)
         self.counterparts = pairs = self.reasoning.counterparts
         self.causes: Causes = find_causes(
             base, head, pairs.base_rows, pairs.head_rows, self.reasoning.differing
@@ -123,18 +125,11 @@ class Explanation:
         return table.take((table.before == _NO_ROW) & is_caused[table.after])
 
     def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
-        """Return the path of each change, as ``path`` does; empty without a counterpart."""
+        """Return the path of each change to its main cause; empty without a counterpart."""
         rows = self.head_rows(changes)
         paired = rows != _NO_ROW
         paths = iter(self.causes.paths(rows[paired]))
         return [next(paths) if is_paired else [] for is_paired in paired.tolist()]
-
-    def path(self, head_row: int) -> list[CauseStep]:
-        """Return a shortest chain of dependencies from an added spec to its main cause.
-
-        It is only the spec itself where the cause is its own, and empty without a counterpart.
-        """
-        return self.causes.path(head_row)
 
 
 def explain(

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows, rows_where
-from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import match
 from snapshots.models import SPEC_FACTS
@@ -107,7 +106,7 @@ class CommonNames:
     def num_bytes(self) -> int:
         """About how much memory the names take; the texts are mostly those of the frames."""
         maps = (self.from_base, self.in_base, self.from_head, self.in_head)
-        return sum(array.nbytes for array in maps) + 180 * len(self.names)
+        return sum(array.nbytes for array in maps) + 160 * len(self.names)
 
     def place_of(self, name: str) -> int:
         """Return the place of a name; -1 where neither frame has it."""
@@ -278,34 +277,16 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
         rows = sum(array.nbytes for array in arrays if not isinstance(array, slice))
         return rows + self.persisting.num_bytes + self.changed.num_bytes
 
-    def narrowed(self, conditions: SpecFilter) -> "Pairing":
-        """Return the pairing of the rows that meet the conditions.
-
-        A hash that persists keeps both of its rows where it meets them on either side.
-        """
-        return self.narrowed_to(self.base.select(conditions), self.head.select(conditions))
-
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
         """Return the pairing of the rows that the masks over both frames mark.
 
         A hash that persists keeps both of its rows where one of them is marked.
         """
-        in_base = _among(base_mask, self.base_rows)
-        in_head = _among(head_mask, self.head_rows)
-        persisting = self.persisting
-        either = in_base[persisting.base_rows] | in_head[persisting.head_rows]
-        in_base[persisting.base_rows] = either
-        in_head[persisting.head_rows] = either
-        return Pairing(
-            base=self.base,
-            head=self.head,
-            base_rows=rows_where(in_base),
-            head_rows=rows_where(in_head),
-            removed=self.removed[in_base[self.removed]],
-            added=self.added[in_head[self.added]],
-            persisting=persisting.where(either),
-            changed=self.changed.where(in_base[self.changed.base_rows]),
-        )
+        base_rows, head_rows = self.persisting.base_rows, self.persisting.head_rows
+        either = base_mask[base_rows] | head_mask[head_rows]
+        in_base, in_head = base_mask.copy(), head_mask.copy()
+        in_base[base_rows] = in_head[head_rows] = either
+        return self.within(in_base, in_head)
 
     def within(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
         """Return the pairing as if both frames held nothing but the rows that the masks mark.

@@ -12,6 +12,7 @@ from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.spack.names import natural_key
 
 # -- causes
 
@@ -114,6 +115,43 @@ def cause_title(cause: CauseName) -> str:
     if cause.kind is CauseKind.VARIANTS:
         before, after = _few_variants(before), _few_variants(after)
     template = cause_phrases(cause.kind, before, after).title
+    return "".join(text for text, _ in filled(template, cause.package, before, after))
+
+
+_OF_TWINS = {
+    CauseKind.VERSION: "{package} {before:?} / {after:?}",
+    CauseKind.RECIPE: "two recipes of {package}",
+    CauseKind.VARIANTS: "{package} {before:without} / {after:without}",
+    CauseKind.COMPILER: "compiler of {package} {before:none} / {after:none}",
+    CauseKind.TARGET: "{package} {before} / {after}",
+    CauseKind.DEPENDENCY_ADDED: "{package} with and without {new}",
+    CauseKind.PROVIDER: "{package} with {old} / {new}",
+    CauseKind.EXTERNAL: "{package} {before:?} / {after:?} (outside the cache)",
+    CauseKind.FORMAT: "Spack's format of specs {before} / {after}",
+    CauseKind.UNKNOWN: "{package}, it is not known why",
+}
+
+
+def without_direction(cause: CauseName) -> CauseName:
+    """Return a cause as it is of twins, of which neither comes first: one name for both ways."""
+    if cause.kind in _DEPENDENCIES:
+        name = cause.after if cause.before is None else cause.before
+        both = name if cause.before == cause.after else None
+        return CauseName(CauseKind.DEPENDENCY_ADDED, cause.package, both, name)
+    sides = sorted(
+        (cause.before, cause.after), key=lambda side: (side is None, natural_key(side or ""))
+    )
+    return CauseName(cause.kind, cause.package, *sides)
+
+
+def twins_title(cause: CauseName) -> str:
+    """Return a cause of twins, without its direction, in one line: zlib-ng 2.2.4 / 2.3.3."""
+    before, after = cause.before, cause.after
+    template = _OF_TWINS[cause.kind]
+    if cause.kind is CauseKind.VARIANTS:
+        before, after = _few_variants(before), _few_variants(after)
+    elif cause.kind in _DEPENDENCIES and before == after:
+        template = "{package} depends on {new} in two ways"
     return "".join(text for text, _ in filled(template, cause.package, before, after))
 
 

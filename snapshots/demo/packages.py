@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
 from itertools import count, product
 
-# -- names
 import msgspec
 import orjson
 

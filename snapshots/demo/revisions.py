@@ -14,7 +14,7 @@ from snapshots.demo.cache import DemoCache
 from snapshots.demo.draws import Draw
 from snapshots.demo.packages import MULTI_VALUED
 from snapshots.errors import InvalidArgument
-from snapshots.models import Source, Spec
+from snapshots.models import DEMO, Source, Spec
 from snapshots.program import importer_name
 
 _FIRST_WEEK = datetime(2025, 1, 5, tzinfo=UTC)
@@ -56,7 +56,7 @@ def _weeks(revisions: int, packages: int, specs: int, seed: int) -> Iterator[Sna
     if specs < packages:
         raise InvalidArgument("specs", f"{specs} are too few for {packages} packages")
     source = Source(
-        kind="demo",
+        kind=DEMO.name,
         location=f"demo: {packages} packages, {specs} specs, seed {seed}",
         importer=importer_name(),
         synthetic=True,

@@ -8,7 +8,7 @@ name and the hash that the edges to them have.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntFlag
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 
 import msgspec
@@ -85,30 +85,31 @@ class DependencyGraph:
         lines = pa.concat_tables(
             [part.select(["hash", "dependencies"]) for part in (inside, outside)]
         )
+        if lines["dependencies"].null_count:
+            lines = lines.filter(pc.is_valid(lines["dependencies"]))
         lists = lines["dependencies"].combine_chunks()
         edges = lists.flatten()
         end_codes, end_texts = _distinct(edges.field("hash"))
         ends = Hashes("".join(end_texts).encode())
         stated = _hashes_of(outside["hash"])
         self.num_rows = len(hashes)
-        self.outside = Frame(
-            pa.concat_tables(
-                [
-                    with_columns(outside, SPECS.names),
-                    _named_by_edges(edges, end_codes, ends, (hashes, stated)),
-                ]
-            ),
-            "",
-            in_cache=False,
+        nodes_outside = pa.concat_tables(
+            [
+                with_columns(outside, SPECS.names),
+                _named_by_edges(edges, end_codes, ends, (hashes, stated)),
+            ]
         )
+        # Most contents have nothing there: to make a frame of it takes as long as one of 100 rows.
+        is_empty = not len(nodes_outside)
+        self.outside = _nothing() if is_empty else Frame(nodes_outside, "", in_cache=False)
         self.stated: Mask = match(self.outside.hashes, stated) >= 0
 
         nodes = self._nodes(_hashes_of(lines["hash"]), hashes)
         order = np.argsort(nodes)
-        counts = np.asarray(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
+        counts = np.asarray(pc.list_value_length(lists)).astype(np.int64)
         places = places_of_runs((np.cumsum(counts) - counts)[order], counts[order])
         self.known_nodes: Mask = np.zeros(self.num_nodes, np.bool_)
-        self.known_nodes[nodes] = np.asarray(lists.is_valid())
+        self.known_nodes[nodes] = True
         self.known = self.known_nodes[: self.num_rows]
         self.sources = np.repeat(nodes[order], counts[order])
         self.targets = self._nodes(ends, hashes)[end_codes][places]
@@ -286,6 +287,11 @@ def _named_by_edges(
         }
     )
     return with_columns(rows, SPECS.names)
+
+
+@cache
+def _nothing() -> Frame:
+    return Frame(with_columns(pa.table({}), SPECS.names), "", in_cache=False)
 
 
 def _distinct(array: pa.Array) -> tuple[Numbers, Sequence[str]]:

@@ -1,10 +1,12 @@
 """Directed graphs in compressed form, and their order from below: targets of edges come first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from snapshots.frames.columns import Mask
 
 Nodes = npt.NDArray[np.int64]
 Edges = npt.NDArray[np.int64]
@@ -43,31 +45,81 @@ def places_of_runs(starts: Edges, counts: Edges) -> Edges:
 # -- order from below
 
 
-class FromBelow(msgspec.Struct, frozen=True):
-    """All nodes of a graph, each after all that it leads to.
+class FromBelow:
+    """A graph in an order from below: what an edge leads to comes first.
 
-    ``nodes`` lead to no cycle. The others follow, as strongly connected components: nodes that all
-    lead to each other, or a single one.
+    ``sources``, rising, and ``targets`` are the nodes of each edge. ``levels`` are the nodes that
+    lead to no cycle, a level after all that it leads to. The others follow as ``components``,
+    strongly connected: nodes that all lead to each other, or a single one that leads to cycles.
+    Cycles are rare, so levels are removed first, and Tarjan's algorithm orders the rest.
     """
 
-    nodes: Nodes
-    components: Sequence[Sequence[int]]
+    def __init__(self, sources: Numbers, targets: Numbers, num_nodes: int) -> None:
+        self.num_nodes = num_nodes
+        self._sources = sources
+        self._down = Adjacency(sources, None, targets, num_nodes)
+        self.levels = list(levels_from_below(sources, targets, num_nodes))
+        is_left = np.ones(num_nodes, np.bool_)
+        for level in self.levels:
+            is_left[level] = False
+        self.components: Sequence[Nodes] = [
+            np.array(nodes, np.int64) for nodes in strongly_connected(self._below(is_left))
+        ]
 
+    def _below(self, is_left: Mask) -> dict[int, list[int]]:
+        """Return for each marked node the marked ones that it leads to."""
+        nodes = np.flatnonzero(is_left)
+        below: dict[int, list[int]] = {node: [] for node in nodes.tolist()}
+        edges = self._down.edges_of(nodes)
+        edges = edges[is_left[self._down.ends[edges]]]
+        sources, targets = self._sources[edges].tolist(), self._down.ends[edges].tolist()
+        for source, target in zip(sources, targets, strict=True):
+            below[source].append(target)
+        return below
 
-def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
-    """Put a graph in order; ``sources`` and ``targets`` are the nodes of each edge.
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of all levels, in their order."""
+        return np.concatenate([np.empty(0, np.int64), *self.levels])
 
-    Cycles are rare, so nodes that lead to none are removed level by level. Tarjan's algorithm
-    orders the rest.
-    """
-    nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
-    is_left = np.ones(num_nodes, np.bool_)
-    is_left[nodes] = False
-    below: dict[int, list[int]] = {node: [] for node in np.flatnonzero(is_left).tolist()}
-    edges = is_left[sources] & is_left[targets]
-    for source, target in zip(sources[edges].tolist(), targets[edges].tolist(), strict=True):
-        below[source].append(target)
-    return FromBelow(nodes, list(strongly_connected(below)))
+    def _targets(self, nodes: Nodes) -> Nodes:
+        targets: Nodes = self._down.ends[self._down.edges_of(nodes)].astype(np.int64)
+        return targets
+
+    def ends(self, is_marked: Mask) -> Mask:
+        """Return the nodes that are not marked and lead to none, or to none but their own cycle.
+
+        A cycle counts as marked where one of its nodes is.
+        """
+        mask = np.zeros(len(is_marked), np.bool_)
+        lowest = self.levels[0] if self.levels else np.empty(0, np.int64)
+        mask[lowest] = ~is_marked[lowest]
+        for nodes in self.components:
+            if not is_marked[nodes].any() and np.isin(self._targets(nodes), nodes).all():
+                mask[nodes] = True
+        return mask
+
+    def spread(
+        self,
+        values: npt.NDArray[Any],
+        fold: np.ufunc,
+        finish: Callable[[Nodes], None] = lambda _: None,
+    ) -> None:
+        """Fold into the value of each node, a row, those of all nodes that it leads to.
+
+        ``finish`` is called with nodes whose values are folded, before others lead to them.
+        """
+        for number, level in enumerate(self.levels):
+            if number:
+                starts = self._down.starts[level]
+                counts = self._down.starts[level + 1] - starts
+                below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
+                values[level] = fold(values[level], below)
+            finish(level)
+        for nodes in self.components:
+            both = np.concatenate((nodes, self._targets(nodes)))
+            values[nodes] = fold.reduce(values[both], axis=0)
+            finish(nodes)
 
 
 def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:

@@ -13,9 +13,9 @@ import pyarrow as pa
 from snapshots.frames.columns import Image, Mask, Rows, rows_where
 from snapshots.frames.shared_arrays import (
     Array,
+    ArrayCache,
     Gathered,
     GrowingArray,
-    Room,
     Unpacked,
     taken,
     whole,
@@ -300,7 +300,7 @@ class SharedHashes(Hashes):
         order: Rows,
         texts: SharedTexts,
         records: Array,
-        room: Room,
+        room: ArrayCache,
     ) -> None:
         self._words = words
         self._keys = keys

@@ -31,7 +31,7 @@ from snapshots.frames.columns import (
 )
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH, Keys, SharedHashes, SharedTexts
-from snapshots.frames.shared_arrays import Array, Gathered, GrowingArray, Room
+from snapshots.frames.shared_arrays import Array, ArrayCache, Gathered, GrowingArray
 
 UNPACKED_BYTES = 16 << 20
 """How many bytes of gathered arrays are kept."""
@@ -51,7 +51,7 @@ class Pools:
     """The pools of a process's frames. May be used by several threads."""
 
     def __init__(self, unpacked_bytes: int = UNPACKED_BYTES) -> None:
-        self._room = Room(unpacked_bytes)
+        self._room = ArrayCache(unpacked_bytes)
         self._pools: WeakSet[Pool] = WeakSet()
         self._lock = Lock()
 
@@ -194,7 +194,7 @@ class Pool:
 
     # -- sharing
 
-    def share(self, frame: Frame, room: Room) -> Frame:
+    def share(self, frame: Frame, room: ArrayCache) -> Frame:
         """Return a frame with the records of this pool for its rows."""
         numbers = self.number_values(frame)
         records = self.records_of(frame, numbers)

@@ -51,7 +51,7 @@ class GrowingArray:
         self._length = min(self._length, length)
 
 
-class Room:
+class ArrayCache:
     """A cache of gathered arrays within ``max_bytes``, for all frames that share.
 
     May be used by several threads.
@@ -95,7 +95,7 @@ class Unpacked:
     ``array`` is None while it is not cached. Whoever uses it directly sets ``was_used``.
     """
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ArrayCache) -> None:
         self.was_used = False
         self._room = room
         self.array: Array | None = None
@@ -125,7 +125,7 @@ class Gathered:
     """
 
     def __init__(
-        self, source: GrowingArray, records: Array, room: Room, places: Array | None = None
+        self, source: GrowingArray, records: Array, room: ArrayCache, places: Array | None = None
     ) -> None:
         self._source = source
         self._records = records

@@ -334,6 +334,13 @@ def _listed(versions: tuple[str, ...]) -> tuple[list[list[str]], str]:
 AUTHOR = "cachelog"
 
 
+class EntryCommits(msgspec.Struct, frozen=True):
+    """The commits behind what changed, as a piece of HTML, and since when they are known."""
+
+    html: str
+    known_since: datetime
+
+
 def counts_of(points: Iterable[GrowthPoint]) -> dict[Pair, PairCounts]:
     """Return the counts of a series by the pairs of its neighbours."""
     return {Neighbours(point.base, point.revision).pair: point.counts for point in points}
@@ -346,12 +353,14 @@ def series_feed(
     *,
     counts: Mapping[Pair, PairCounts],
     stories: Mapping[Pair, str],
+    commits: Mapping[RevisionInfo, EntryCommits] | None = None,
     after: str | None = None,
 ) -> Feed:
     """Return the feed of a series that the history knows: one entry a revision.
 
     ``counts`` are those of the pairs for which they are known: an entry without them has the totals
-    of its revision alone. ``stories`` are pieces of HTML, of the pairs of ``told_in``. With
+    of its revision alone. ``stories`` are pieces of HTML, of the pairs of ``told_in``, and
+    ``commits`` those that explain them, by the second revision, as far as they are known. With
     ``after`` it is the document with the entries after that of the revision with this key; raises
     RevisionNotFound where there is none.
     """
@@ -369,6 +378,7 @@ def series_feed(
                 sentences,
                 stories.get(pair, ""),
                 addresses,
+                commits=(commits or {}).get(neighbours.head),
             )
         )
     links = feed_links(addresses, series, None, after, following)
@@ -417,17 +427,22 @@ def _entry(
     story: str,
     addresses: Addresses,
     package: str | None = None,
+    commits: EntryCommits | None = None,
 ) -> FeedEntry:
     """Return an entry; its content is the story, or where there is none what the summary says."""
-    head = neighbours.head
+    head, updated = neighbours.head, _updated(neighbours)
+    content = story or f"<p>{' '.join(map(html, summary))}</p>"
+    if commits is not None:
+        updated = max(updated, commits.known_since)
+        content += commits.html
     return FeedEntry(
         id=id_,
         title=plain(title),
         published=head.taken_at,
-        updated=_updated(neighbours),
+        updated=updated,
         category=head.tag,
         summary=" ".join(map(plain, summary)),
-        html=story or f"<p>{' '.join(map(html, summary))}</p>",
+        html=content,
         links=entry_links(addresses, neighbours, package),
     )
 

@@ -40,6 +40,7 @@ from snapshots.notes.sections import (
     CauseEntry,
     ChangedPackage,
     ChangedStack,
+    EffectEntry,
     Losses,
     Rebuilds,
     Section,
@@ -48,6 +49,8 @@ from snapshots.notes.sections import (
     why_unknown,
 )
 from snapshots.notes.sentences import Sentence, plain
+from snapshots.recipes.commits import Links, Recipes
+from snapshots.recipes.effects import RecipesChange
 
 
 class Only(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +65,35 @@ class Only(msgspec.Struct, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return any((self.package, self.stack, self.matching))
+
+
+class RecipesEntry(msgspec.Struct, frozen=True):
+    """The commit of the recipes that a revision was made of; its URL where that is known."""
+
+    repository: str
+    commit: str
+    found_by: str
+    url: str | None
+
+    @classmethod
+    def of(cls, recipes: Recipes, links: Links) -> "RecipesEntry":
+        """Return the entry of a commit."""
+        url = links.commit(recipes.commit)
+        return cls(recipes.repository, recipes.commit, recipes.found_by.value, url)
+
+
+class RecipesEntries(msgspec.Struct, frozen=True):
+    """The commits of the recipes that two revisions were made of."""
+
+    base: RecipesEntry
+    head: RecipesEntry
+
+    @classmethod
+    def of(cls, change: RecipesChange) -> "RecipesEntries | None":
+        """Return those of two revisions; None where one is not known."""
+        if change.base is None or change.head is None:
+            return None
+        return cls(*(RecipesEntry.of(side, change.links) for side in (change.base, change.head)))
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -199,7 +231,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     Where ``only`` narrows the notes, everything but ``base`` and ``head`` is about the specs in
     scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
     ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
-    told of the causes of some rebuilds; None where all are known.
+    told of the causes of some rebuilds; None where all are known. ``commits`` are those of the
+    recipes that explain causes, between ``recipes``; None where they are not known, and
+    ``why_no_commits`` says why.
     """
 
     format: int = FORMAT
@@ -212,6 +246,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     highlights: list[Sentence]
     causes: list[CauseEntry]
     why_unknown: str | None
+    recipes: RecipesEntries | None
+    commits: list[EffectEntry] | None
+    why_no_commits: str | None
     no_longer_available: Losses
     packages: dict[str, list[ChangedPackage]]
     stacks: dict[str, list[ChangedStack]]
@@ -238,11 +275,12 @@ def changelog(
     explanation: Explanation,
     scope: Scope | None = None,
     returned: Mask | None = None,
+    recipes: RecipesChange | None = None,
 ) -> Changelog:
     """Group the changes of an explained comparison of these two revisions.
 
     A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
-    ``returned`` is as for ``Explanation.reasons``.
+    ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``.
     """
     comparison = explanation.comparison
     only = Only() if scope is None else scope.only
@@ -252,7 +290,7 @@ def changelog(
     reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = rebuilds_of(explanation.causes, comparison.specs)
+    rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes)
     log = Changelog(
         base=base,
         head=head,
@@ -263,6 +301,9 @@ def changelog(
         highlights=[],
         causes=list(rebuilds.causes),
         why_unknown=why_unknown(rebuilds.causes),
+        recipes=None if recipes is None else RecipesEntries.of(recipes),
+        commits=None if rebuilds.commits is None else list(rebuilds.commits),
+        why_no_commits=None if recipes is None else recipes.why_unknown,
         no_longer_available=losses_of(comparison, packages, explanation, cells),
         packages=_packages(comparison, packages, reasons),
         stacks=_stacks(comparison, only),
@@ -304,7 +345,7 @@ def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
 ) -> dict[str, list[ChangedPackage]]:
     reasons = _reasons_by_package(comparison, codes)
-    facts = comparison.changed_facts_by_package()
+    facts = comparison.changed_facts()
     packages: dict[str, list[ChangedPackage]] = {section.value: [] for section in Section}
     for change in changes:
         name = change.name

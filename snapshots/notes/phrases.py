@@ -9,14 +9,18 @@ from snapshots.notes.sections import (
     CauseEntry,
     ChangedPackage,
     ChangedStack,
+    CommitEntry,
+    EffectEntry,
     Losses,
     Reach,
     Rebuilds,
     Section,
+    SpackEntry,
     grouped,
+    num_specs,
 )
-from snapshots.notes.sentences import Name, Sentence, Value, enumerated, names, spelled
-from snapshots.texts import counted, shortened, size
+from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, names, spelled
+from snapshots.texts import counted, short_digest, shortened, size
 
 _FEW = 3
 _LONGEST = 120
@@ -54,8 +58,46 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
 
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
-    """Return the pieces that name a cause in a list, or after "by"."""
-    return _pieces(_phrases(cause).noun, cause)
+    """Return the pieces that name a cause in a list, or after "by", and the commit behind it."""
+    return [*_pieces(_phrases(cause).noun, cause), *_behind(cause)]
+
+
+def _behind(cause: CauseEntry) -> list[str]:
+    """Return the pieces that name the first of the commits of a cause, in brackets."""
+    if not cause.commits:
+        return []
+    first, *others = cause.commits
+    how = "perhaps by " if first.is_doubtful else ""
+    what = "taking back " if first.taken_back else ""
+    more = f" and {len(others):,} more" if others else ""
+    return [f" ({how}{what}", _reference(first), f"{more})"]
+
+
+def _reference(commit: CommitEntry) -> Reference:
+    if commit.pull_request is None:
+        return Reference(short_digest(commit.oid), commit.url)
+    return Reference(f"#{commit.pull_request}", commit.pull_request_url)
+
+
+def commit_sentence(commit: EffectEntry) -> Sentence:
+    """Return what a commit did; its numbers are those of the causes that it explains."""
+    pieces = ["Taking back "] if commit.taken_back else []
+    pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
+    if commit.sweeping:
+        pieces.append(f", which touches {counted(commit.num_packages, 'package')},")
+    if commit.spack is not None:
+        pieces += [" (", *_spack_step(commit.spack), ")"]
+    if commit.is_doubtful:
+        pieces.append(" perhaps")
+    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}")
+
+
+def _spack_step(spack: SpackEntry) -> list[str]:
+    if spack.before is None or spack.after is None:
+        return ["another Spack"]
+    before, after = (Value(short_digest(name)) for name in (spack.before, spack.after))
+    compare = [": ", Reference("compare", spack.url)] if spack.url else []
+    return ["Spack ", before, " → ", after, *compare]
 
 
 def _phrases(cause: CauseEntry) -> CausePhrases:
@@ -72,49 +114,51 @@ def _pieces(template: str, cause: CauseEntry) -> list[str]:
 
 def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
     """Yield what the groups of causes led to, what reaches farthest first."""
-    first, *others = groups
-    if not reach.num_others(first[0]):
-        yield _themselves(groups, is_more=False)
+    alone = [group for group in groups if not reach.has_others(group[0])]
+    first, *others = [group for group in groups if group not in alone] or [[]]
+    if not first:
+        yield _themselves(alone, is_more=False)
         return
+    num_reached = first[0].num_involved
     shared = {
         number: reach.num_shared(first[0], group[0])
         for number, group in enumerate(others)
-        if 2 * group[0].num_involved > first[0].num_involved
+        if 2 * group[0].num_involved > num_reached
     }
-    along = [number for number, count in shared.items() if 2 * count > first[0].num_involved]
-    are_all = all(shared[number] == first[0].num_involved for number in along)
+    along = [number for number, count in shared.items() if 2 * count > num_reached]
+    are_all = all(shared[number] == num_reached for number in along)
     companions = [cause for number in along for cause in others[number]]
-    yield _first_clause(first, reach, companions, are_all=are_all)
-    apart = [group for number, group in enumerate(others) if number not in along]
-    further = [group for group in apart if not all(map(_is_alone, group))]
+    yield _first_clause(first, companions, are_all=are_all)
+    further = [group for number, group in enumerate(others) if number not in along]
     shown = further if len(further) <= _FEW else further[: _FEW - 1]
     for group in shown:
-        yield [*_listed(group), f" rebuilt {counted(reach.num_others(group[0]), 'spec')}"]
+        yield [*_listed(group), f" {_did(num_specs(group), group[0].num_involved)}"]
     if rest := further[len(shown) :]:
         changes = spelled(sum(map(len, rest)), "more change")
         most = counted(rest[0][0].num_involved, "spec")
-        yield [changes, f" rebuilt {most} or fewer" + (" each" if len(rest) > 1 else "")]
-    if alone := [group for group in apart if all(map(_is_alone, group))]:
+        yield [changes, f" reached {most} or fewer" + (" each" if len(rest) > 1 else "")]
+    if alone:
         yield _themselves(alone, is_more=True)
 
 
-def _first_clause(
-    first: Group, reach: Reach, companions: Sequence[CauseEntry], *, are_all: bool
-) -> list[str]:
+def _did(num_rebuilt: int, num_reached: int) -> str:
+    """Return of how many specs something is the main cause, and how many it reached."""
+    if not num_rebuilt:
+        return f"reached {counted(num_reached, 'spec')}"
+    rebuilt = f"rebuilt {counted(num_rebuilt, 'spec')}"
+    return f"{rebuilt} and reached {num_reached:,}" if num_reached > num_rebuilt else rebuilt
+
+
+def _first_clause(first: Group, companions: Sequence[CauseEntry], *, are_all: bool) -> list[str]:
     clause = _clause(first[0])
     if partners := first[1:]:
         clause += [", together with ", *_listed(partners)]
-    num_others = reach.num_others(first[0])
-    clause.append(f", which rebuilt {counted(num_others, 'spec')}")
+    num_reached = first[0].num_involved
+    clause.append(f", which {_did(num_specs(first), num_reached)}")
     if companions:
-        how_many = f"{'all' if are_all else 'most'} of them " if num_others > 1 else ""
-        clause += [f", {how_many}also by ", *_listed(companions)]
+        how_many = f", {'all' if are_all else 'most'} of which " if num_reached > 1 else ", which "
+        clause += [how_many, *_listed(companions), " reached, too"]
     return clause
-
-
-def _is_alone(cause: CauseEntry) -> bool:
-    """Tell whether a cause is the main one of no other package than its own."""
-    return cause.packages in ([], [cause.package])
 
 
 def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
@@ -126,7 +170,9 @@ def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
 def _clause(cause: CauseEntry) -> list[str]:
     """Return the pieces of a main clause."""
     template = _phrases(cause).clause
-    return _pieces(template, cause) if template else [*noun_phrase(cause), " changed"]
+    if not template:
+        return [*noun_phrase(cause), " changed"]
+    return [*_pieces(template, cause), *_behind(cause)]
 
 
 def _listed(causes: Sequence[CauseEntry]) -> list[str]:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from enum import Enum
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import CauseCount, Causes
@@ -20,6 +23,8 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
+from snapshots.recipes.commits import Links, without_pull_request
+from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import version_key
 from snapshots.texts import counted
@@ -135,6 +140,84 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     num_specs: int
     num_involved: int
     packages: list[str]
+    commits: list["CommitEntry"] | None = None
+
+
+class SpackEntry(msgspec.Struct, frozen=True):
+    """The commits of Spack before and after, None where unknown, and where they are compared."""
+
+    before: str | None
+    after: str | None
+    url: str | None
+
+
+class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit that explains a cause; ``level`` is the value of a CommitLevel.
+
+    ``spack`` is there where it changed which Spack is used.
+    """
+
+    oid: str
+    subject: str
+    committed_at: datetime
+    level: str
+    taken_back: bool
+    url: str | None
+    pull_request: int | None
+    pull_request_url: str | None
+    num_packages: int
+    sweeping: bool
+    spack: SpackEntry | None
+
+    @property
+    def title(self) -> str:
+        """The subject without the pull request that it ends with."""
+        return without_pull_request(self.subject)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be something else that explains a cause."""
+        return self.sweeping or self.level != CommitLevel.OWN_RECIPE.value
+
+    @classmethod
+    def of(cls, explaining: CauseCommit | CommitEffect, links: Links, **more: Any) -> Self:
+        """Return the entry of a commit, with its links."""
+        commit, number = explaining.commit, explaining.commit.pull_request
+        spack = commit.spack
+        return cls(
+            oid=commit.oid,
+            subject=commit.subject,
+            committed_at=commit.committed_at,
+            level=explaining.level.value,
+            taken_back=explaining.taken_back,
+            url=links.commit(commit.oid),
+            pull_request=number,
+            pull_request_url=None if number is None else links.pull_request(number),
+            num_packages=len(commit.packages),
+            sweeping=commit.is_sweeping,
+            spack=None
+            if spack is None
+            else SpackEntry(spack.before, spack.after, links.spack(spack)),
+            **more,
+        )
+
+
+class EffectEntry(CommitEntry, frozen=True, kw_only=True):
+    """What a commit did: ``causes`` are the keys of those that it explains at its level.
+
+    Of several commits that explain one cause each has all of it in its numbers.
+    """
+
+    causes: list[str]
+    num_specs: int
+    num_involved: int
+
+
+def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
+    """Return the commits that explain a cause; None where they are not known."""
+    if recipes.attribution is None:
+        return None
+    return [CommitEntry.of(one, recipes.links) for one in recipes.attribution.of_cause(number)]
 
 
 class Reach:
@@ -149,10 +232,10 @@ class Reach:
         self._in_scope = np.zeros(len(head), np.bool_)
         self._in_scope[rows] = True
 
-    def num_others(self, cause: CauseEntry) -> int:
-        """Return how many specs of other packages a cause is involved in."""
+    def has_others(self, cause: CauseEntry) -> bool:
+        """Tell whether a cause is involved in specs of other packages than its own."""
         own = -1 if cause.package is None else self._head.package.index.get(cause.package, -1)
-        return int(np.count_nonzero(self._head.package.codes[self._rows(cause)] != own))
+        return bool(np.any(self._head.package.codes[self._rows(cause)] != own))
 
     def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:
         """Return how many specs two causes are involved in."""
@@ -164,13 +247,19 @@ class Reach:
 
 
 class Rebuilds(msgspec.Struct, frozen=True):
-    """The causes in scope, those that explain most first, and how far they reach."""
+    """The causes in scope, those that explain most first, and how far they reach.
+
+    ``commits`` are those that explain any, in their order; None where they are not known.
+    """
 
     causes: Sequence[CauseEntry]
     reach: Reach
+    commits: Sequence[EffectEntry] | None = None
 
 
-def rebuilds_of(causes: Causes, changes: SpecChanges) -> Rebuilds:
+def rebuilds_of(
+    causes: Causes, changes: SpecChanges, recipes: RecipesChange | None = None
+) -> Rebuilds:
     """Return the causes of the added specs among the changes, which may be all that there are."""
     rows = changes.select([SpecChangeKind.ADDED]).after
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
@@ -181,7 +270,32 @@ def rebuilds_of(causes: Causes, changes: SpecChanges) -> Rebuilds:
         alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
     entries = [_entry(causes, count, packages.get(count.number, []), alike) for count in counts]
     numbers = {key: number for number, key in keys.items()}
-    return Rebuilds(entries, Reach(causes, changes.head, rows, numbers))
+    reach = Reach(causes, changes.head, rows, numbers)
+    if recipes is None or recipes.attribution is None:
+        return Rebuilds(entries, reach)
+    entries = [replace(entry, commits=commits_of(recipes, numbers[entry.key])) for entry in entries]
+    return Rebuilds(entries, reach, effects_of(recipes, causes, counts))
+
+
+def effects_of(
+    recipes: RecipesChange, causes: Causes, counts: Iterable[CauseCount] | None = None
+) -> list[EffectEntry]:
+    """Return what each commit did that explains any of some causes, or of all.
+
+    There are none where the commits are not known.
+    """
+    if recipes.attribution is None:
+        return []
+    return [
+        EffectEntry.of(
+            effect,
+            recipes.links,
+            causes=[causes.name_of(number).key for number in effect.causes],
+            num_specs=effect.num_specs,
+            num_involved=effect.num_involved,
+        )
+        for effect in recipes.attribution.effects(counts)
+    ]
 
 
 def why_unknown(causes: Iterable[CauseEntry]) -> str | None:
@@ -201,6 +315,11 @@ def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
         leader = next((key for key in cause.together if key in groups), cause.key)
         groups.setdefault(leader, []).append(cause)
     return list(groups.values())
+
+
+def num_specs(group: Iterable[CauseEntry]) -> int:
+    """Return how many specs have one of some causes as their main cause."""
+    return sum(cause.num_specs for cause in group)
 
 
 def leading(

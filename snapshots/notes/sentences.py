@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
+from urllib.parse import quote
 
 from snapshots.texts import counted, size, visible
 
 _BACKTICKS = re.compile(r"`+")
 # Words with single dots, dashes, pluses and underscores between them; www. begins a link.
 _HARMLESS = re.compile(r"(?!www\.)[A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*", re.IGNORECASE)
+
+_OF_URLS = "/:?#[]@!$&*+,;=%~"
+"""What stands in URLs beside letters, digits, dots and dashes, and ends no link in Markdown."""
 
 
 def code_span(text: str) -> str:
@@ -66,6 +70,23 @@ class Value(str):
     """Another text from outside, such as a version."""
 
     __slots__ = ()
+
+
+class Reference(str):
+    """A number or hash that leads to a ``url``, if there is one."""
+
+    __slots__ = ("url",)
+    url: str | None
+
+    def __new__(cls, text: str, url: str | None) -> "Reference":
+        """Return a text with where it leads."""
+        reference = super().__new__(cls, text)
+        reference.url = url
+        return reference
+
+    def __getnewargs__(self) -> tuple[str, str | None]:  # type: ignore[override]
+        """Return what it is made of, for pickle: another process may write it."""
+        return str(self), self.url
 
 
 Pieces = Sequence[str]
@@ -130,9 +151,14 @@ def spelled(count: int, noun: str) -> str:
 def _in_markdown(piece: str) -> str:
     if isinstance(piece, Name):
         return code_span(piece)
+    if isinstance(piece, Reference):
+        text = str(piece) if _HARMLESS.fullmatch(piece.removeprefix("#")) else code_span(piece)
+        return f"[{text}]({quote(piece.url, safe=_OF_URLS)})" if piece.url else text
     return inline(piece) if isinstance(piece, Value) else piece
 
 
 def _in_html(piece: str) -> str:
     text = escape(visible(piece))
+    if isinstance(piece, Reference) and piece.url:
+        return f'<a href="{escape(quote(piece.url, safe=_OF_URLS))}">{text}</a>'
     return f"<code>{text}</code>" if isinstance(piece, Name) else text

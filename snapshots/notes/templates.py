@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 from functools import cache
 from html import escape
 from typing import Any
@@ -18,9 +17,19 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
-from snapshots.notes.phrases import noun_phrase
-from snapshots.notes.sections import CauseEntry, Section, grouped, leading
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.phrases import commit_sentence, noun_phrase
+from snapshots.notes.sections import (
+    CauseEntry,
+    CommitEntry,
+    Section,
+    effects_of,
+    grouped,
+    leading,
+    num_specs,
+)
 from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
+from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import counted, day, in_words, short_digest, size, visible
 
 Filters = dict[str, Callable[..., Any]]
@@ -39,9 +48,11 @@ def causes(group: Sequence[CauseEntry]) -> Sentence:
     return Sentence(*first, ", together with ", *enumerated(shown, more))
 
 
-def num_specs(group: Iterable[CauseEntry]) -> int:
-    """Return how many specs have one of some causes as their main cause."""
-    return sum(cause.num_specs for cause in group)
+def commits_title(commits: Sequence[CommitEntry]) -> str:
+    """Return the title of a list of commits."""
+    if all(commit.pull_request is not None for commit in commits):
+        return "Pull requests"
+    return "Pull requests and other commits"
 
 
 def fitting(lines: Iterable[str], limit: int) -> list[str]:
@@ -91,6 +102,7 @@ def _code(text: str) -> str:
 _told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentences.html)
 
 _PLAIN: Filters = {
+    "commits_title": commits_title,
     "counted": counted,
     "day": units.long_day,
     "fact_name": in_words,
@@ -106,6 +118,7 @@ _PLAIN: Filters = {
 MARKDOWN: Filters = _PLAIN | {
     "causes": lambda group: _told_in_markdown(causes(group)),
     "code_span": code_span,
+    "commit": lambda commit: _told_in_markdown(commit_sentence(commit)),
     "inline": _each(inline),
     "told": _told_in_markdown,
 }
@@ -113,6 +126,7 @@ MARKDOWN: Filters = _PLAIN | {
 HTML: Filters = _PLAIN | {
     "causes": _in_html(lambda group: _told_in_html(causes(group))),
     "code_span": _in_html(_code),
+    "commit": _in_html(lambda commit: _told_in_html(commit_sentence(commit))),
     "inline": _in_html(_each(lambda text: escape(visible(text)))),
     "told": _in_html(_told_in_html),
 }
@@ -177,7 +191,7 @@ def variables(log: Changelog) -> dict[str, Any]:
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,
         "smaller_causes": smaller,
-        "num_unexplained": sum(cause.num_specs for cause in log.causes if cause.kind == is_unknown),
+        "num_unexplained": num_specs(cause for cause in log.causes if cause.kind == is_unknown),
     }
 
 
@@ -211,14 +225,6 @@ def _scope(only: Only) -> list[str]:
 
 Watch = Callable[[Iterable[str]], Iterable[str]]
 """Passes on the pieces of a text as they are made; it may raise, and so end the work."""
-
-
-class NotesFormat(Enum):
-    """How release notes are written: for people, or with the same facts for programs."""
-
-    MARKDOWN = "markdown"
-    HTML = "html"
-    JSON = "json"
 
 
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
@@ -259,6 +265,23 @@ def story(neighbours: Neighbours, explanation: Explanation) -> str:
     if base is None:
         raise ValueError("the first of a series has no story")
     return story_of(changelog(base, neighbours.head, explanation))
+
+
+MOST_IN_FEEDS = 20
+"""So many commits are named in an entry of a feed."""
+
+
+def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
+    """Return the commits that explain what changed, as a piece of HTML; empty where none do."""
+    commits = effects_of(recipes, explanation.causes)
+    if not commits:
+        return ""
+    title = f"<h3>{commits_title(commits)} ({len(commits):,})</h3>"
+    lines = [sentences.html(commit_sentence(commit)) for commit in commits[:MOST_IN_FEEDS]]
+    if more := len(commits) - len(lines):
+        lines.append(f"{more:,} more")
+    items = "\n".join(f"<li>{line}</li>" for line in lines)
+    return f"{title}\n<ul>\n{items}\n</ul>\n"
 
 
 def story_of(log: Changelog) -> str:

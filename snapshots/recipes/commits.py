@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
-from urllib.parse import urlsplit
+from operator import attrgetter
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -27,6 +28,11 @@ _PULL_REQUEST = re.compile(r"\(#([1-9]\d{0,8})\)\s*\Z", re.ASCII)
 _OID = re.compile(rf"[0-9a-f]{{{OID_PREFIX_MIN},64}}")
 
 
+def without_pull_request(subject: str) -> str:
+    """Return a subject without the pull request that it ends with; whole where that is all."""
+    return _PULL_REQUEST.sub("", subject).rstrip() or subject
+
+
 class SpackChange(msgspec.Struct, frozen=True):
     """The commits of Spack before and after; None where it is not known, or there was none."""
 
@@ -34,7 +40,7 @@ class SpackChange(msgspec.Struct, frozen=True):
     after: str | None
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """A commit and what it touched, by the rules of ``touched_by``; a merge touches nothing.
 
     ``subject`` is the first line of its message, with invisible characters escaped. ``packages``
@@ -109,10 +115,14 @@ def stack_of(path: str) -> str | None:
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Templates of URLs: of a commit with ``{hash}``, of a pull request with ``{number}``."""
+    """Templates of URLs: of a commit with ``{hash}``, of a pull request with ``{number}``.
+
+    That of the difference between two commits of Spack has ``{before}`` and ``{after}``.
+    """
 
     commit_template: str | None = None
     pull_request_template: str | None = None
+    spack_template: str | None = None
 
     def commit(self, oid: str) -> str | None:
         """Return the URL of a commit; None without a template."""
@@ -124,6 +134,17 @@ class Links(msgspec.Struct, frozen=True):
         template = self.pull_request_template
         return None if template is None else template.replace("{number}", str(number))
 
+    def spack(self, change: SpackChange) -> str | None:
+        """Return the URL of what changed between two commits of Spack; None if one is unknown."""
+        template = self.spack_template
+        if template is None or change.before is None or change.after is None:
+            return None
+        before, after = (quote(name, safe="") for name in (change.before, change.after))
+        return template.replace("{before}", before).replace("{after}", after)
+
+
+SPACK_COMPARE = "https://github.com/spack/spack/compare/{before}...{after}"
+"""Where two commits of Spack are compared, whatever forge the recipes are on."""
 
 _FORGES = {
     "github": ("{base}/commit/{{hash}}", "{base}/pull/{{number}}"),
@@ -133,6 +154,7 @@ _FORGES = {
 _FORGE_OF_LABEL = {**{name: name for name in _FORGES}, "codeberg": "gitea", "forgejo": "gitea"}
 _SCP_LIKE = re.compile(r"(?:[^@/:]+@)?([A-Za-z0-9.-]+\.[A-Za-z]+):(?!/)(.+)")
 _TEMPLATE = re.compile(r"https?://[^\s\"'<>\\]+")
+_HOLES = ("{hash}", "{number}", "{before}{after}")
 
 
 def links_of(setting: str, repository: str) -> Links:
@@ -140,7 +162,7 @@ def links_of(setting: str, repository: str) -> Links:
 
     The setting is empty: then the repository's own URL says it, if its host is named as GitHub,
     GitLab, Gitea, Forgejo or Codeberg; ``none``; the URL of a repository on such a host, or
-    ``FORGE:URL`` on another; or templates, with a space between them. Raises InvalidArgument.
+    ``FORGE:URL`` on another; or templates, with spaces between them. Raises InvalidArgument.
     """
     if setting == "none":
         return Links()
@@ -163,19 +185,23 @@ def links_of(setting: str, repository: str) -> Links:
 def _of_templates(templates: Sequence[str]) -> Links:
     values: dict[str, str] = {}
     for template in templates:
-        holes = [hole for hole in ("{hash}", "{number}") if hole in template]
-        rest = template.replace("{hash}", "").replace("{number}", "")
-        if len(holes) != 1 or not _TEMPLATE.fullmatch(rest) or "{" in rest or holes[0] in values:
-            reason = f"{quoted(template)} is no http(s):// URL with {{hash}} or {{number}} once"
+        holes = "".join(re.findall(r"\{\w*\}", template))
+        rest = re.sub(r"\{\w*\}", "", template)
+        if holes not in _HOLES or not _TEMPLATE.fullmatch(rest) or "{" in rest or holes in values:
+            reason = (
+                f"{quoted(template)} is no http(s):// URL with {{hash}}, {{number}}, or {{before}} "
+                "and {after}, once"
+            )
             raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
-        values[holes[0]] = template
-    return Links(values.get("{hash}"), values.get("{number}"))
+        values[holes] = template
+    return Links(*map(values.get, _HOLES))
 
 
 def _of_forge(base: str, forge: str | None) -> Links:
     if forge is None:
         return Links()
-    return Links(*(template.format(base=base) for template in _FORGES[forge]))
+    commit, pull_request = (template.format(base=base) for template in _FORGES[forge])
+    return Links(commit, pull_request, SPACK_COMPARE)
 
 
 def _web_address(repository: str) -> str | None:
@@ -260,7 +286,9 @@ class CommitGraph:
         if base == head:
             return Between()
         reached, taken_back = self._apart(base, head)
-        return Between(*(sorted(commits, key=_order) for commits in (reached, taken_back)))
+        return Between(
+            *(sorted(commits, key=attrgetter("order")) for commits in (reached, taken_back))
+        )
 
     def _apart(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
         # As git does: from the newest down, until all that is left is reached from both.
@@ -309,10 +337,6 @@ class CommitGraph:
                 if not num_children[parent] and parent in self.commits:
                     pending.append(parent)
         return heights
-
-
-def _order(commit: Commit) -> tuple[bool, float, str]:
-    return commit.order
 
 
 def is_oid_prefix(text: str) -> bool:

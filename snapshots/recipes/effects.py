@@ -14,8 +14,10 @@ import numpy as np
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.rules.measures import CommitRebuild, commits_unknown
 from snapshots.changes.sides import Side, node_codes
-from snapshots.recipes.commits import Between, Commit
+from snapshots.recipes.commits import Between, Commit, Links, Recipes
+from snapshots.texts import short_digest
 
 MOST_DEPENDENTS = 20
 """So many commits of packages that depend on one are named for it at most."""
@@ -58,10 +60,19 @@ class CommitEffect(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key: the closest, then those that explain most, then the newest."""
+        """A sort key: the closest, then those that explain most, then the newest.
+
+        Sweeping commits stand after all others, those that were taken back before these.
+        """
         commit = self.commit
         counts = -self.num_specs, -self.num_involved
-        return commit.is_sweeping, LEVELS.index(self.level), *counts, commit.order
+        return (
+            commit.is_sweeping,
+            self.taken_back,
+            LEVELS.index(self.level),
+            *counts,
+            commit.order,
+        )
 
 
 class Attribution:
@@ -117,6 +128,21 @@ class Attribution:
             effects = [effect for effect in effects if effect.level in levels]
         return sorted(effects, key=lambda effect: effect.order)
 
+    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
+        """Return the commit whose own recipes are the causes of most specs, of some causes."""
+        effects = self.effects(counts, [CommitLevel.OWN_RECIPE])
+        most = max(effects, key=lambda effect: effect.num_specs, default=None)
+        if most is None:
+            return None
+        commit = most.commit
+        return CommitRebuild(f"{short_digest(commit.oid)} {commit.subject}", most.causes)
+
+    def stacks(self, number: int) -> set[str]:
+        """Return the stacks of the specs that a cause is involved in."""
+        causes, frame = self._explanation.causes, self._explanation.head.frame
+        lists = frame.stacks.present(causes.rows_of(number, involved=True))
+        return {stack for stacks in lists for stack in stacks or ()}
+
     def _found(self) -> dict[int, list[CauseCommit]]:
         names = [self._explanation.causes.name_of(n) for n in range(len(self._explanation.causes))]
         of_package = self._touching(lambda commit: commit.packages)
@@ -132,7 +158,7 @@ class Attribution:
         bumps = [pair for pair in self._commits if pair[0].spack is not None]
         for number, package in open_.items():
             above = self._of_any(of_package, dependents.get(package or "", ()))
-            of_stacks = self._of_any(of_stack, self._stacks(number) if of_stack else ())
+            of_stacks = self._of_any(of_stack, self.stacks(number) if of_stack else ())
             if above:
                 found[number] = _at(CommitLevel.DEPENDENT, above[:MOST_DEPENDENTS])
             elif package and of_stacks:
@@ -174,12 +200,6 @@ class Attribution:
                 dependents[names[below]].add(names[above])
         return dependents
 
-    def _stacks(self, number: int) -> set[str]:
-        """Return the stacks of the specs that a cause is involved in."""
-        causes, frame = self._explanation.causes, self._explanation.head.frame
-        lists = frame.stacks.present(causes.rows_of(number, involved=True))
-        return {stack for stacks in lists for stack in stacks or ()}
-
     def _external_packages(self) -> set[str]:
         """Return the packages that are outside the cache in either content, and never in it."""
         outside: set[str] = set()
@@ -187,6 +207,25 @@ class Attribution:
             inside = set(side.frame.package.values)
             outside |= set(side.graph.outside.package.values) - inside
         return outside
+
+
+class RecipesChange(msgspec.Struct, frozen=True):
+    """How the recipes of two revisions differ: their commits, and which explain which causes.
+
+    ``attribution`` is None where the commits between are not known; ``why_unknown`` says why.
+    """
+
+    base: Recipes | None
+    head: Recipes | None
+    attribution: Attribution | None
+    why_unknown: str | None
+    links: Links
+
+    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
+        """Return the same; raises InvalidArgument where the commits are not known."""
+        if self.attribution is None:
+            raise commits_unknown(self.why_unknown)
+        return self.attribution.most_rebuilt(counts)
 
 
 def _at(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.sources.inputs import Forbidden, Missing
+from snapshots.sources.inputs import AccessDenied, Missing
 from snapshots.sources.settings import ReadSettings, S3Access
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
             )
         else:
             reason = f"it is not there, or not for everyone to read; for credentials set {_KEY}"
-        return Forbidden(location, f"{status}: {reason}")
+        return AccessDenied(location, f"{status}: {reason}")
     hint = f": {message}" if message else f"; check {_KEY} if it wants credentials"
     return SourceError(location, f"{status}{hint}")
 

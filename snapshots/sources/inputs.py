@@ -22,7 +22,7 @@ class Missing(SourceError):
     """Nothing can be read at a location: no such file, or HTTP 403, 404 or 410."""
 
 
-class Forbidden(Missing):
+class AccessDenied(Missing):
     """HTTP 403, which S3 answers for what is missing, too, where it may not be listed."""
 
 

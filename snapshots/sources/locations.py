@@ -13,6 +13,7 @@ from urllib.request import url2pathname
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
+from snapshots.models import source_kind
 from snapshots.sources import buckets
 from snapshots.sources.settings import ReadSettings
 
@@ -137,16 +138,17 @@ _BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
 def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
     """Return the mirror to add for a spec; None where nothing tells it.
 
-    ``kind`` and ``location`` say what a revision was read from, ``tarball`` is the URL of the
+    ``kind`` and ``location`` are those of a revision's source, ``tarball`` is the URL of the
     spec's binary where it is known: it tells the mirror of a stack where the location is a list of
     many. Of an index that lies alone, of a relative folder, and of what is no build cache nothing
     is told.
     """
-    if kind == "index" and is_registry(location):
+    is_mirror = source_kind(kind).is_mirror
+    if is_mirror and is_registry(location):
         return location
     if tarball and (mirror := _above(tarball)):
         return mirror
-    if kind != "index" or not (is_url(location) or location.startswith("/")):
+    if not is_mirror or not (is_url(location) or location.startswith("/")):
         return None
     return _above(location) or (None if location.endswith(".json") else location.rstrip("/"))
 

@@ -68,6 +68,15 @@ class Report(msgspec.Struct, kw_only=True):
 
 # -- parts
 
+
+class Asked(msgspec.Struct, frozen=True):
+    """What of locations is asked for: which tags, whether with sizes, and whether as one part."""
+
+    tags: Sequence[str] = ()
+    sizes: bool = False
+    is_whole: bool = False
+
+
 Found = TypeVar("Found")
 """What becomes of a ``Snapshot`` where it is read: itself, or its packed form."""
 

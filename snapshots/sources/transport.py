@@ -37,7 +37,7 @@ from snapshots.sources.downloads import (
     unpacked,
     user_file,
 )
-from snapshots.sources.inputs import Forbidden, Missing, unreadable
+from snapshots.sources.inputs import AccessDenied, Missing, unreadable
 from snapshots.sources.locations import is_url
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -75,7 +75,7 @@ def _refusal(response: "httpx.Response", url: str) -> SourceError:
     code = response.status_code
     status = status_of(response)
     if code == 403 or code in _MISSING:
-        kind = Forbidden if code == 403 else Missing
+        kind = AccessDenied if code == 403 else Missing
         return kind(url, f"{status}: it is not there, or not for everyone to read")
     reason = f"{status}: check the URL, and that it asks for no login"
     if code == 401 and _is_first(response):
@@ -164,7 +164,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class ListedFile(msgspec.Struct, frozen=True):
+class RemoteFile(msgspec.Struct, frozen=True):
     """A file or object below a location; its ``version`` is another one where its content is."""
 
     location: str
@@ -280,7 +280,7 @@ class Transport:
         """Tell whether what lies below a location can be listed: folders and buckets."""
         return not is_url(location) or buckets.in_bucket(location, self.settings) is not None
 
-    def listing(self, location: str) -> list[ListedFile]:
+    def listing(self, location: str) -> list[RemoteFile]:
         """Return the files below a folder, or the objects below a URL in a bucket, in order.
 
         Raises SourceError, also for a list that does not end.
@@ -295,7 +295,7 @@ class Transport:
                 raise SourceError(location, f"holds more than {_LISTED_MAX:,} files")
             if not len(versions) % 1000:
                 self.progress(f"listing {location}", len(versions), None)
-        return [ListedFile(path, versions[path]) for path in sorted(versions)]
+        return [RemoteFile(path, versions[path]) for path in sorted(versions)]
 
     def _objects(self, location: str, place: buckets.InBucket) -> Iterator[tuple[str, str | None]]:
         """Yield the location and the ETag of each object below a place in a bucket."""

@@ -11,7 +11,7 @@ machine) is refused by name.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -154,18 +154,21 @@ class TargetSet(msgspec.Struct, frozen=True):
 
 def is_target(name: str) -> bool:
     """Tell whether the library knows a target of this name, so that it has an ancestry."""
+    return name in _targets()
+
+
+def _targets() -> Mapping[str, Any]:
     from archspec.cpu import TARGETS  # most queries ask for no range
 
-    return name in TARGETS
+    return TARGETS  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1 << 12)
 def _is_or_descends(target: str, ancestor: str) -> bool:
-    from archspec.cpu import TARGETS
-
     if target == ancestor:
         return True
-    ancestors = TARGETS[target].ancestors if target in TARGETS else ()
+    targets = _targets()
+    ancestors = targets[target].ancestors if target in targets else ()
     return any(other.name == ancestor for other in ancestors)
 
 

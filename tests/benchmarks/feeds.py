@@ -96,7 +96,7 @@ def _keeping(folder: Path, neighbours: Neighbours) -> Catalog:
 
 
 def _kept(catalog: Catalog, neighbours: Neighbours) -> str:
-    (kept,) = Library(catalog).kept_stories([neighbours]).values()
+    (kept,) = Library(catalog).past.kept_stories([neighbours]).values()
     return kept
 
 

@@ -16,12 +16,10 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
@@ -30,13 +28,14 @@ from snapshots.catalog.publication import Planner
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.contents import Content, Snapshot, SuccessiveTables
+from snapshots.contents import Content, ContentRows, Snapshot, SuccessiveTables
 from snapshots.demo.revisions import write_pages
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec
 from snapshots.tables import StoredFile
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import CACHE, made_once, source_digest
+from tests.benchmarks.processes import FRESH
 
 SERIES = "develop"
 RELEASE_EVERY = 250
@@ -159,7 +158,7 @@ def publish_years(
     SpecsTable(storage).write([], {})
     workers = processes or min(os.cpu_count() or 1, revisions)
     bounds = [after + revisions * number // workers for number in range(workers + 1)]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=FRESH) as pool:
         parts = pool.map(
             _write_part, [folder] * workers, [specs] * workers, bounds[:-1], bounds[1:]
         )
@@ -184,13 +183,13 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
     for first in range(start, stop, _IN_A_COMMIT):
         rows: list[RevisionInfo] = []
 
-        def contents(days: range, rows: list[RevisionInfo]) -> Iterator[tuple[str, pa.Table]]:
+        def contents(days: range, rows: list[RevisionInfo]) -> Iterator[ContentRows]:
             for number in days:
                 rows += _describe(cache, number)
                 digest = rows[-1].digest
                 if digest not in before:  # a small cache can stay as it is for a day
                     before[digest] = next(reversed(before), None)
-                    yield digest, tables.table(cache.content())
+                    yield tables.rows(cache.content())
                 cache.live()
 
         days = range(first, min(first + _IN_A_COMMIT, stop))

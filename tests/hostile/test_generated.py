@@ -4,12 +4,13 @@ from http.client import HTTPConnection
 
 from hypothesis import HealthCheck, given, settings
 
+from tests.expensive import examples
 from tests.hostile.attack import HOST, Target, query, send
 from tests.hostile.generated import documents
 from tests.hostile.runner import ANSWER_SECONDS_LOADED
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(examples(40), suppress_health_check=[*HealthCheck])
 @given(text=documents())
 def test_drawn_documents_are_answered(text: str, target: Target) -> None:
     """A document is executed, or refused with an error that is the client's, in time."""

@@ -56,14 +56,15 @@ class Build(NamedTuple):
 Builds = Sequence[Build]
 
 
-def state_of(builds: Builds, *, cycles: bool = False) -> State:
+def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> State:
     """Return what a source tells of builds, each known by its place in the list.
 
     With ``cycles`` a need can also be met by the build itself, or the one that follows it. Builds
-    that have everything in common are one spec, in the stacks of all.
+    that have everything in common are one spec, in the stacks of all. A chain of more builds than
+    ``rounds`` needs more of them: hashes are made anew so often.
     """
     needs = [_met(number, builds, cycles=cycles) for number in range(len(builds))]
-    hashes = _hashes(builds, needs)
+    hashes = _hashes(builds, needs, rounds)
     edges = [
         tuple(sorted({_edge(need, builds, hashes) for need in needs[number]}))
         for number in range(len(builds))
@@ -88,9 +89,9 @@ def _met(number: int, builds: Builds, *, cycles: bool) -> list[Need]:
     return [it for it in needs if it.number < len(builds) and builds[it.number].place != "gone"]
 
 
-def _hashes(builds: Builds, needs: Sequence[list[Need]]) -> list[str]:
+def _hashes(builds: Builds, needs: Sequence[list[Need]], rounds: int) -> list[str]:
     hashes = [""] * len(builds)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         edges = [sorted((hashes[it.number], it[1:]) for it in met) for met in needs]
         hashes = [hash_of(f"{it.text}{met}") for it, met in zip(builds, edges, strict=True)]
     return hashes

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, NamedTuple
 
-from snapshots.changes.rules.measures import Only
+from snapshots.changes.rules.measures import RuleSubject
 from snapshots.changes.rules.rules import Forbidden
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
@@ -122,7 +122,9 @@ Keys = set[tuple[str, ...]]
 """What rules find: packages, versions, hashes, stacks or cells."""
 
 
-def in_scope(specs: Iterable[Spec], only: Only, matches: Callable[[Spec], bool]) -> list[Spec]:
+def in_scope(
+    specs: Iterable[Spec], only: RuleSubject, matches: Callable[[Spec], bool]
+) -> list[Spec]:
     """Return the specs that a rule is about."""
     return [
         spec
@@ -155,6 +157,8 @@ def forbidden(
                 for name in {spec.name for spec in base} & {spec.name for spec in head}
                 if _newest(base, name) > _newest(head, name)
             }
+        case Forbidden.HOLE:
+            raise ValueError("nothing that happened: see tests.model.questions")
 
 
 def lost_cells(

@@ -150,7 +150,7 @@ class Explained:
         """Return the chain of nodes that leads from a spec to its main cause."""
         return [
             (_hash(*self._base, it.base_node), _hash(*self._head, it.head_node))
-            for it in self._explanation.path(self._rows[digest])
+            for it in self._explanation.causes.path(self._rows[digest])
         ]
 
 

@@ -169,7 +169,7 @@ CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
 }"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 EFFECT = """fragment E on CommitEffect {
-  commit { ...C } level takenBack causes { title } numSpecs numInvolved comparison { id }
+  commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
 }
 fragment C on Commit {
   id oid committedAt subject url pullRequest { number url } packages stacks
@@ -187,6 +187,27 @@ COMMITS = f"""query($base: String!, $head: String!) {{
 COMMIT = f"""query($oid: String!) {{
   commit(oid: $oid) {{ ...C effects(first: 2) {{ totalCount nodes {{ ...E }} }} }}
 }} {EFFECT}"""
+QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
+  revision(ref: $ref) {
+    holes(first: 50) {
+      totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
+      nodes { hash name version numAffected affected(first: $first) { hash } goneIn { digest } }
+    }
+    twins(first: 20) {
+      totalCount numSaved sizeSaved causes(first: 5) { title numSpecs }
+      pageInfo { hasNextPage } edges { cursor node { version } }
+      nodes {
+        package version numSpecs specs(first: $first) { hash } causes(first: 5) { title }
+        numSaved sizeSaved
+      }
+    }
+    package(name: $name) {
+      impact {
+        numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+      }
+    }
+  }
+}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -202,4 +223,5 @@ DOCUMENTS = (
     PUBLISHED,
     COMMITS,
     COMMIT,
+    QUESTIONS,
 )

@@ -1,16 +1,17 @@
 """What a request brings into memory: each revision once, and not more of them than it may."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schema.context import Context
-from schema.execution.budget import Budget
+from schema.execution.budget import Budget, NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.library import Library
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, plain
+from tests.schema.worlds import World, known_world, opened, plain
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +101,40 @@ def test_a_request_lets_go_of_what_it_has_loaded(world: World) -> None:
     api.execute('{ revision { specs(matching: "a") { totalCount } } }', context=context)
     assert not context._latest
     assert not context.masks
+
+
+COMPARED = '{ compare(base: "develop~1", head: "develop") { %s } }'
+LATE = {
+    "a frame": "{ revision { specs { totalCount } } }",
+    "dependencies": "{ revision { specs { nodes { dependencies { totalCount } } } } }",
+    "a comparison": COMPARED % "packages { nodes { name } }",
+    "causes": COMPARED % "causes { totalCount }",
+    "reasons": COMPARED % "specs { nodes { reason } }",
+    "a summary": COMPARED % "summary { specsRebuilt }",
+}
+LONG = {
+    "a walk": '{ revision(ref: "v0.22.0") { specs(matching: "* ^zlib") { totalCount } } }',
+    "coverage": COMPARED % "coverage(by: []) { totalCount }",
+    "notes": COMPARED % "releaseNotes",
+    "rules": COMPARED % 'check(rules: [{name: "a", forbid: "package-removed"}]) { passed }',
+}
+
+
+@pytest.mark.parametrize("text", (LATE | LONG).values(), ids=LATE | LONG)
+def test_an_event_loop_waits_for_nothing(world: World, text: str) -> None:
+    """What is not in memory, or takes long even so, is left to a thread."""
+    fresh = opened(Path(world.catalog.location))
+
+    def answered(**limits: Any) -> Any:
+        context = Context(fresh.catalog, fresh.library, **limits)
+        return plain(api.execute(text, context=context))
+
+    with pytest.raises(NotLoaded):
+        answered(may_load=False)
+    expected = answered()
+    assert "errors" not in expected
+    if text in LATE.values():
+        assert answered(may_load=False) == expected
+    else:
+        with pytest.raises(NotLoaded):
+            answered(may_take_long=False)

@@ -9,9 +9,7 @@ from graphql import GraphQLError
 
 from schema import errors
 from schema.api import API
-from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
-from snapshots.errors import CachelogError, CatalogError
+from snapshots.errors import CachelogError
 from snapshots.frames.frame import Frame
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, opened, plain
@@ -206,22 +204,6 @@ def test_what_nobody_expected_is_masked(
     assert error["extensions"]["id"] in record.getMessage()
     assert record.exc_info is not None
     assert "the secret of the house" in str(record.exc_info[1])
-
-
-def test_a_store_that_fails_is_told_apart_from_a_bad_question(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A content that cannot be read has a code of its own, and is logged."""
-
-    def fail(_catalog: Catalog, digest: str) -> Frame:
-        raise CatalogError("here", f"the content {digest[:12]} is missing")
-
-    monkeypatch.setattr(Catalog, "load", fail)
-    broken = World(world.catalog, Library(world.catalog), world.states)
-    with caplog.at_level(logging.ERROR, "cachelog.errors"):
-        error = broken.error("{ revision { digest stacks { name } } }")
-    assert error["extensions"] == {"code": "CATALOG_UNAVAILABLE"}
-    assert len(caplog.records) == 1
 
 
 def test_every_error_of_the_domain_has_a_code() -> None:

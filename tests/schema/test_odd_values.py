@@ -8,12 +8,13 @@ from typing import Any
 import orjson
 import pytest
 from graphql import GraphQLError, located_error
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schema.api import API, schema
 from schema.execution.budget import Budget
 from schema.limits import Limits
+from tests.expensive import examples
 from tests.schema.generated_documents import Writer
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
@@ -100,7 +101,7 @@ CLIENTS = {
 }
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(text=st.sampled_from(DECLARED), value=VALUES)
 def test_odd_variables_are_the_clients_fault(world: World, text: str, value: Any) -> None:
     """Of whatever type, size and depth: answered, or refused with a code of the client's."""
@@ -166,7 +167,7 @@ def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: s
     assert codes(asked(world, "{ " + place % literal + " }", {})) <= CLIENTS
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 10**9), value=VALUES)
 def test_made_up_documents_with_odd_variables(world: World, seed: int, value: Any) -> None:
     """Any question of the schema, of which a variable is not what it declares."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schema.api import API, Answer
+from schema.api import API, OperationResult
 from schema.context import Context
 from schema.execution.budget import Budget
 from schema.limits import Limits
@@ -130,7 +130,7 @@ def test_what_is_refused(world: World, name: str) -> None:
     text, variables, code = REFUSED[name]
     context = Context(world.catalog, world.library, follow=lambda _: nothing())
     answer = API().subscribe(text, variables, context=context)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, OperationResult)
     (error,) = plain(answer)["errors"]
     assert error["extensions"]["code"] == code
     assert "data" not in plain(answer)

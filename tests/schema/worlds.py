@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from schema.api import Answer
+from schema.api import OperationResult
 from schema.context import Context
 from schema.node import node_id
 from snapshots.catalog.catalog import Catalog
@@ -88,7 +88,7 @@ class World:
         return self.states[-1]
 
 
-def plain(answer: Answer) -> dict[str, Any]:
+def plain(answer: OperationResult) -> dict[str, Any]:
     """Return an answer as a client reads it."""
     body: dict[str, Any] = orjson.loads(orjson.dumps(answer.body()))
     return body

@@ -12,7 +12,7 @@ import pytest
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from tests.schema.worlds import World, known_world
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, ask, good
 
 BASE, HEAD = "develop-2025-01-05", "develop"
 SIGNS = "+-="
@@ -27,18 +27,6 @@ TITLE = re.compile(
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog whose records are known."""
     return known_world(tmp_path_factory.mktemp("catalog"))
-
-
-def ask(world: World, *arguments: object) -> Done:
-    """Run a command on the catalog."""
-    return cachelog(*arguments, catalog=world.catalog.location)
-
-
-def good(world: World, *arguments: object) -> Done:
-    """Run a command that must succeed without a word beside its result."""
-    done = ask(world, *arguments)
-    assert (done.code, done.err) == (0, "")
-    return done
 
 
 def compared(world: World) -> Comparison:
@@ -153,9 +141,9 @@ def test_the_exit_code_counts_only_what_is_shown(world: World) -> None:
     base, head = (world.states[number].info.digest for number in (4, 5))
     changes = Library(world.catalog).compare(base, head)
     differing = {change.name for change in changes.specs}
-    for spec in world.newest.specs:
-        done = ask(world, "diff", "develop~1", HEAD, "--package", spec.name, "--exit-code")
-        assert done.code == (spec.name in differing)
+    for name in {spec.name for spec in world.newest.specs}:
+        done = ask(world, "diff", "develop~1", HEAD, "--package", name, "--exit-code")
+        assert done.code == (name in differing)
 
 
 @pytest.mark.parametrize("command", ["diff", "notes"])

@@ -130,6 +130,24 @@ def test_log_names_the_commits(week: Week) -> None:
     assert week.run("log", "--oneline", "--commits").code == 2
 
 
+def test_a_rule_on_what_one_commit_rebuilt(week: Week, tmp_path: Path) -> None:
+    """It is broken by gettext's, which is named; without commits nothing is judged."""
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\nname = "No flood"\nlimit = "specs-rebuilt-by-commit"\nat-most = 108\n'
+    )
+    done = week.run("gate", RANGE, "--rules", rules)
+    assert done.code == 1
+    oid = week.recipes.oid_of(GETTEXT)[:12]
+    message = f"109 specs rebuilt by one commit, at most 108: {oid} {GETTEXT}"
+    assert f"error: No flood: {message}" in done.lines
+    unknown = Week(tmp_path / "unknown")
+    unknown.publish()
+    done = unknown.run("gate", RANGE, "--rules", rules)
+    assert done.code == 2
+    assert "base was made of is not known, so nothing can be judged" in done.err
+
+
 def test_recipes_of_a_revision(week: Week) -> None:
     """What is kept is printed, and how it was found."""
     (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
@@ -172,6 +190,29 @@ def test_a_correction_and_a_history_that_was_rewritten(tmp_path: Path) -> None:
     why = made.run("why", RANGE, "--json").json
     assert why["why_no_commits"].endswith("was rewritten between the two")
     assert why["causes"][0]["commits"] is None
+
+
+def test_another_spack(tmp_path: Path) -> None:
+    """A commit that changes which Spack is used names both, and leads to what changed."""
+    made, pins = Week(tmp_path), RecipesRepository(tmp_path / "pins")
+    made.publish()
+    for date, letter in zip(DATES, "ab", strict=True):
+        pins.commit(f"ci: Spack {letter} (#9)", {".ci/env": f"SPACK_REF={letter * 40}\n"})
+        made.run("recipes", f"develop-{date}", "--recipes", pins.folder, "--commit", "develop")
+    variables = {"CACHELOG_RECIPES_URL": "https://github.com/spack/spack-packages"}
+    lines = [
+        line.strip()
+        for line in cachelog(
+            "why", RANGE, "--commits", catalog=made.catalog, variables=variables
+        ).lines
+    ]
+    spack = f"(Spack {'a' * 12} -> {'b' * 12})"
+    place = lines.index(f"perhaps by another Spack: {pins.oids[1][:12]} ci: Spack b (#9) {spack}")
+    url = f"https://github.com/spack/spack/compare/{'a' * 40}...{'b' * 40}"
+    assert lines[place + 1 : place + 3] == ["https://github.com/spack/spack-packages/pull/9", url]
+    why = cachelog("why", RANGE, "--json", catalog=made.catalog, variables=variables).json
+    (commit,) = why["causes"][0]["commits"]
+    assert commit["spack"] == {"before": "a" * 40, "after": "b" * 40, "url": url}
 
 
 def test_two_repositories(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_successive_tables(
         packages = {name: POOL[name][number] for name, number in state.items()}
         outside = [replace(_SPEC, name="gcc", hash=f"gcc{place}") for place in range(num_outside)]
         content = Content(packages, outside)
-        table = tables.table(content)
+        table = tables.rows(content).table
         assert table.equals(content.table())
         specs = [*content.specs(), *outside]
         assert table["hash"].to_pylist() == [spec.hash for spec in specs]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from snapshots.errors import InvalidArgument
 from snapshots.refs import (
     Ref,
-    age_key,
     catalog_order,
     check_tag,
     is_whole_digest,
@@ -19,6 +18,7 @@ from snapshots.refs import (
     tag_date,
     title,
 )
+from snapshots.spack.versions import version_key
 from tests.snapshots.factories import a_revision, shuffled
 
 LAST_OF_DAY = datetime(2025, 3, 30, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -166,9 +166,9 @@ def test_series(tag: str, family: str, date: datetime | None) -> None:
 def test_age_within_a_series() -> None:
     """Releases are as old as their version says, dated snapshots as their date."""
     releases = ["v0.9.2", "v0.21.2", "v0.22.0rc1", "v0.22.0", "v0.22.1", "v1.0.0"]
-    assert sorted(shuffled(releases), key=age_key) == releases
+    assert sorted(shuffled(releases), key=version_key) == releases
     dated = ["develop-2023-05-14", "develop-2024-12-29", "develop-2025-01-05"]
-    assert sorted(shuffled(dated), key=age_key) == dated
+    assert sorted(shuffled(dated), key=version_key) == dated
 
 
 def test_natural_order_of_families() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, require_series
-from server.terminal.console import note
+from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped
@@ -39,6 +39,14 @@ class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
     differences: Sequence[FieldChange]
 
 
+class GroupCounts(msgspec.Struct, frozen=True):
+    """How many roots of a group of roots count, and how many of these are there."""
+
+    name: str
+    num_roots: int
+    num_roots_found: int
+
+
 class Checked(msgspec.Struct, frozen=True):
     """A revision with what it holds of a lock file, ``locked``.
 
@@ -57,13 +65,13 @@ class Checked(msgspec.Struct, frozen=True):
         """Return whether fewer of the wanted specs are there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
-    def groups(self) -> Iterator[tuple[str, int, int]]:
-        """Yield each group of roots: how many of its roots are there, and how many count."""
+    def groups(self) -> Iterator[GroupCounts]:
+        """Yield the counts of each group of roots."""
         specs, rows = self.lookup.wanted.specs, self.lookup.rows.tolist()
         is_there = {spec.hash: row >= 0 for spec, row in zip(specs, rows, strict=True)}
         for group in self.locked.groups:
             roots = [is_there[root] for root in group.roots if root in is_there]
-            yield group.name, sum(roots), len(roots)
+            yield GroupCounts(group.name, len(roots), sum(roots))
 
     def missing(self) -> Iterator[UnmetSpec]:
         """Yield the specs that are missing, roots first."""
@@ -100,19 +108,23 @@ def check(
     else:
         revision = (opened.history.of_tag(_USUAL_TAG) or opened.history.revisions)[0]
     lookup = Lookup(needed, opened.frame(revision))
-    seen = _last_seen(opened, lookup, revision) if len(lookup.missing) else {}
+    missing = [needed.specs[place] for place in lookup.missing.tolist()]
+    seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
     return Checked(revision, lookup, locked, seen, covered)
 
 
-def _last_seen(
-    opened: OpenedCatalog, lookup: Lookup, revision: RevisionInfo
+def find_last_seen(
+    opened: OpenedCatalog, names: Mapping[str, str], revision: RevisionInfo
 ) -> dict[str, LastSeen] | None:
-    """Return where each missing hash was last, if anywhere; None, with a note, if unknown."""
-    missing = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
-    names = {spec.hash: spec.name for spec in missing}
+    """Return where hashes, each with the name of its package, were last, if anywhere.
+
+    The series of the revision comes first. None, with a note, if it is unknown.
+    """
+    if not names:
+        return {}
     try:
         opened = opened.complete()
-        histories = opened.library.hash_histories(opened.history, names)
+        histories = opened.library.past.hash_histories(opened.history, names)
     except (CatalogError, IncompleteHistory) as error:
         note(f"It is unknown when they were last there: {error}")
         return None
@@ -158,8 +170,8 @@ def _summary(checked: Checked, width: int | None) -> Iterator[str]:
         looked += f", for a lock file of {writer}"
     yield from wrapped(looked, width)
     of_groups = [
-        (f"  {shortened(name, _LONGEST_GROUP)}", num_found, num_wanted)
-        for name, num_found, num_wanted in checked.groups()
+        (f"  {shortened(group.name, _LONGEST_GROUP)}", group.num_roots_found, group.num_roots)
+        for group in checked.groups()
     ]
     rows = [
         ("roots", found_roots, num_roots),
@@ -218,29 +230,23 @@ def check_document(checked: Checked) -> dict[str, Any]:
         "num_roots_found": lookup.num_roots_found,
         "is_history_known": checked.seen is not None,
         "spack": checked.locked.writer,
-        "groups": [
-            {"name": name, "num_roots": num_wanted, "num_roots_found": num_found}
-            for name, num_found, num_wanted in checked.groups()
-        ],
+        "groups": list(checked.groups()),
         "left_out": checked.locked.left_out,
         "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
         "missing": list(map(_missing_facts, checked.missing())),
     }
     if checked.covered:
-        document["best"] = [
-            {name: getattr(holder, name) for name in ("revision", "num_found", "num_roots_found")}
-            for holder in checked.covered
-        ]
+        document["best"] = checked.covered
     return document
 
 
 def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     spec, seen, nearest = missing.spec, missing.seen, missing.nearest
     return {
-        **{name: getattr(spec, name) for name in ("hash", "name", "version", "is_root")},
+        **facts_of(spec, "hash", "name", "version", "is_root"),
         "last_seen": seen and seen.revision,
         "reason": seen and seen.reason,
         "gone_in": seen and seen.gone_in,
-        "nearest": nearest and {"hash": nearest.hash, "short": nearest.short},
+        "nearest": nearest and facts_of(nearest, "hash", "short"),
         "differences": missing.differences,
     }

@@ -11,16 +11,19 @@ import numpy as np
 
 from server.settings import settings_from
 from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
+from snapshots.catalog.library import recipes_change
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import FoundBy, Links, Recipes, links_of
-from snapshots.recipes.effects import Attribution, CauseCommit, CommitLevel
+from snapshots.notes.sections import CommitEntry, commits_of
+from snapshots.recipes.commits import FoundBy, Links, Recipes
+from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
 from snapshots.texts import counted, short_digest, short_hash
 
@@ -40,37 +43,25 @@ _WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by
 
 
 class ComparedCommits:
-    """The commits of the causes of a comparison; ``attribution`` is None where none are known."""
+    """The commits of the causes of a comparison, as far as they are known."""
 
     def __init__(
         self, opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, why: Explanation
     ) -> None:
-        self._recipes = opened.catalog.recipes
+        self._tables = opened.catalog.recipes
         self._sides = base, head
         self.why = why
 
     @cached_property
-    def attribution(self) -> Attribution | None:
-        """Which commits explain which causes."""
-        between = self._recipes.between(*self._sides)
-        return None if between is None else Attribution(self.why, between)
-
-    @property
-    def why_unknown(self) -> str | None:
-        """Why no commits are known."""
-        return self._recipes.why_unknown(*self._sides)
-
-    @cached_property
-    def links(self) -> Links:
-        """Where the commits are looked at."""
-        recipes = self._recipes.of(self._sides[1])
+    def recipes(self) -> RecipesChange:
+        """How the recipes differ, and which of their commits explain which causes."""
         setting = settings_from(os.environ).recipes_url
-        return Links() if recipes is None else links_of(setting, recipes.repository)
+        return recipes_change(self._tables, *self._sides, lambda: self.why, setting)
 
     def title_line(self) -> str | None:
         """Return between which commits the two revisions lie; None where that is not known."""
-        sides = [self._recipes.of(side) for side in self._sides]
-        if self.attribution is None or None in sides:
+        sides = self.recipes.base, self.recipes.head
+        if self.recipes.attribution is None:
             return None
         texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
         return f"recipes: {' -> '.join(texts)}"
@@ -79,10 +70,11 @@ class ComparedCommits:
         self, number: int, width: int | None, indent: str, *, all_: bool = False
     ) -> Iterator[str]:
         """Yield the commits that explain a cause: the first one, or all; or that none does."""
-        if self.attribution is None:
+        attribution = self.recipes.attribution
+        if attribution is None:
             return
-        commits = self.attribution.of_cause(number)
-        is_external = self.attribution.is_external(number)
+        commits = attribution.of_cause(number)
+        is_external = attribution.is_external(number)
         if is_external:
             yield f"{indent}{styles.quiet(_MACHINE)}"
         if not commits and not is_external:
@@ -92,19 +84,14 @@ class ComparedCommits:
             text = f"{_commit_text(commit)}{more}"
             for line in wrapped(f"{indent}{text}", width, indent + "  "):
                 yield styles.quiet(line)
-            if all_ and (url := self._url(commit)):
-                yield styles.quiet(f"{indent}  {url}")
+            if all_:
+                entry = CommitEntry.of(commit, self.recipes.links)
+                urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
+                yield from (styles.quiet(f"{indent}  {url}") for url in urls if url)
 
-    def facts(self, number: int) -> list[dict[str, Any]] | None:
+    def facts(self, number: int) -> list[CommitEntry] | None:
         """Return the commits that explain a cause; None where none are known."""
-        if self.attribution is None:
-            return None
-        return [self.commit_facts(commit) for commit in self.attribution.of_cause(number)]
-
-    def facts_of(self, key: str) -> list[dict[str, Any]] | None:
-        """Return the same of the cause with a key."""
-        number = self.why.causes.find(key)
-        return None if number is None else self.facts(number)
+        return commits_of(self.recipes, number)
 
     def rebuilds(self, rows: Rows | None = None) -> "list[Rebuild]":
         """Return what set off the rebuilds of some rows of head, or of all; most first."""
@@ -114,25 +101,6 @@ class ComparedCommits:
             for count in causes.counted(rows)
             if count.num_specs
         ]
-
-    def commit_facts(self, explaining: CauseCommit) -> dict[str, Any]:
-        """Return a commit as a program reads it."""
-        commit = explaining.commit
-        return {
-            "oid": commit.oid,
-            "subject": commit.subject,
-            "committed_at": commit.committed_at,
-            "level": explaining.level.value,
-            "taken_back": explaining.taken_back,
-            "url": self.links.commit(commit.oid),
-            "pull_request": commit.pull_request,
-        }
-
-    def _url(self, explaining: CauseCommit) -> str | None:
-        number = explaining.commit.pull_request
-        if number is not None and (url := self.links.pull_request(number)):
-            return url
-        return self.links.commit(explaining.commit.oid)
 
 
 def _commit_text(explaining: CauseCommit) -> str:
@@ -183,8 +151,8 @@ def rebuild_lines(compared: ComparedCommits, rows: Rows | None, width: int | Non
     rebuilds = compared.rebuilds(rows)
     if not rebuilds:
         return
-    if compared.attribution is None:
-        yield from wrapped(f"    no commits: {compared.why_unknown}", width, " " * 6)
+    if compared.recipes.attribution is None:
+        yield from wrapped(f"    no commits: {compared.recipes.why_unknown}", width, " " * 6)
         return
     for rebuild in rebuilds:
         text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(rebuild.title)}"
@@ -198,7 +166,7 @@ def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[s
         return {"rebuilds": [], "why_no_commits": None}
     return {
         "rebuilds": [rebuild.facts() for rebuild in compared.rebuilds(rows)],
-        "why_no_commits": compared.why_unknown,
+        "why_no_commits": compared.recipes.why_unknown,
     }
 
 
@@ -216,12 +184,8 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
     """Return the same as a program reads it."""
     if recipes is None:
         return None
-    return {
-        "repository": recipes.repository,
-        "commit": recipes.commit,
-        "found_by": recipes.found_by.value,
-        "url": links.commit(recipes.commit),
-    }
+    facts = facts_of(recipes, "repository", "commit", "found_by")
+    return facts | {"url": links.commit(recipes.commit)}
 
 
 def kept_text(kept: "KeptRecipes") -> str:
@@ -246,9 +210,7 @@ class Blamed(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the rebuild as a program reads it."""
         return {
-            "tag": self.revision.tag,
-            "digest": self.revision.digest,
-            "taken_at": self.revision.taken_at,
+            **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
             **self.rebuild.facts(),
         }
@@ -310,7 +272,7 @@ def blame_lines(entries: Iterable[Blamed], width: int | None) -> Iterator[str]:
         subject = "" if entry.hash is None else f" {styles.digest(short_hash(entry.hash))}"
         yield f"{styles.name(title(entry.revision))}{subject}: {entry.rebuild.title}"
         commits = entry.rebuild.of
-        if (unknown := commits.why_unknown) is not None:
+        if (unknown := commits.recipes.why_unknown) is not None:
             yield f"  {styles.quiet(unknown)}"
         yield from commits.lines(entry.rebuild.number, width, "  ", all_=True)
     if is_empty:

@@ -145,7 +145,9 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 
     def changelog(self) -> Changelog:
         """Return the changes in scope as release notes have them."""
-        return changelog(self.base, self.head, self.why, self.scope, self._returned)
+        return changelog(
+            self.base, self.head, self.why, self.scope, self._returned, self.commits.recipes
+        )
 
     def own(self, reported: ReportedChange) -> Spec:
         """Return the spec of the hash itself, as it is in head where it is there."""
@@ -398,7 +400,7 @@ def causes_lines(
     if line := compared.commits.title_line():
         yield from wrapped(line, width)
     elif all_commits:
-        yield from wrapped(f"no commits: {compared.commits.why_unknown}", width)
+        yield from wrapped(f"no commits: {compared.commits.recipes.why_unknown}", width)
     reasons = Counter(reported.reason for reported in compared.changes)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
@@ -467,7 +469,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}", width)
     yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
-    path = why.path(row)
+    path = why.causes.path(row)
     if len(path) > 1:
         for depth, step in enumerate(path):
             yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step_text(why, step)}"
@@ -513,11 +515,8 @@ def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> di
     notes = _notes(compared)
     return _head(compared) | {
         "summary": notes["summary"],
-        "causes": [
-            cause | {"commits": compared.commits.facts_of(cause["key"])}
-            for cause in notes["causes"]
-        ],
-        "why_no_commits": compared.commits.why_unknown,
+        "causes": notes["causes"],
+        "why_no_commits": notes["why_no_commits"],
         "why_unknown": notes["why_unknown"],
         "specs": list(spec_changes_facts(compared, changes)),
     }
@@ -530,12 +529,7 @@ def _notes(compared: Compared) -> dict[str, Any]:
 
 def _head(compared: Compared) -> dict[str, Any]:
     only = compared.scope.only if compared.scope is not None else Only()
-    return {
-        "format": FORMAT,
-        "base": compared.base,
-        "head": compared.head,
-        "only": only,
-    }
+    return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
 
 
 _STEP = ("name", "before", "after")

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, default_series, unknown_name
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.histories import (
@@ -265,14 +266,11 @@ class ShownPackage(msgspec.Struct, frozen=True):
         return {
             "revision": self.revision,
             "package": timeline.name,
-            "num_specs": self.num_specs,
-            "total_size": self.total_size,
+            **facts_of(self, "num_specs", "total_size"),
             "versions": _counts_facts(self.versions),
             "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
             **_facet_facts(self.facets),
-            "series": timeline.series,
-            "first_seen": timeline.first_seen,
-            "last_seen": timeline.last_seen,
+            **facts_of(timeline, "series", "first_seen", "last_seen"),
             "num_entries": len(timeline.entries),
             "last_change": package_entry_facts(timeline.entries[0]),
         }
@@ -382,10 +380,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
             "spec": spec_facts(self.spec),
             "dependencies": self.dependencies,
             "dependents": self.dependents
-            and [
-                {"name": spec.name, "version": spec.version, "hash": spec.hash}
-                for spec in self.dependents
-            ],
+            and [facts_of(spec, "name", "version", "hash") for spec in self.dependents],
             "history": hash_facts(self.past, self.past.spans),
             "took_place_of": before
             and {"revision": before.revision, "spec": spec_facts(before.before)},

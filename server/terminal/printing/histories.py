@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, default_series
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import (
     ComparedCommits,
@@ -209,7 +210,7 @@ class SeriesEntry(msgspec.Struct, frozen=True, kw_only=True):
 def _series_log(
     opened: OpenedCatalog, series: str, selection: Selection, width: int | None, *, oneline: bool
 ) -> Log:
-    points = opened.library.growth(opened.history, series)
+    points = opened.library.past.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
     entries = _short_entries(selected) if oneline else _entries(opened, series, selected, width)
     return Log(
@@ -228,13 +229,13 @@ def _entries(
     opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint], width: int | None
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read; raises CatalogError where what is kept is damaged."""
-    library = opened.library
+    past = opened.library.past
     # What returned takes reading all that was removed: once for the first, once for the rest.
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
-        returned = library.count_returned(opened.history, series, map(_pair, batch))
+        returned = past.count_returned(opened.history, series, map(_pair, batch))
         for start in range(0, len(batch), _AT_ONCE):
             read_at_once = batch[start : start + _AT_ONCE]
-            packages = library.package_counts(map(_pair, read_at_once))
+            packages = past.package_counts(map(_pair, read_at_once))
             for point in read_at_once:
                 reasons = with_returned(point.counts, returned.get(point.revision, {}))
                 entry = _series_entry(point, reasons, packages.get(_pair(point), ()))
@@ -252,9 +253,7 @@ def _series_entry(
     return SeriesEntry(
         revision=point.revision,
         base=point.base,
-        specs_added=point.counts.specs_added,
-        specs_removed=point.counts.specs_removed,
-        specs_changed=point.counts.specs_changed,
+        **facts_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
         reasons=reasons,
         packages_touched=len(packages),
         most_changed=nlargest(MOST_CHANGED, packages, _weight),
@@ -282,8 +281,7 @@ def _package_log(
         {
             "series": timeline.series,
             "package": timeline.name,
-            "first_seen": timeline.first_seen,
-            "last_seen": timeline.last_seen,
+            **facts_of(timeline, "first_seen", "last_seen"),
             "num_entries": len(timeline.entries),
         },
         (
@@ -339,11 +337,7 @@ class HashEvent(msgspec.Struct, frozen=True):
 
 
 def _hash_log(
-    past: HashHistory,
-    history: History,
-    series: str | None,
-    selection: Selection,
-    width: int | None,
+    past: HashHistory, history: History, series: str | None, selection: Selection, width: int | None
 ) -> Log:
     spans = [span for span in past.spans if series in (None, span.series)]
     events = []
@@ -371,18 +365,11 @@ def _hash_log(
 
 def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
     """Return for programs when a hash was there."""
-    return {
-        "hash": past.hash,
-        "name": past.name,
-        "version": past.version,
-        "newest": past.newest,
-        "spans": list(map(_span_facts, spans)),
-    }
-
-
-def _span_facts(span: Span) -> dict[str, Any]:
     names = ("series", "first", "last", "is_current", "reason_came", "reason_gone", "gone_in")
-    return {name: getattr(span, name) for name in names}
+    return {
+        **facts_of(past, "hash", "name", "version", "newest"),
+        "spans": [facts_of(span, *names) for span in spans],
+    }
 
 
 def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:

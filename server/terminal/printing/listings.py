@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import (
     SIZE,
@@ -134,8 +135,7 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
             for made in publications
         ],
         "skipped": [
-            {name: getattr(error, name) for name in ("location", "line", "key", "reason")}
-            for error in report.skipped
+            facts_of(error, "location", "line", "key", "reason") for error in report.skipped
         ],
         "warnings": report.warnings,
     }

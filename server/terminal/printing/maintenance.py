@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import kept_text
 from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
@@ -44,16 +45,8 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series stay and go; for a dry run each of them first."""
     if dry_run:
-        yield from table(
-            choices,
-            [
-                TAG,
-                digest(1),
-                taken_at(2),
-                TableColumn("kept by", 1, _kept_by),
-            ],
-            width,
-        )
+        columns = [TAG, digest(1), taken_at(2), TableColumn("kept by", 1, _kept_by)]
+        yield from table(choices, columns, width)
     stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
     go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
     for name in history.series_names:
@@ -178,17 +171,17 @@ def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[st
 
 def filled_facts(filled: Filled, kept: KeptRecipes | None = None) -> dict[str, Any]:
     """Return what was done, for programs."""
-    recipes: dict[str, Any] = {}
-    if kept is not None:
-        counts = {"num_revisions": len(kept.recipes), "num_commits": kept.num_commits}
-        recipes = {"recipes": counts}
-    return recipes | {
+    facts = {
         "num_compared": filled.num_made,
         "failed": [
-            {"base": pair.base, "head": pair.head, "reason": reason}
+            facts_of(pair, "base", "head") | {"reason": reason}
             for pair, reason in filled.failures.items()
         ],
     }
+    if kept is None:
+        return facts
+    counts = {"num_revisions": len(kept.recipes), "num_commits": kept.num_commits}
+    return {"recipes": counts} | facts
 
 
 # -- verification
@@ -210,17 +203,11 @@ def verified_lines(verified: Verified) -> Iterator[str]:
 
 def verified_facts(verified: Verified) -> dict[str, Any]:
     """Return what was found, for programs."""
-    names = ("num_revisions", "num_contents", "num_specs", "num_pairs")
     return {
         "sound": verified.is_sound,
-        **{name: getattr(verified, name) for name in names},
+        **facts_of(verified, "num_revisions", "num_contents", "num_specs", "num_pairs"),
         "findings": [
-            {
-                "damaged": finding.is_damage,
-                "place": finding.place,
-                "reason": finding.reason,
-                "advice": finding.advice,
-            }
+            {"damaged": finding.is_damage, **facts_of(finding, "place", "reason", "advice")}
             for finding in verified.findings
         ],
     }

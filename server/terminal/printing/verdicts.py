@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from server.terminal.catalogs import open_catalog
-from server.terminal.console import note
+from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
@@ -46,7 +46,7 @@ def judge_revisions(rules: str, location: str, refs: Sequence[str]) -> GateRepor
     opened = open_catalog(location)
     *before, head = map(opened.history.resolve, refs)
     base = before[0] if before else None
-    subject = judged(opened.library, base.digest if base else None, head.digest)
+    subject = judged(opened.library, base, head)
     with _placed(rules):
         return GateReport(rules, base, head, judge(rule_set, subject))
 
@@ -149,14 +149,11 @@ def verdict_document(report: GateReport) -> dict[str, Any]:
 
 def _result_facts(result: RuleResult) -> dict[str, Any]:
     return {
-        "name": result.rule.name,
-        "level": result.rule.level,
-        "line": result.rule.line,
-        "passed": result.passed,
-        "message": result.message,
+        **facts_of(result.rule, "name", "level", "line"),
+        **facts_of(result, "passed", "message"),
         "num_breaches": len(result.breaches),
         "breaches": [
-            {"message": breach.message, "package": breach.package, "specs": breach.hashes()}
+            facts_of(breach, "message", "package") | {"specs": breach.hashes()}
             for breach in result.breaches
         ],
     }
@@ -207,15 +204,12 @@ def junit(report: GateReport) -> str:
     properties = SubElement(suite, "properties")
     for name, revision in (("base", report.base), ("head", report.head)):
         if revision is not None:
-            SubElement(properties, "property", _property(name, revision))
+            named = {"name": name, "value": visible(title(revision))}
+            SubElement(properties, "property", named)
     for result in report.verdict.results:
         _add_case(suite, result, visible(report.rules))
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, "unicode")
-
-
-def _property(name: str, revision: RevisionInfo) -> dict[str, str]:
-    return {"name": name, "value": visible(title(revision))}
 
 
 def _add_case(suite: Element, result: RuleResult, file: str) -> None:

@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import cached_property, partial
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -26,12 +28,16 @@ from snapshots.changes.coverage import (
 )
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.holes import Holes
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.twins import Twins
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
 Find = Callable[[str], tuple[Mask | None, Mask]]
@@ -41,22 +47,54 @@ Raises a CachelogError where the query cannot be answered, or names an unknown p
 """
 
 
+BY_COMMIT = "specs-rebuilt-by-commit"
+"""The measure of what one commit of the recipes rebuilt."""
+
+
+class CommitRebuild(msgspec.Struct, frozen=True):
+    """A commit of the recipes, in words, and the causes that are changes of its own recipes."""
+
+    commit: str
+    causes: Sequence[int]
+
+
+MostRebuilt = Callable[[Sequence[CauseCount]], CommitRebuild | None]
+"""Returns the commit that explains most specs of some causes; None where none explains any.
+
+Raises InvalidArgument where the commits are not known.
+"""
+
+
+def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
+    """Raise InvalidArgument: of what is not published yet no commits are known."""
+    raise commits_unknown("the commits of the recipes are known of published revisions alone")
+
+
+def commits_unknown(reason: str | None) -> InvalidArgument:
+    """Return the fault of commits that are not known."""
+    return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
+
+
 class Judged(msgspec.Struct, frozen=True):
     """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
 
-    ``explain`` is called for rules that count specs by their reasons, ``find`` for queries.
+    ``load`` returns the dependencies of head; it is called for rules that need them. ``explain`` is
+    called for rules that count specs by their reasons, ``find`` for queries, ``most_rebuilt`` for
+    those that count what one commit rebuilt.
     """
 
     head: Frame
+    load: Callable[[], DependencyGraph]
     find: Find
     comparison: Comparison | None = None
     explain: Callable[[], Explanation] | None = None
+    most_rebuilt: MostRebuilt = no_commits
 
 
 _GLOB = re.compile(r"[*?\[]")
 
 
-class Only(msgspec.Struct, frozen=True, kw_only=True):
+class RuleSubject(msgspec.Struct, frozen=True, kw_only=True):
     """Which specs a rule is about: those that meet all of it. None and empty set no condition.
 
     ``package`` and ``except_`` are globs; ``matching`` is a query in Spack's language.
@@ -86,7 +124,7 @@ def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
 class HeadScope:
     """The specs of head that a rule is about, and where there is a base those of base."""
 
-    def __init__(self, judged: Judged, only: Only) -> None:
+    def __init__(self, judged: Judged, only: RuleSubject) -> None:
         self._judged = judged
         self.only = only
         self.head = judged.head
@@ -105,15 +143,29 @@ class HeadScope:
         """Return those of the rows that a query in Spack's language means."""
         return _both(self.masks, self._judged.find(query))
 
-    def with_base(self) -> "Scope":
+    def holes(self) -> tuple[DependencyGraph, Holes]:
+        """Return what the specs of head that the rule is about lack, and the graph of head.
+
+        Raises InvalidArgument where the source of head states no dependencies.
+        """
+        graph = self._judged.load()
+        if len(self.head) and not graph.is_known:
+            raise InvalidArgument("forbid", "head tells no dependencies, so nothing can be judged")
+        return graph, Holes(graph, self.masks[1])
+
+    def twins(self) -> Twins:
+        """Return which of the specs of head that the rule is about are built more than once."""
+        return Twins(Side(self.head, self._judged.load()), self.masks[1])
+
+    def with_base(self) -> "PairScope":
         """Return the scope with its difference; raises TypeError where there is no base."""
         raise TypeError("judged without a base")
 
 
-class Scope(HeadScope):
+class PairScope(HeadScope):
     """The difference between the specs of base and of head that a rule is about."""
 
-    def __init__(self, judged: Judged, only: Only, whole: Comparison) -> None:
+    def __init__(self, judged: Judged, only: RuleSubject, whole: Comparison) -> None:
         super().__init__(judged, only)
         self._whole = whole
         self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
@@ -127,12 +179,12 @@ class Scope(HeadScope):
     @cached_property
     def comparison(self) -> Comparison:
         """What changed, of these specs alone."""
-        if self.only == Only():
+        if self.only == RuleSubject():
             return self._whole
         pairing = self._whole.pairing.within(*self.sides)
         return Comparison(self._whole.base, self._whole.head, pairing)
 
-    def with_base(self) -> "Scope":
+    def with_base(self) -> "PairScope":
         """Return the scope itself."""
         return self
 
@@ -141,6 +193,10 @@ class Scope(HeadScope):
         if self._judged.explain is None:
             raise TypeError("a comparison is judged without what explains it")
         return self._judged.explain()
+
+    def most_rebuilt(self, counts: Sequence[CauseCount]) -> CommitRebuild | None:
+        """Return the commit that rebuilt most; raises InvalidArgument where none are known."""
+        return self._judged.most_rebuilt(counts)
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
@@ -225,11 +281,11 @@ class Scope(HeadScope):
         return _of_stack(lost, self.only.stack)
 
 
-def scope_of(judged: Judged, only: Only) -> HeadScope:
+def scope_of(judged: Judged, only: RuleSubject) -> HeadScope:
     """Return the specs that a rule is about, with their difference where there is a base."""
     if judged.comparison is None:
         return HeadScope(judged, only)
-    return Scope(judged, only, judged.comparison)
+    return PairScope(judged, only, judged.comparison)
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
@@ -240,7 +296,7 @@ def silent_side(base: Frame, head: Frame) -> str | None:
     return "head" if base_states else "base"
 
 
-def _meeting(frame: Frame, only: Only) -> Mask:
+def _meeting(frame: Frame, only: RuleSubject) -> Mask:
     """Return the rows of a frame that a rule is about, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
@@ -269,57 +325,71 @@ class Measured(msgspec.Struct, frozen=True):
     """How much there is of something, and of how much in base; None for what is unknown.
 
     ``changes`` are the specs that were counted, where specs were. ``num_unknown`` of them have no
-    size.
+    size. ``by`` is what they are counted for, in words.
     """
 
     amount: int | None
     whole: int | None
     changes: SpecChanges | None = None
     num_unknown: int = 0
+    by: str | None = None
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A way to count; ``noun`` is what is counted, ``happened`` what became of it."""
+    """A way to count; ``noun`` is what is counted, ``happened`` what became of it.
+
+    One that is ``of_head`` needs no base: it is taken of head alone.
+    """
 
     noun: str
     happened: str
-    take: Callable[[Scope], Measured]
+    take: Callable[[Any], Measured]
     is_size: bool = False
+    of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind, scope: Scope) -> Measured:
+def _packages(kind: PackageChangeKind, scope: PairScope) -> Measured:
     return Measured(scope.comparison.packages.count(kind), scope.num_packages)
 
 
-def _packages_unchanged(scope: Scope) -> Measured:
+def _packages_unchanged(scope: PairScope) -> Measured:
     return Measured(scope.comparison.num_packages_unchanged, scope.num_packages)
 
 
-def _specs(kind: SpecChangeKind, scope: Scope) -> Measured:
+def _specs(kind: SpecChangeKind, scope: PairScope) -> Measured:
     changes = scope.comparison.specs.select([kind])
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _specs_unchanged(scope: Scope) -> Measured:
+def _specs_unchanged(scope: PairScope) -> Measured:
     return Measured(scope.comparison.num_unchanged, scope.num_specs)
 
 
-def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
+def _reasons(reason: SpecChangeReason, scope: PairScope) -> Measured:
     changes = scope.comparison.specs
     changes = changes.take(scope.explain().reasons(changes) == code_of(reason))
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _stacks(kind: StackChangeKind, scope: Scope) -> Measured:
+def _rebuilt_by_commit(scope: PairScope) -> Measured:
+    """Return the specs whose main causes are changes of the recipes that one commit touched."""
+    changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
+    most = scope.most_rebuilt(causes.counted(changes.after))
+    numbers = [] if most is None else list(most.causes)
+    changes = changes.take(np.isin(causes.main_of(changes.after), numbers))
+    return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
+
+
+def _stacks(kind: StackChangeKind, scope: PairScope) -> Measured:
     return Measured(len(scope.stacks(kind)), scope.num_stacks)
 
 
-def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
+def _coverage(kind: CoverageChangeKind, scope: PairScope) -> Measured:
     cells = scope.cells(scope.usual_dimensions)
     return Measured(cells.count(kind), scope.num_cells(scope.usual_dimensions))
 
 
-def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
+def _size(kind: SpecChangeKind, scope: PairScope) -> Measured:
     """Return the sum of the known sizes of the binary packages that were added or removed."""
     changes = scope.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
@@ -330,6 +400,12 @@ def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
     count = int(np.maximum(sizes, 0).sum()) if is_told else None
     whole, _ = scope.comparison.packages.total_sizes()
     return Measured(count, whole, changes, num_unknown)
+
+
+def _twins(scope: HeadScope) -> Measured:
+    twins = scope.twins()
+    whole = int(np.count_nonzero(scope.masks[1]))
+    return Measured(len(twins.others), whole, twins.explanation.comparison.specs)
 
 
 def _all_measures() -> Iterator[tuple[str, Measure]]:
@@ -346,6 +422,8 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         ("replaced", SpecChangeReason.REPLACES),
     ):
         yield f"specs-{name}", Measure("spec", name, partial(_reasons, reason))
+    by_commit = Measure("spec", "rebuilt by one commit", _rebuilt_by_commit)
+    yield BY_COMMIT, by_commit
     for of_stack in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         name = of_stack.value
         yield f"stacks-{name}", Measure("stack", name, partial(_stacks, of_stack))
@@ -355,6 +433,7 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_size in (SpecChangeKind.ADDED, SpecChangeKind.REMOVED):
         name = of_size.value
         yield f"size-{name}", Measure("size", name, partial(_size, of_size), is_size=True)
+    yield "twins", Measure("spec", "built again as twins", _twins, of_head=True)
 
 
 MEASURES: Mapping[str, Measure] = dict(_all_measures())

@@ -5,7 +5,6 @@ the same records follow how files and requests are read, the JSON schema, and Gr
 verdict is pure, and always the same; docs/gates.md defines what each rule means.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import chain, compress
+from operator import call
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
@@ -37,8 +37,8 @@ from snapshots.changes.rules.measures import (
     HeadScope,
     Judged,
     Measured,
-    Only,
-    Scope,
+    PairScope,
+    RuleSubject,
     rows_of,
     scope_of,
     silent_side,
@@ -77,7 +77,7 @@ _UP_TO_ALL = r"^([0-9]{1,15}|(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%)$"
 """How amounts are written in texts, as regular expressions that are valid in JSON Schema, too."""
 
 
-class Unit(Enum):
+class AmountUnit(Enum):
     """What an amount counts: things one by one, hundredths of all of them, or bytes."""
 
     NUMBER = "number"
@@ -89,13 +89,13 @@ class Amount(msgspec.Struct, frozen=True):
     """An amount, exactly as it was written; ``text`` is for people."""
 
     value: Decimal
-    unit: Unit
+    unit: AmountUnit
     text: str
 
     def share_of(self, whole: int) -> Fraction:
         """Return how much of a whole the amount is: a percentage of it, else the value itself."""
         value = Fraction(self.value)
-        return value * whole / 100 if self.unit is Unit.PERCENTAGE else value
+        return value * whole / 100 if self.unit is AmountUnit.PERCENTAGE else value
 
 
 def read_amount(value: int | str) -> Amount:
@@ -105,10 +105,10 @@ def read_amount(value: int | str) -> Amount:
         raise ValueError(f"{quoted(str(value))} is no amount")
     number, unit = match.groups()
     if unit in SIZES:
-        return Amount(Decimal(number) * SIZES[unit], Unit.BYTES, f"{number} {unit}")
+        return Amount(Decimal(number) * SIZES[unit], AmountUnit.BYTES, f"{number} {unit}")
     if unit:
-        return Amount(Decimal(number), Unit.PERCENTAGE, f"{number} %")
-    return Amount(Decimal(number), Unit.NUMBER, f"{int(number):,}")
+        return Amount(Decimal(number), AmountUnit.PERCENTAGE, f"{number} %")
+    return Amount(Decimal(number), AmountUnit.NUMBER, f"{int(number):,}")
 
 
 # -- what the keys of rules hold
@@ -127,13 +127,13 @@ DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in Cove
 """The dimensions of coverage as files and the command line name them."""
 
 
-class Query(str):
+class SpecQuery(str):
     """A query in Spack's language; raises ValueError for what is none."""
 
     __slots__ = ()
     schema: ClassVar = {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
 
-    def __new__(cls, text: object) -> "Query":
+    def __new__(cls, text: object) -> "SpecQuery":
         """Return a text that Spack's language can be read from."""
         if not isinstance(text, str) or not text:
             raise ValueError(f"{shown(text)} is no query in Spack's language, as hdf5+mpi is")
@@ -144,7 +144,7 @@ class Query(str):
         return super().__new__(cls, text)
 
 
-class PackageQuery(Query):
+class PackageQuery(SpecQuery):
     """A query in Spack's language that names a package."""
 
     __slots__ = ()
@@ -199,7 +199,7 @@ class RuleLevel(Enum):
 
 
 class Forbidden(Enum):
-    """What a rule can forbid; docs/gates.md defines each."""
+    """What a rule can forbid; docs/gates.md defines each. A hole is one of head alone."""
 
     PACKAGE_REMOVED = "package-removed"
     PACKAGE_DOWNGRADED = "package-downgraded"
@@ -207,6 +207,7 @@ class Forbidden(Enum):
     STACK_REMOVED = "stack-removed"
     COVERAGE_LOST = "coverage-lost"
     SPEC_REMOVED = "spec-removed"
+    HOLE = "hole"
 
 
 def _about(description: str) -> Meta:
@@ -252,7 +253,7 @@ _ForEach = Annotated[
 ]
 _Package = Annotated[_Globs, _about("Only these packages: names or globs.")]
 _Except = Annotated[_Globs, _about("Not these packages: names or globs.")]
-_Matching = Annotated[Query, _about("Only specs that this query in Spack's language matches.")]
+_Matching = Annotated[SpecQuery, _about("Only specs that this query in Spack's language matches.")]
 
 
 # -- breaches
@@ -362,7 +363,7 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
     return rows
 
 
-def _packages_removed(scope: Scope) -> Breaches:
+def _packages_removed(scope: PairScope) -> Breaches:
     gone = scope.comparison.packages.select([PackageChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
@@ -375,7 +376,7 @@ def _packages_removed(scope: Scope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _packages_downgraded(scope: Scope) -> Breaches:
+def _packages_downgraded(scope: PairScope) -> Breaches:
     downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
     def breach(number: int) -> Breach:
@@ -389,7 +390,7 @@ def _packages_downgraded(scope: Scope) -> Breaches:
     return Breaches(len(downgraded), breach)
 
 
-def _versions_removed(scope: Scope) -> Breaches:
+def _versions_removed(scope: PairScope) -> Breaches:
     """Return the versions that base has of a package and head has not, in base's order."""
     base, head = scope.comparison.base, scope.comparison.head
     in_base, in_head = scope.sides
@@ -410,7 +411,7 @@ def _versions_removed(scope: Scope) -> Breaches:
     return Breaches(len(parts), breach)
 
 
-def _stacks_removed(scope: Scope) -> Breaches:
+def _stacks_removed(scope: PairScope) -> Breaches:
     gone = scope.stacks(StackChangeKind.REMOVED)
 
     def breach(number: int) -> Breach:
@@ -422,7 +423,7 @@ def _stacks_removed(scope: Scope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _specs_removed(scope: Scope) -> Breaches:
+def _specs_removed(scope: PairScope) -> Breaches:
     gone = scope.comparison.specs.select([SpecChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
@@ -435,14 +436,27 @@ def _specs_removed(scope: Scope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _rows_of(scope: Scope, package: str) -> Rows:
+def _hole_breaches(scope: HeadScope) -> Breaches:
+    """Return what the specs of head lack to be installed, each with the specs that need it."""
+    graph, holes = scope.holes()
+
+    def breach(number: int) -> Breach:
+        hole = holes[number]
+        name = f"{versioned(hole.name, hole.version)} /{short_hash(hole.hash)}"
+        message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
+        return Breach(message, hole.name, scope.head, holes.affected(graph, number))
+
+    return Breaches(len(holes), breach)
+
+
+def _rows_of(scope: PairScope, package: str) -> Rows:
     """Return the rows of a package of base that the rule is about."""
     own = scope.comparison.base.rows_of(package) or slice(0, 0)
     rows: Rows = rows_where(scope.sides[0][own]) + np.int32(own.start)
     return rows
 
 
-_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
+_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[PairScope], Breaches]]] = {
     Forbidden.PACKAGE_REMOVED: ("package", "removed", _packages_removed),
     Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded", _packages_downgraded),
     Forbidden.VERSION_REMOVED: ("version", "removed", _versions_removed),
@@ -455,13 +469,13 @@ _FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
 _SIZES_UNKNOWN = "the catalog knows no sizes; cachelog import --sizes asks for them"
 
 
-def _share(measured: Measured, limit: Amount) -> str:
-    """Return a count as a percentage of what base has, where the limit is one."""
-    if limit.unit is not Unit.PERCENTAGE or measured.amount is None:
+def _share(measured: Measured, limit: Amount, side: str) -> str:
+    """Return a count as a percentage of what a side has, where the limit is one."""
+    if limit.unit is not AmountUnit.PERCENTAGE or measured.amount is None:
         return ""
     whole = measured.whole or 0
     if not whole:
-        return " where base has none"
+        return f" where {side} has none"
     return f" ({100 * measured.amount / whole:.2f} % of {whole:,})"
 
 
@@ -509,13 +523,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     line: int | None = None
 
     @property
-    def only(self) -> Only:
+    def only(self) -> RuleSubject:
         """The specs that the rule is about."""
-        values = {name: getattr(self, name, UNSET) for name in Only.__struct_fields__}
+        values = {name: getattr(self, name, UNSET) for name in RuleSubject.__struct_fields__}
         for name in ("package", "except_"):
             if isinstance(values[name], str):
                 values[name] = (values[name],)
-        return Only(**{name: value for name, value in values.items() if value is not UNSET})
+        return RuleSubject(**{name: value for name, value in values.items() if value is not UNSET})
 
     @property
     def needs_base(self) -> bool:
@@ -536,7 +550,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
 
 
 class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """Nothing of a kind may have happened; ``for_each`` are the dimensions of lost coverage."""
+    """Nothing of a kind may have happened, or be; ``for_each`` are dimensions of lost coverage."""
 
     key: ClassVar[str] = "forbid"
     together: ClassVar[Mapping[str, Any]] = {
@@ -547,7 +561,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     forbid: Annotated[
         Forbidden,
         _about(
-            "What may not have happened from base to head: "
+            "What may not have happened from base to head, or be in head: "
             f"{', '.join(what.value for what in Forbidden)}."
         ),
     ]
@@ -556,6 +570,11 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     matching: _Matching | UnsetType = UNSET
     except_: _Except | UnsetType = UNSET
 
+    @property
+    def needs_base(self) -> bool:
+        """Whether it is about what happened; a hole is one of head alone."""
+        return self.forbid is not Forbidden.HOLE
+
     def faults(self) -> "Iterator[Fault]":
         """Yield that only lost coverage has dimensions."""
         if self.for_each and self.forbid is not Forbidden.COVERAGE_LOST:
@@ -563,7 +582,10 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
     def judge(self, scope: HeadScope) -> "RuleResult":
-        """Return how much of the kind happened, in words, and everything that did."""
+        """Return how much of the kind happened or is there, in words, and all of it."""
+        if self.forbid is Forbidden.HOLE:
+            breaches = _hole_breaches(scope)
+            return RuleResult(self, counted(len(breaches), "hole"), breaches)
         difference = scope.with_base()
         if self.forbid is Forbidden.COVERAGE_LOST:
             cells = difference.cells(self.for_each or difference.usual_dimensions)
@@ -615,7 +637,7 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
 
 
 class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
-    """A count or size of what changed may be so high."""
+    """A count or size of what changed may be so high, or a count of head."""
 
     key: ClassVar[str] = "limit"
     together: ClassVar[Mapping[str, Any]] = {
@@ -641,10 +663,15 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     matching: _Matching | UnsetType = UNSET
     except_: _Except | UnsetType = UNSET
 
+    @property
+    def needs_base(self) -> bool:
+        """Whether what is counted happened between base and head."""
+        return not MEASURES[self.limit].of_head
+
     def faults(self) -> "Iterator[Fault]":
         """Yield that a count is limited by a size."""
         limit = read_amount(self.at_most)
-        if limit.unit is Unit.BYTES and not MEASURES[self.limit].is_size:
+        if limit.unit is AmountUnit.BYTES and not MEASURES[self.limit].is_size:
             reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
             yield Fault("at-most", f'{reason} or a percentage ("5 %")')
 
@@ -654,8 +681,10 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         What cannot be counted is too much.
         """
         measure, limit = MEASURES[self.limit], read_amount(self.at_most)
-        measured = measure.take(scope.with_base())
-        if measured.amount is None or (limit.unit is Unit.PERCENTAGE and measured.whole is None):
+        measured = measure.take(scope.with_base() if self.needs_base else scope)
+        if measured.amount is None or (
+            limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
+        ):
             message = f"nobody knows how much was {measure.happened}: {_SIZES_UNKNOWN}"
             return RuleResult(self, message, [_limit_breach(message, measured)])
         if measure.is_size:
@@ -664,9 +693,12 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
                 amount += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
         else:
             amount = counted(measured.amount, measure.noun)
-        is_in_bytes = measure.is_size and limit.unit is Unit.NUMBER
+        side = "base" if self.needs_base else "head"
+        is_in_bytes = measure.is_size and limit.unit is AmountUnit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
-        message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
+        message = f"{amount} {measure.happened}{_share(measured, limit, side)}, at most {allowed}"
+        if measured.by:
+            message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)
         breaches = [_limit_breach(message, measured)] if is_broken else []
         return RuleResult(self, message, breaches)
@@ -809,7 +841,7 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
     for name, value in values.items():
         if name in keys:
             try:
-                fields[keys[name].field] = convert(value, keys[name].type, dec_hook=_construct)
+                fields[keys[name].field] = convert(value, keys[name].type, dec_hook=call)
             except ValidationError as error:
                 faults.append(Fault(name, _reason(value, keys[name].type, error)))
         elif name in KEYS:
@@ -830,10 +862,6 @@ def _schema_of(kind: Any) -> dict[str, Any]:
 def _unknown(key: str) -> Fault:
     hint = nearest_hint(nearest_names(key, KEYS, most=1))
     return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
-
-
-def _construct(kind: type, value: Any) -> Any:
-    return kind(value)
 
 
 def _reason(value: Any, hint: Any, error: ValidationError) -> str:
@@ -887,11 +915,6 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
-    """Return the schema as it is written to its file."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
 # -- the verdict
 
 
@@ -905,7 +928,7 @@ def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) ->
     base where there is none, is about a stack that neither side has, or asks what cannot be
     answered.
     """
-    scopes: dict[Only, HeadScope] = {}
+    scopes: dict[RuleSubject, HeadScope] = {}
     results = []
     for rule in rules:
         check()
@@ -933,7 +956,7 @@ def _judge_one(rule: Rule, scope: HeadScope) -> RuleResult:
 def _about_nothing(scope: HeadScope) -> str:
     """Return a remark where a narrowed rule is about no spec at all."""
     before, after = scope.masks
-    if scope.only == Only() or after.any() or (before is not None and before.any()):
+    if scope.only == RuleSubject() or after.any() or (before is not None and before.any()):
         return ""
     return "; note that the rule is about no spec of either revision"
 

@@ -23,10 +23,10 @@ from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
 from snapshots.sources.downloads import KeptDocuments, StoredBody, collected, unpacked
-from snapshots.sources.inputs import Forbidden, Missing, decode_json
+from snapshots.sources.inputs import AccessDenied, Missing, decode_json
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
-from snapshots.sources.transport import ListedFile, Transport
+from snapshots.sources.transport import RemoteFile, Transport
 from snapshots.spack.names import is_name
 from snapshots.texts import quoted
 
@@ -289,7 +289,7 @@ def locate(location: str, transport: Transport) -> IndexPlace:
     if transport.can_list(location) and is_url(location):
         try:
             transport.read(join(location, LAYOUT_3_INDEX))
-        except Forbidden as error:  # HEAD, by which the files were looked for, says no reasons
+        except AccessDenied as error:  # HEAD, by which the files were looked for, says no reasons
             raise SourceError(location, error.reason) from None
         except Missing:
             pass
@@ -553,7 +553,7 @@ class _Entry(msgspec.Struct, frozen=True):
     """A spec in the list, with its manifest and document as far as an earlier run kept them."""
 
     digest: str
-    listed: ListedFile
+    listed: RemoteFile
     manifest: bytes | bytearray | None = None
     document: bytes | bytearray | None = None
 
@@ -606,9 +606,9 @@ def read_specs(cache: BuildCache, folder: str, transport: Transport) -> ListedSp
     return ListedSpecs(together.specs(), packages, f"sha256:{version}")
 
 
-def _manifests(folder: str, transport: Transport) -> Mapping[str, ListedFile]:
+def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
     """Return the manifests of specs below a folder by the hashes in their names."""
-    manifests: dict[str, ListedFile] = {}
+    manifests: dict[str, RemoteFile] = {}
     for listed in transport.listing(folder):
         if not listed.location.endswith(_ENDING):
             continue
@@ -625,7 +625,7 @@ def _manifests(folder: str, transport: Transport) -> Mapping[str, ListedFile]:
     return manifests
 
 
-def _with_kept(digest: str, listed: ListedFile, kept: KeptDocuments) -> _Entry:
+def _with_kept(digest: str, listed: RemoteFile, kept: KeptDocuments) -> _Entry:
     """Return a spec in the list with what is kept of it, undamaged."""
     manifest = kept.find(_manifest_key(listed)) if listed.version else None
     if manifest is None:
@@ -668,7 +668,7 @@ def _checksum(blob: Blob, data: bytes) -> str:
     return hashlib.new(blob.checksum_algorithm, data).hexdigest()
 
 
-def _manifest_key(listed: ListedFile) -> str:
+def _manifest_key(listed: RemoteFile) -> str:
     return f"{public(listed.location)} {listed.version}"
 
 

@@ -36,7 +36,7 @@ from snapshots.sources.buildcache.layouts import (
     packages_at,
 )
 from snapshots.sources.downloads import KeptDocuments
-from snapshots.sources.inputs import Forbidden, Missing, decode_json, read_regular
+from snapshots.sources.inputs import AccessDenied, Missing, decode_json, read_regular
 from snapshots.sources.locations import resolve
 from snapshots.sources.settings import Login, ReadSettings
 from snapshots.sources.transport import ReceivedDocument, Transport, Unauthorized
@@ -325,7 +325,7 @@ class Registry:
             return self._authorization.authorized(
                 lambda headers: self._transport.receive(url, {**headers, "Accept": _ACCEPT})
             )
-        except Forbidden:
+        except AccessDenied:
             raise self._authorization.refused() from None
 
     def _blob(self, blob: Descriptor, named_by: str) -> bytearray:
@@ -565,7 +565,7 @@ class Authorization:
         headers = {"Authorization": _basic(login)} if login else {}
         try:
             document = self._transport.receive(url, headers)
-        except (Unauthorized, Forbidden):
+        except (Unauthorized, AccessDenied):
             raise self.refused(credentials) from None
         except Missing as error:  # it is not the registry that lacks something
             raise SourceError(url, error.reason) from None

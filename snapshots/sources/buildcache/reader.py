@@ -18,7 +18,15 @@ from msgspec import Raw
 
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec, UnprovenReason
+from snapshots.models import (
+    INDEX,
+    INSTALLATION,
+    SPEC_FACTS,
+    ProofCounts,
+    Source,
+    Spec,
+    UnprovenReason,
+)
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits
 from snapshots.sources.boundary import Reached
@@ -38,7 +46,7 @@ from snapshots.sources.buildcache.oci import OciRepository, Registry
 from snapshots.sources.downloads import GZIP_HEAD
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
-from snapshots.sources.reports import Found, PartRead, PartReader, Report
+from snapshots.sources.reports import Asked, Found, PartRead, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
@@ -316,16 +324,40 @@ def recognise(location: str, settings: ReadSettings) -> bool:
         return False
 
 
+def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
+    """Return the locations that look like one; all where any is given as STACK=LOCATION."""
+    if any(labelled(location, settings) for location in locations):
+        return locations
+    return [location for location in locations if recognise(location, settings)]
+
+
 def read_apart(
-    location: str,
+    locations: Sequence[str],
+    asked: Asked,
     *,
-    tags: Sequence[str] = (),
-    sizes: bool = False,
     settings: ReadSettings,
     report: Report,
     reader: PartReader[Found],
 ) -> Iterator[Found]:
     """Read the same as ``read``, tag by tag of a list."""
+    stacks = [labelled(location, settings) for location in locations]
+    if any(stacks):
+        named = _all_named(stacks, locations)
+        yield from _read_stacks_apart(named, asked, settings=settings, reader=reader)
+        return
+    for location in locations:
+        yield from _read_one_apart(location, asked, settings=settings, report=report, reader=reader)
+
+
+def _read_one_apart(
+    location: str,
+    asked: Asked,
+    *,
+    settings: ReadSettings,
+    report: Report,
+    reader: PartReader[Found],
+) -> Iterator[Found]:
+    tags, sizes = asked.tags, asked.sizes
     if is_registry(location):
         repository, tag = oci.repository_at(location, settings), only_tag(tags, location)
         with Transport(settings, report, repository.url) as transport:
@@ -395,11 +427,21 @@ def labelled(location: str, settings: ReadSettings) -> StackIndex | None:
     return StackIndex(label, rest)
 
 
-def read_stacks_apart(
+def _all_named(stacks: Sequence[StackIndex | None], locations: Sequence[str]) -> list[StackIndex]:
+    """Return the stacks. Raises InvalidArgument where a location is given for none."""
+    named = [stack for stack in stacks if stack is not None]
+    if len(named) < len(stacks):
+        alone = locations[stacks.index(None)]
+        reason = f"{alone} is given for no stack, and {named[0].label}={named[0].url} is for one"
+        advice = "give each as STACK=LOCATION, or import them one by one"
+        raise InvalidArgument("LOCATION", f"{reason}; {advice}")
+    return named
+
+
+def _read_stacks_apart(
     stacks: Sequence[StackIndex],
+    asked: Asked,
     *,
-    tags: Sequence[str] = (),
-    sizes: bool = False,
     settings: ReadSettings,
     reader: PartReader[Found],
 ) -> Iterator[Found]:
@@ -414,9 +456,9 @@ def read_stacks_apart(
         location=location,
         origins=[_origin(stack.url, settings) for stack in ordered],
         listed_in="",
-        tag=only_tag(tags, location),
+        tag=only_tag(asked.tags, location),
         stacks=ordered,
-        sizes=sizes,
+        sizes=asked.sizes,
     )
     for part_read in reader.each([part]):
         yield from part_read.snapshots
@@ -572,7 +614,7 @@ class _Reading:
         content = Content.of(merged.specs(packages), merged.outside())
         if content or not self.report.skipped:
             source = Source(
-                kind="installation" if merged.is_installation else "index",
+                kind=(INSTALLATION if merged.is_installation else INDEX).name,
                 location=public(self._location),
                 version=version,
                 importer=importer_name(),

@@ -19,7 +19,7 @@ import msgspec
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.history import History
-from snapshots.models import Source, Spec, utc
+from snapshots.models import GIT, Source, Spec, utc
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources.git.clones import open_repository
@@ -27,7 +27,7 @@ from snapshots.sources.git.repository import (
     BadBlob,
     Blobs,
     Change,
-    Commit,
+    PagesCommit,
     Repository,
     blobs_of,
     changes_between,
@@ -286,7 +286,7 @@ class Walk:
     def __init__(
         self,
         folder: str,
-        commits: Sequence[Commit],
+        commits: Sequence[PagesCommit],
         published: Published,
         selection: TagSelection,
         reader: PageReader,
@@ -410,7 +410,7 @@ def is_page(path: str) -> bool:
 
 Every = Literal["commit", "day", "week"]
 
-_PERIODS: dict[Every, Callable[[Commit], object]] = {
+_PERIODS: dict[Every, Callable[[PagesCommit], object]] = {
     "commit": lambda commit: commit.hash,
     "day": lambda commit: commit.time.date(),
     "week": lambda commit: commit.time.isocalendar()[:2],
@@ -494,7 +494,7 @@ class _States:
         self._report = report
         self._digests: dict[str, str | None] = {}
 
-    def snapshot(self, tag: str, commit: Commit) -> Iterator[Snapshot]:
+    def snapshot(self, tag: str, commit: PagesCommit) -> Iterator[Snapshot]:
         """Yield the state of a tag after a commit, if it is new and there is any."""
         content = self._pages.content(tag, commit.short)
         standing = self._standing(tag, commit.time)
@@ -505,7 +505,7 @@ class _States:
         if digest in (None, standing):
             return
         source = Source(
-            kind="git",
+            kind=GIT.name,
             location=self._location,
             version=commit.hash,
             importer=importer_name(),
@@ -520,19 +520,19 @@ class _States:
         return None if revision is None else revision.digest
 
 
-def _published_places(history: History, commits: Sequence[Commit]) -> dict[str, int]:
+def _published_places(history: History, commits: Sequence[PagesCommit]) -> dict[str, int]:
     """Return for each tag the place of the last commit that the catalog has it from."""
     numbers = {commit.hash: place for place, commit in enumerate(commits)}
     places: dict[str, int] = {}
     for revision in history.revisions:
         place = numbers.get(revision.source.version or "")
-        if place is not None and revision.source.kind == "git":
+        if place is not None and revision.source.kind == GIT.name:
             places[revision.tag] = max(place, places.get(revision.tag, place))
     return places
 
 
 def _finished_place(
-    repository: Repository, folder: str, commits: Sequence[Commit], places: Mapping[str, int]
+    repository: Repository, folder: str, commits: Sequence[PagesCommit], places: Mapping[str, int]
 ) -> int:
     """Return the place up to which the catalog has all that the commits changed; -1 for none.
 
@@ -552,17 +552,19 @@ def _finished_place(
     return len(commits) - 1
 
 
-def _place_before(moment: datetime, commits: Sequence[Commit]) -> int:
+def _place_before(moment: datetime, commits: Sequence[PagesCommit]) -> int:
     """Return the place of the last commit before the first that is not older than the moment."""
     places = (place for place, commit in enumerate(commits) if commit.time >= moment)
     return next(places, len(commits)) - 1
 
 
-def _ends_period(place: int, commits: Sequence[Commit], period: Callable[[Commit], object]) -> bool:
+def _ends_period(
+    place: int, commits: Sequence[PagesCommit], period: Callable[[PagesCommit], object]
+) -> bool:
     return place + 1 == len(commits) or period(commits[place]) != period(commits[place + 1])
 
 
-def _check_times(commits: Sequence[Commit], location: str, report: Report) -> None:
+def _check_times(commits: Sequence[PagesCommit], location: str, report: Report) -> None:
     """Warn of commits that will not stand in the catalog in the order that they were made in."""
     misdated = [new.short for old, new in pairwise(commits) if new.time < old.time]
     if misdated:

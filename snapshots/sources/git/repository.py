@@ -301,7 +301,7 @@ _REGULAR_FILE = b"100"
 _FOLDER = b"040000"
 
 
-class Commit(msgspec.Struct, frozen=True):
+class PagesCommit(msgspec.Struct, frozen=True):
     """A commit that changed the folder of pages; ``tree`` is what that folder held then."""
 
     hash: str
@@ -337,7 +337,7 @@ def folder_path(path: str) -> str:
     return "/".join(parts)
 
 
-def commits_of(repository: Repository, folder: str) -> list[Commit]:
+def commits_of(repository: Repository, folder: str) -> list[PagesCommit]:
     """Return the commits on HEAD's first-parent line that changed a folder, oldest first.
 
     Times are the committers', in UTC. Raises SourceError where no commit has the folder.
@@ -353,7 +353,7 @@ def commits_of(repository: Repository, folder: str) -> list[Commit]:
         name, _, kind = answer.decode(errors="replace").rpartition(" ")
         before, tree = tree, name if kind == "tree" else nothing
         if tree != before:
-            commits.append(Commit(commit, _moment(repository, commit, seconds), tree))
+            commits.append(PagesCommit(commit, _moment(repository, commit, seconds), tree))
     if not commits:
         raise SourceError(repository.location, f"no commit has a folder {folder or '/'}")
     return commits

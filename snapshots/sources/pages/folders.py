@@ -12,36 +12,43 @@ import msgspec
 
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.models import Source, Spec
+from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
 from snapshots.sources.inputs import open_regular, read_regular, unreadable
 from snapshots.sources.pages.cache_page import CachePage, date_in_path, parse_page, tag_in_path
-from snapshots.sources.reports import Found, NotApart, PartRead, PartReader, Report, State
+from snapshots.sources.reports import Asked, Found, NotApart, PartRead, PartReader, Report, State
 from snapshots.sources.settings import ReadSettings
 
 # -- snapshots
 
 
+def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:  # noqa: ARG001
+    """Return the paths: whatever lies there may be pages."""
+    return [location for location in locations if "://" not in location]
+
+
 def read_apart(
-    paths: Sequence[Path],
+    locations: Sequence[str],
+    asked: Asked,
     *,
-    tags: Sequence[str] = (),
+    settings: ReadSettings,
     report: Report,
     reader: PartReader[Found],
-    is_whole: bool = False,
 ) -> Iterator[Found]:
     """Have the same read by ``reader``, folder by folder of pages: ``TAG/PACKAGE/specs.md``.
 
     Raises NotApart where pages of a tag stand in several of them; some snapshots are out by then.
-    With ``is_whole`` all pages are one part.
     """
+    paths = list(map(Path, locations))
+    if settings.view is not None:
+        raise InvalidArgument("--view", f"{paths[0]} is no build cache")
     files = list(page_files(paths, report))
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []
     first = 0
-    for folder in [list(map(str, files))] if is_whole else folders_of_tags(files):
-        parts.append(PagesPart(folder, location, tuple(tags), first, len(files)))
+    for folder in [list(map(str, files))] if asked.is_whole else folders_of_tags(files):
+        parts.append(PagesPart(folder, location, tuple(asked.tags), first, len(files)))
         first += len(folder)
     states: set[State] = set()
     for part_read in reader.each(parts):
@@ -50,7 +57,7 @@ def read_apart(
         states |= part_read.states
         yield from part_read.snapshots
     if len(parts) != 1:
-        pairs = selected({tag for tag, _ in states}, tags, location)
+        pairs = selected({tag for tag, _ in states}, asked.tags, location)
         if any(tag != of_pages for tag, of_pages in pairs):
             raise NotApart(location)
 
@@ -180,7 +187,7 @@ class _TaggedSpecs:
     def _snapshot(self, tag: str, state: State) -> Iterator[Snapshot]:
         content = Content.of(self._specs[state])
         source = Source(
-            kind="pages",
+            kind=PAGES.name,
             location=self._location,
             importer=importer_name(),
             synthetic=state in self._synthetic,

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.context import Context
-from schema.execution.budget import NotLoaded
 from schema.execution.executor import RenderingExecutor
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
@@ -296,22 +294,6 @@ def test_answers_by_digests_stay_unless_history_is_asked(world: World) -> None:
         text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
         assert "errors" not in plain(api.execute(text, {}, context=context))
         assert context.is_permanent is is_permanent, field
-
-
-def test_an_event_loop_waits_for_nothing(world: World) -> None:
-    """What is not in memory, or takes long, is left to a thread that may wait for it."""
-    for field in (
-        "causes { totalCount }",
-        "specs { nodes { reason } }",
-        "coverage(by: []) { totalCount }",
-        "summary { specsRebuilt }",
-    ):
-        text = f'{{ compare(base: "develop~1", head: "develop") {{ {field} }} }}'
-        again = opened(Path(world.catalog.location))
-        context = Context(again.catalog, again.library, may_load=False, may_take_long=False)
-        with pytest.raises(NotLoaded):
-            api.execute(text, {}, context=context)
-        assert "errors" not in plain(api.execute(text, {}, context=again.context()))
 
 
 def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:

@@ -73,6 +73,18 @@ def test_the_commits_of_a_comparison(world: World, repository: Repository) -> No
     assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
 
 
+def test_notes_and_rules(world: World) -> None:
+    """Release notes name the pull request, and a rule limits what one commit rebuilt."""
+    rule = '{name: "a", limit: "specs-rebuilt-by-commit", atMost: "0"}'
+    notes = of_comparison(world, "releaseNotes")["releaseNotes"]
+    assert f"([#7]({URL}/pull/7))" in notes
+    fields = f"check(rules: [{rule}]) {{ rules {{ message }} }}"
+    (result,) = of_comparison(world, fields)["check"]["rules"]
+    commits = of_comparison(world, "commits(first: 1) { nodes { numSpecs } }")["commits"]
+    number = commits["nodes"][0]["numSpecs"]
+    assert result["message"].startswith(f"{number} specs rebuilt by one commit, at most 0: ")
+
+
 def test_pages_and_conditions(world: World) -> None:
     """Commits come in pages, of a level or a package alone."""
     page = of_comparison(

@@ -2,26 +2,23 @@
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.comparisons.changes import FieldChange, PackageChange, StackChange
-from schema.comparisons.spec_change import SpecChange
-from schema.context import Context
-from schema.execution.budget import NotLoaded
+from schema.comparisons.changes import FieldChangeType, PackageChangeType, StackChangeType
+from schema.comparisons.spec_change import SpecChangeType
 from schema.revisions.package import Package
-from schema.revisions.spec import Spec as SpecNode
+from schema.revisions.spec import SpecType
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.usual import api
-from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
+from tests.schema.worlds import State, World, comparison_id, known_world
 
 PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
@@ -239,52 +236,47 @@ def all_pages(world: World, document: str, field: str, **variables: Any) -> list
     return found
 
 
-ORDERED = """query($base: String!, $head: String!, $order: PackageChangeOrder, $at: String) {
+ORDERED = """query($base: String!, $head: String!, $%(list)sOrder: %(type)s, $at: String) {
   compare(base: $base, head: $head) {
-    packages(orderBy: $order, after: $at, first: 2) { edges { cursor node { name kind } } }
+    %(list)s(orderBy: $%(list)sOrder, after: $at, first: %(first)d) {
+      edges { cursor node { %(name)s kind } }
+    }
   }
 }"""
+PACKAGE_ORDER = {"list": "packages", "type": "PackageChangeOrder", "first": 2, "name": "name"}
+SPEC_ORDER = {"list": "specs", "type": "SpecChangeOrder", "first": 9, "name": "hash"}
 
 
-@pytest.mark.parametrize("field", [None, "NAME", "KIND"])
+@pytest.mark.parametrize(
+    ("listed", "changes", "fields"),
+    [
+        (PACKAGE_ORDER, package_changes, [None, "NAME", "KIND"]),
+        (SPEC_ORDER, spec_changes, [None, "PACKAGE", "KIND"]),
+    ],
+    ids=["packages", "specs"],
+)
 @pytest.mark.parametrize("direction", ["ASC", "DESC"])
-def test_packages_stand_in_order(world: World, field: str | None, direction: str) -> None:
-    """By name, or by what happened and then by name; page by page there are all of them."""
+def test_changes_stand_in_order(
+    world: World,
+    listed: dict[str, Any],
+    changes: Callable[..., list[dict[str, Any]]],
+    fields: list[str | None],
+    direction: str,
+) -> None:
+    """As they stand without an order, or by kind and then so; page by page there are all."""
     base, head = sides_of(world, (0, 5))
     refs = {"base": base.info.digest, "head": head.info.digest}
-    order = field and {"field": field, "direction": direction}
-    expected = package_changes(base, head)
-    if field == "KIND":
-        expected.sort(key=lambda it: KINDS.index(it["kind"]))
-    if field is not None and direction == "DESC":
-        expected.reverse()
-    found = all_pages(world, ORDERED, "packages", **refs, order=order)
-    assert found == [{"name": it["name"], "kind": it["kind"]} for it in expected]
-    assert len({it["kind"] for it in found}) > 2
-
-
-ORDERED_SPECS = """query($base: String!, $head: String!, $order: SpecChangeOrder, $at: String) {
-  compare(base: $base, head: $head) {
-    specs(orderBy: $order, after: $at, first: 9) { edges { cursor node { hash kind } } }
-  }
-}"""
-
-
-@pytest.mark.parametrize("field", [None, "PACKAGE", "KIND"])
-@pytest.mark.parametrize("direction", ["ASC", "DESC"])
-def test_specs_stand_in_order(world: World, field: str | None, direction: str) -> None:
-    """By package and hash, or by kind and then so; page by page there are all of them."""
-    base, head = sides_of(world, (0, 5))
-    refs = {"base": base.info.digest, "head": head.info.digest}
-    order = field and {"field": field, "direction": direction}
-    expected = spec_changes(base, head)
-    if field == "KIND":
-        expected.sort(key=lambda it: ["ADDED", "REMOVED", "CHANGED"].index(it["kind"]))
-    if field is not None and direction == "DESC":
-        expected.reverse()
-    found = all_pages(world, ORDERED_SPECS, "specs", **refs, order=order)
-    assert found == [{"hash": it["hash"], "kind": it["kind"]} for it in expected]
-    assert len({it["kind"] for it in found}) > 1
+    for field in fields:
+        order = field and {"field": field, "direction": direction}
+        expected = changes(base, head)
+        if field == "KIND":
+            expected.sort(key=lambda change: KINDS.index(change["kind"]))
+        if field is not None and direction == "DESC":
+            expected.reverse()
+        name, kind = listed["name"], listed["list"]
+        shown = all_pages(world, ORDERED % listed, kind, **refs, **{f"{kind}Order": order})
+        assert shown == [{name: change[name], "kind": change["kind"]} for change in expected]
+        assert len({change["kind"] for change in shown}) > 1
 
 
 @pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["REMOVED", "CHANGED"]])
@@ -343,48 +335,6 @@ def test_a_revision_compared_with_itself_has_no_changes(world: World) -> None:
     assert "Nothing changed." in data["releaseNotes"]
 
 
-def hashes_of(world: World, pair: tuple[int, int], arguments: str, **variables: Any) -> list[str]:
-    """Return the hashes of a page of changes."""
-    base, head = sides_of(world, pair)
-    question = (
-        "query($base: String!, $head: String!, $at: String) { compare(base: $base, head: $head) "
-        f"{{ specs({arguments}) {{ nodes {{ hash }} }} }} }}"
-    )
-    refs = {"base": base.info.digest, "head": head.info.digest}
-    specs = world.data(question, **refs, **variables)["compare"]["specs"]
-    return [node["hash"] for node in specs["nodes"]]
-
-
-AFTER, BEFORE = "first: 3, after: $at, kinds: [ADDED]", "last: 3, before: $at, kinds: [ADDED]"
-
-
-def test_pages_of_changes_go_on_from_each_cursor(world: World) -> None:
-    """Also where only some kinds are listed; what is not in the list is no cursor of it."""
-    changes = spec_changes(*sides_of(world, (0, 5)))
-    added = [change["hash"] for change in changes if change["kind"] == "ADDED"]
-    assert len(added) > 5
-    for place, cursor in enumerate(added):
-        assert hashes_of(world, (0, 5), AFTER, at=cursor) == added[place + 1 : place + 4]
-        assert hashes_of(world, (0, 5), BEFORE, at=cursor) == added[max(place - 3, 0) : place]
-    removed = next(change["hash"] for change in changes if change["kind"] == "REMOVED")
-    refs = {"base": world.states[0].info.digest, "head": world.states[5].info.digest}
-    for cursor in (removed, "nope"):
-        question = (
-            "query($base: String!, $head: String!, $at: String!) { compare(base: $base, "
-            "head: $head) { specs(after: $at, kinds: [ADDED]) { totalCount } } }"
-        )
-        error = world.error(question, **refs, at=cursor)
-        assert f"{cursor!r} is no cursor of this list" in error["message"]
-    names = [change["name"] for change in package_changes(*sides_of(world, (0, 5)))]
-    question = (
-        "query($base: String!, $head: String!, $at: String!) { compare(base: $base, head: $head) "
-        "{ packages(after: $at, first: 2) { nodes { name } } } }"
-    )
-    for place, name in enumerate(names):
-        found = world.data(question, **refs, at=name)["compare"]["packages"]["nodes"]
-        assert [node["name"] for node in found] == names[place + 1 : place + 3]
-
-
 EVERY_LIST = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
   packages { totalCount pageInfo { endCursor } edges { cursor node { name } } nodes {
     __typename name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
@@ -413,36 +363,15 @@ def test_lists_of_changes_make_no_objects(
     def refuse(*_args: object, **_facts: object) -> None:
         raise AssertionError("an object was made")
 
-    nouns: Sequence[type] = (SpecChange, PackageChange, StackChange, FieldChange, SpecNode, Package)
+    nouns: Sequence[type] = (
+        SpecChangeType,
+        PackageChangeType,
+        StackChangeType,
+        FieldChangeType,
+        SpecType,
+        Package,
+    )
     for noun in nouns:
         monkeypatch.setattr(noun, "__init__", refuse)
     assert answered() == expected
     assert b"errors" not in expected
-
-
-def test_an_event_loop_compares_nothing(world: World) -> None:
-    """What takes long leaves at once; a comparison that is in memory is answered from there."""
-    fresh = opened(Path(world.catalog.location))
-    base, head = (world.states[number].info.digest for number in (0, 5))
-    refs = {"base": base, "head": head}
-    summary = SELECTED
-    for digest in (base, head):
-        fresh.library.frames.get(digest)
-    hasty = Context(fresh.catalog, fresh.library, may_load=False)
-    with pytest.raises(NotLoaded):
-        api.execute(summary, refs, context=hasty)
-    patient = plain(api.execute(summary, refs, context=fresh.context()))
-    assert plain(api.execute(summary, refs, context=hasty)) == patient
-
-
-def test_an_event_loop_writes_no_release_notes(world: World) -> None:
-    """They are as long as the change is, so a thread writes them even where all is in memory."""
-    base, head = (world.states[number].info.digest for number in (0, 5))
-    question = "query($a: String!, $b: String!) { compare(base: $a, head: $b) { releaseNotes } }"
-    assert world.data(question, a=base, b=head)
-    with pytest.raises(NotLoaded):
-        api.execute(
-            question,
-            {"a": base, "b": head},
-            context=Context(world.catalog, world.library, may_take_long=False),
-        )

@@ -13,7 +13,8 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from schema.api import schema
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
-from schema.revisions.spec import Spec
+from schema.revisions.spec import SpecType
+from tests.expensive import examples
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, pools_of
@@ -47,11 +48,7 @@ def assert_same(world: World, question: Question) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.no_cover
-@settings(
-    max_examples=200,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@settings(examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(draw=st.randoms(use_true_random=True))
 def test_any_question_is_answered_as_the_stock_executor_does(
     world: World, draw: random.Random
@@ -150,7 +147,7 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_args: object, **_facts: object) -> None:
         raise AssertionError("an object was made")
 
-    monkeypatch.setattr(Spec, "__init__", refuse)
+    monkeypatch.setattr(SpecType, "__init__", refuse)
     assert answered(world, Question(text, {}), RenderingExecutor) == expected
     stock = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
     assert stock != expected

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
+from tests.expensive import examples
 from tests.model import listings
 from tests.schema.worlds import World, known_world, pools_of
 
@@ -55,6 +56,7 @@ LISTINGS = {
     "revisions of a tag": Listing('tag(name: "develop") > revisions', "", "", "id"),
     "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),
     "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
+    "added specs": Listing(f"{COMPARED} > specs", "kinds: [ADDED]", ""),
 }
 SIZES = st.integers(1, 9) | st.sampled_from([40, PAGE_MAX])
 
@@ -103,7 +105,7 @@ def pages(
         turned = {cursor: page["pageInfo"][end]}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(question=questions(), data=st.data())
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
 def test_a_walk_visits_every_item_once_in_order(
@@ -130,7 +132,7 @@ def test_a_walk_visits_every_item_once_in_order(
     assert visited == expected
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(question=questions(), data=st.data())
 def test_a_page_is_the_part_that_its_arguments_mean(
     world: World, question: tuple[Listing, dict[str, Any]], data: st.DataObject
@@ -165,7 +167,7 @@ def test_a_page_is_the_part_that_its_arguments_mean(
         assert page["pageInfo"]["hasPreviousPage"] == (numbers[0] > 0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_a_cursor_marks_the_same_spec_in_every_order_and_filter(
     world: World, data: st.DataObject

@@ -10,11 +10,11 @@ from strawberry.types.field import StrawberryField
 from schema.fields.connections import PageArguments, Paged
 from schema.fields.cost import COST, Cost
 from schema.fields.many import (
+    ColumnTable,
     Each,
     LazyList,
     NotForMany,
     Sublists,
-    Table,
     for_many,
     function_for_many,
 )
@@ -96,7 +96,7 @@ def test_a_plain_field_is_a_column_of_a_table_or_read_from_each() -> None:
     """Objects are never guessed: a plain field that leads to one must be a column."""
     field = strawberry.field(description="A number.")
     field.python_name = "number"
-    table = Table(lambda number: Number(number), {"number": [5, 6]})
+    table = ColumnTable(lambda number: Number(number), {"number": [5, 6]})
     assert function_for_many(field, is_leaf=False)(table) == [5, 6]
     assert [len(table), table[1].number] == [2, 6]
     plain = function_for_many(field, is_leaf=True)

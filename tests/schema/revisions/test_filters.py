@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.models import Spec
+from tests.expensive import examples
 from tests.model import listings
 from tests.schema.worlds import State, World, known_world, pools_of
 
@@ -67,7 +68,7 @@ def hashes(connection: dict[str, Any]) -> list[str]:
     return [node["hash"] for node in connection["nodes"]]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_specs_are_those_that_the_filter_means(world: World, data: st.DataObject) -> None:
     """In the order asked for, of the revision, of a package and of a stack alike; facets agree."""
@@ -91,7 +92,7 @@ def test_specs_are_those_that_the_filter_means(world: World, data: st.DataObject
         assert hashes(found["stack"]["specs"]) == of_stack
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_packages_are_those_that_the_filter_means(world: World, data: st.DataObject) -> None:
     """One spec of the package meets all conditions on specs; stacks count their own specs alike."""

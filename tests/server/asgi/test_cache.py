@@ -3,10 +3,11 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.asgi.responses import CODINGS, CacheKey, Response, ResponseCache
+from tests.expensive import examples
 
 JSON = b"application/json; charset=utf-8"
 
@@ -77,7 +78,7 @@ def test_a_response_that_grows_is_counted_anew(room: int) -> None:
     assert (cache.get(key("a")) is made) == (room > 5_000)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     max_bytes=st.integers(0, 30_000),
     steps=st.lists(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schema.api import API, Answer
+from schema.api import API, OperationResult
 from schema.context import Context
 from server.asgi.exchanges import unless_gone
 from server.asgi.lanes import Lanes
@@ -74,7 +74,9 @@ def test_thirty_requests_hung_up_on_leave_an_idle_server(
     settings = Settings(catalog=str(demo_catalog), queue_seconds=60)
     lanes = Lanes.of(settings)
 
-    def endless(api: API, query: str, *args: Any, context: Context, **options: Any) -> Answer:
+    def endless(
+        api: API, query: str, *args: Any, context: Context, **options: Any
+    ) -> OperationResult:
         if "never" not in query:
             return execute(api, query, *args, context=context, **options)
         running.add(context)

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from starlette.types import Message, Scope
 
-from schema.api import API, Answer
+from schema.api import API, OperationResult
 from schema.node import node_id
 from server.app import GRAPHQL_PATH, Application, create_app
 from server.publications import MAX_WAITING
@@ -380,7 +380,7 @@ def test_equal_events_are_executed_once(tmp_path: Path, monkeypatch: pytest.Monk
     executed: list[str] = []
     execute = API.execute
 
-    def counted(api: API, query: str, *arguments: Any, **options: Any) -> Answer:
+    def counted(api: API, query: str, *arguments: Any, **options: Any) -> OperationResult:
         answer = execute(api, query, *arguments, **options)
         executed.append(query)
         return answer
@@ -445,7 +445,7 @@ def streams_of(app: Application) -> Any:
     endpoint: Any = next(
         route for route in app.routes if getattr(route, "path", "") == GRAPHQL_PATH
     )
-    return endpoint.app._streams._events
+    return endpoint.app.streams.events
 
 
 def test_a_client_that_does_not_read_is_told_why_it_ends(tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_an_event_that_cannot_be_made_is_an_error(
 ) -> None:
     """The stream goes on: the next may be good. The log has what it was."""
 
-    def failing(*_: Any, **__: Any) -> Answer:
+    def failing(*_: Any, **__: Any) -> OperationResult:
         raise ZeroDivisionError("inner detail")
 
     async def test(world: World) -> None:
@@ -521,8 +521,8 @@ def test_an_error_is_not_kept_for_those_who_come_later(
     """The event is made anew for a client that goes on after an earlier one."""
     query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
 
-    def failing(*_: Any, **__: Any) -> Answer:
-        return Answer({"revisionPublished": None}, ({"message": "no"},), executed=True)
+    def failing(*_: Any, **__: Any) -> OperationResult:
+        return OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
 
     async def test(world: World) -> None:
         one, two = world.publish(*MADE_UP[1:3])

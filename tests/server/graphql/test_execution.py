@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from schema.api import API, Answer
+from schema.api import API, OperationResult
 from schema.context import Context
 from schema.execution.budget import BudgetExceeded
 from server.asgi.lanes import Lanes
@@ -51,7 +51,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     execute = API.execute
 
-    def watched(*args: Any, **options: Any) -> Answer:
+    def watched(*args: Any, **options: Any) -> OperationResult:
         answer = execute(*args, **options)
         found.append(threading.current_thread() is threading.main_thread())
         return answer
@@ -288,7 +288,7 @@ def test_few_heavy_ones_are_executed_at_once(
     lock, running, most = threading.Lock(), 0, 0
     execute = API.execute
 
-    def counted(*args: Any, **options: Any) -> Answer:
+    def counted(*args: Any, **options: Any) -> OperationResult:
         nonlocal running, most
         with lock:
             running += 1
@@ -334,7 +334,7 @@ def test_a_request_that_nobody_waits_for_ends(
     """Its budget is cancelled, so that its thread is free at once for others."""
     began, budgets = threading.Event(), []
 
-    def endless(*_args: Any, context: Context, **_options: Any) -> Answer:
+    def endless(*_args: Any, context: Context, **_options: Any) -> OperationResult:
         budgets.append(context.budget)
         began.set()
         while True:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from server.http.servers import Heartbeat, Listener, Patience
+from server.http.servers import Heartbeat, Listener, SilenceMonitor
 from tests.server.http.test_stopping import hang_one, workers_of
 from tests.server.servers import serving, until
 
@@ -30,7 +30,7 @@ class Watched:
 
     def __init__(self, *names: str) -> None:
         self.clock = Clock()
-        self.patience = Patience(10.0, self.clock)
+        self.patience = SilenceMonitor(10.0, self.clock)
         self.sending: dict[str, Connection] = {}
         self.listeners: dict[Listener, str] = {}
         for name in names:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from server.http.turns import Turns
+from server.http.cycles import Turns
 
 
 def test_one_piece_is_done_in_each_iteration() -> None:

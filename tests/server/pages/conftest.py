@@ -9,6 +9,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from tests.server import npm
+from tests.server.pages.recipes import keep_recipes
 from tests.server.pages.tour import tour
 from tests.server.servers import Server, serving
 
@@ -17,9 +18,11 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def told_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with five weeks of develop, which tests only read."""
+    """Return a catalog with five weeks of develop and their commits, which tests only read."""
     folder = tmp_path_factory.mktemp("told")
-    Catalog(str(folder)).publish(list(develop_history(revisions=5, packages=24, specs=150)))
+    catalog = Catalog(str(folder))
+    catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
+    keep_recipes(catalog, sorted(catalog.package_names())[::2])
     return folder
 
 

@@ -14,7 +14,9 @@ from server.pages.renderer import POLICY
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, Source, Spec
+from snapshots.recipes.commits import SpackChange
 from tests.server.pages.reading import Shown
+from tests.server.pages.recipes import keep_recipes
 from tests.snapshots.factories import a_spec, day, hash_of
 
 BREAKS = (
@@ -49,7 +51,16 @@ def published(folder: Path) -> str:
         Snapshot(tag=TAG, content=Content.of(specs(state)), source=SOURCE, taken_at=day(state))
         for state in (0, 1)
     ]
-    Catalog(str(folder)).publish(snapshots)
+    catalog = Catalog(str(folder))
+    catalog.publish(snapshots)
+    subject = f"{{}}: {''.join(BREAKS[:5])}{UNSEEN}\u05d0 (#{{}})"
+    keep_recipes(
+        catalog,
+        BREAKS[:2],
+        subject,
+        repository='"><evil-26>',
+        spack=SpackChange('"><evil-27>', "\u202ejavascript:evil()"),
+    )
     return str(folder)
 
 

@@ -35,6 +35,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history, history
 from tests.server.pages.reading import shown
+from tests.server.pages.recipes import keep_recipes
 from tests.server.pages.tour import tour
 from tests.server.servers import application
 
@@ -163,7 +164,9 @@ def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
 def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a server whose series have a past."""
     folder = str(tmp_path_factory.mktemp("past"))
-    Catalog(folder).publish(list(develop_history(revisions=4, packages=20, specs=200)))
+    catalog = Catalog(folder)
+    catalog.publish(list(develop_history(revisions=4, packages=20, specs=200)))
+    keep_recipes(catalog, sorted(catalog.package_names()))
     with application(Settings(catalog=folder)) as client:
         yield client
 

@@ -15,6 +15,8 @@ _FACTS = """
   }
   compare(base: "develop~1", head: "develop") {
     removed: specs(first: 1, kinds: [REMOVED]) { nodes { before { hash } } }
+    rebuilt: specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) { nodes { hash name } }
+    commits(first: 1) { nodes { commit { oid } } }
   }
 }
 """
@@ -33,6 +35,8 @@ def tour(client: httpx.Client) -> dict[str, str]:
     found = _asked(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
     gone = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
+    (rebuilt,) = facts["compare"]["rebuilt"]["nodes"]
+    commits = facts["compare"]["commits"]
     return {
         "home": "/",
         "series": "/series/develop",
@@ -48,8 +52,11 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "compare": compared,
         **{
             f"compare-{tab}": f"{compared}/{tab}"
-            for tab in ("packages", "specs", "stacks", "coverage", "notes")
+            for tab in ("packages", "specs", "stacks", "coverage", "commits", "notes")
         },
+        "rebuilt-package": f"{compared}/packages/{rebuilt['name']}/commits",
+        "rebuilt-spec": f"{compared}/specs/{rebuilt['hash']}/commits",
+        **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
         "cause": _cause(client, compared),
         "hash-form": "/hash",
         "hash": f"/hash/{gone}",

@@ -11,6 +11,9 @@ import orjson
 import pytest
 from lxml import html
 
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import develop_history
+from tests.server.pages.recipes import keep_recipes
 from tests.server.site.sites import exported, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
@@ -93,6 +96,27 @@ def test_every_link_leads_to_a_file(site: Path) -> None:
             assert f"{path}index.html" in files or path in files
     assert links <= files.keys()
     assert {it for it in files if it.startswith("compare/")} <= links
+
+
+def test_commits_have_pages(tmp_path: Path) -> None:
+    """Those that explain a comparison of the site, which links to them as they link to it."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.publish(list(develop_history(revisions=2, packages=8, specs=40)))
+    keep_recipes(catalog, sorted(catalog.package_names()))
+    done = exported(tmp_path / "catalog", tmp_path / "site")
+    assert done.code == 0, done.err
+    files = files_in(tmp_path / "site")
+    (tab,) = (file for file in files if re.fullmatch(r"compare/[^/]+/commits/index\.html", file))
+    pages = {file for file in files if file.startswith("commits/")}
+    assert pages
+
+    def targets(file: str) -> set[str]:
+        folder = posixpath.dirname(file)
+        links = html.document_fromstring(files[file]).xpath("//main//a/@href")
+        return {posixpath.normpath(posixpath.join(folder, link)) for link in links}
+
+    assert pages <= targets(tab)
+    assert all(tab in targets(page) for page in pages)
 
 
 def test_feeds_lead_to_pages_of_the_site(site: Path) -> None:

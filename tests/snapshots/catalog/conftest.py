@@ -16,6 +16,6 @@ def processes() -> ForkServerContext:
 
 @pytest.fixture
 def laid_always() -> Iterator[None]:
-    """Lay every content over another one that can be, and give it a tail, however small."""
+    """Lay every content over another one that can be, however small."""
     with laying.laid_always():
         yield

@@ -15,7 +15,6 @@ import httpx
 ROOT = Path(__file__).parents[3]
 
 _REQUEST = re.compile(r"([A-Z]+ /\S*) HTTP/1\.1")
-_RANGE = re.compile(r"([A-Z]+ /\S*) HTTP/1\.1\S* \d+ bytes=(\d+)-(\d+)")
 
 
 class Emulator:
@@ -46,11 +45,6 @@ class Emulator:
     def requests(self) -> list[str]:
         """Return the method and the address of each request that was answered so far."""
         return _REQUEST.findall(self._log.read_text())
-
-    def ranges(self) -> list[tuple[str, int, int]]:
-        """Return the requests for a part of a file: with its first byte, and the one after it."""
-        found = _RANGE.findall(self._log.read_text())
-        return [(request, int(first), int(last) + 1) for request, first, last in found]
 
     @contextmanager
     def failing(self) -> Iterator[None]:

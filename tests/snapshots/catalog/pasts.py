@@ -48,26 +48,26 @@ def check(catalog: Catalog, past: Past) -> None:
         pair: past.counts(pair) for pair in history.pairs
     }
     for text in HASHES:
-        assert library.hash_history(history, text) == past.hash_history(text)
+        assert library.past.hash_history(history, text) == past.hash_history(text)
     packages = {text: spec.name for all_ in past.contents.values() for text, spec in all_.items()}
-    histories = library.hash_histories(history, packages)
+    histories = library.past.hash_histories(history, packages)
     assert histories == {it: found for it in packages if (found := past.hash_history(it))}
     for series in history.series_names:
         for name in NAMES:
             timeline = library.package_timeline(history, series, name)
             assert timeline == past.package_timeline(name, series)
-        grown = library.growth(history, series)
+        grown = library.past.growth(history, series)
         assert [it.revision for it in grown] == list(history.of_series(series))[::-1]
-        assert library.holding(history, HASHES[:2], series) == past.holding(HASHES[:2], series)
+        assert library.past.holding(history, HASHES[:2], series) == past.holding(HASHES[:2], series)
         steps = history.neighbours(series)
-        returned = library.count_returned(history, series, {step.pair for step in steps})
+        returned = library.past.count_returned(history, series, {step.pair for step in steps})
         assert {revision: sum(it.values()) for revision, it in returned.items()} == {
             step.head: count
             for step in steps
             if step.pair.base != step.pair.head
             and (count := [*past.reasons(step).values()].count(SpecChangeReason.RETURNED))
         }
-    counted = library.package_counts(history.pairs)
+    counted = library.past.package_counts(history.pairs)
     assert counted == {pair: past.packages(pair) for pair in history.pairs}
 
 

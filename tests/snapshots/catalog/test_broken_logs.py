@@ -23,7 +23,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("catalog")
     patch = pytest.MonkeyPatch()
     patch.setattr(delta, "_CHECKPOINT_EVERY", 3)
-    patch.setattr("snapshots.catalog.delta.Log.trim", lambda *_: None)
+    patch.setattr("snapshots.catalog.delta.TableLog.trim", lambda *_: None)
     catalog = Catalog(str(folder))
     for number in range(COMMITS - 1):
         publish_state(catalog, number)

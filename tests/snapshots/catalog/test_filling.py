@@ -127,14 +127,14 @@ def test_one_series_can_be_complete_without_the_others(catalog: Catalog) -> None
     library, history = Library(catalog), catalog.history
     fill(catalog, missing_pairs(catalog, history, "develop"))
     assert library.package_timeline(history, "develop", "package-a") is not None
-    assert len(library.growth(history, "develop")) == 2
+    assert len(library.past.growth(history, "develop")) == 2
     with pytest.raises(IncompleteHistory) as caught:
-        library.growth(history, "vX.Y.Z")
+        library.past.growth(history, "vX.Y.Z")
     assert (caught.value.num_missing, caught.value.num_pairs) == (1, 1)
     with pytest.raises(IncompleteHistory, match="1 of 3 pairs"):
-        library.hash_history(history, hash_of("a"))
+        library.past.hash_history(history, hash_of("a"))
     with pytest.raises(IncompleteHistory, match="1 of 3 pairs"):
-        library.holding(history, [hash_of("a")])
+        library.past.holding(history, [hash_of("a")])
 
 
 def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
@@ -20,8 +20,9 @@ from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.pages.folders import PagesPart, read_apart
-from snapshots.sources.reports import ReadHere, Report
+from snapshots.sources.reports import Asked, ReadHere, Report
 from snapshots.sources.settings import ReadSettings
+from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
 from tests.snapshots.sources.page_trees import TAGS, page, tree
@@ -156,7 +157,7 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
 
     def rows() -> list[bool]:
         with packing(catalog, READ, Report()) as reader:
-            found = read_apart([pages], report=Report(), reader=reader)
+            found = read_apart([str(pages)], Asked(), settings=READ, report=Report(), reader=reader)
             return [it.rows is not None for it in found]
 
     assert rows() == [False, False, False]
@@ -259,7 +260,7 @@ def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Ou
     return found, sorted(map(str, report.skipped))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(TREES, st.sampled_from([(), ("develop",), ("mine",), ("*",)]), st.booleans())
 def test_part_by_part_as_all_at_once(
     pages: dict[tuple[tuple[str, str], str], bytes], tags: tuple[str, ...], skip_bad: bool

@@ -81,7 +81,7 @@ def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> 
     catalog.publish([middle])
     assert set(catalog.counts) == {*pairs([first, last]), *pairs([first, middle, last])}
     assert set(catalog.history.pairs) == set(pairs([first, middle, last]))
-    history = Library(catalog).hash_history(catalog.history, hash_of("c"))
+    history = Library(catalog).past.hash_history(catalog.history, hash_of("c"))
     assert history is not None
     assert [it.first.taken_at for it in history.spans] == [day(1)]
 
@@ -98,13 +98,13 @@ def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
     assert "is damaged" in made.unkept
     library = Library(catalog)
     with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog history fill'"):
-        library.hash_history(catalog.history, hash_of("a"))
+        library.past.hash_history(catalog.history, hash_of("a"))
     filled = fill(catalog, missing_pairs(catalog, catalog.history))
     assert filled.num_made == 0
     assert list(filled.failures) == [pairs([first, second])[1]]
     catalog.publish([first])
     assert fill(catalog, missing_pairs(catalog, catalog.history)).num_made == 1
-    assert library.hash_history(catalog.history, hash_of("a")) is not None
+    assert library.past.hash_history(catalog.history, hash_of("a")) is not None
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -119,14 +119,14 @@ def test_tables_that_are_damaged(catalog: Catalog, table: str) -> None:
     library = Library(reader)
     assert len(library.frames.get(second.content.digest)) == 2
     with pytest.raises(CatalogError, match=f"{table}/.*; remove the tables comparisons, changes"):
-        library.hash_history(reader.history, hash_of("a"))
+        library.past.hash_history(reader.history, hash_of("a"))
     (made,) = reader.publish([third])
     assert made.is_new
     assert (made.unkept is not None) == (table == "comparisons")
     forget(catalog, *TABLES)
     reader.refresh()
     assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
-    found = library.hash_history(reader.history, hash_of("a"))
+    found = library.past.hash_history(reader.history, hash_of("a"))
     assert found is not None
     assert found.newest.taken_at == day(0)
 
@@ -139,7 +139,7 @@ def test_a_table_that_is_missing_beside_the_others(catalog: Catalog, table: str)
     reader = Catalog(catalog.location)
     reader.refresh()
     with pytest.raises(CatalogError, match=f"the table {table} is missing; remove the tables"):
-        Library(reader).hash_history(reader.history, hash_of("a"))
+        Library(reader).past.hash_history(reader.history, hash_of("a"))
 
 
 def test_a_table_that_lacks_columns(catalog: Catalog) -> None:
@@ -166,7 +166,7 @@ def test_rows_that_lack_what_is_read_on_demand(catalog: Catalog) -> None:
     write_deltalake(place, rows.drop_columns(["packages"]), mode="append", schema_mode="merge")
     catalog.refresh()
     with pytest.raises(CatalogError, match="packages; remove the tables comparisons, changes"):
-        Library(catalog).package_counts(catalog.history.pairs)
+        Library(catalog).past.package_counts(catalog.history.pairs)
 
 
 def test_files_that_another_tool_merged(catalog: Catalog) -> None:
@@ -174,12 +174,12 @@ def test_files_that_another_tool_merged(catalog: Catalog) -> None:
     for state in states("ab", "b", "abc"):
         catalog.publish([state])
     library, history = Library(catalog), catalog.history
-    expected = library.package_counts(history.pairs)
+    expected = library.past.package_counts(history.pairs)
     DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
     reader = Catalog(catalog.location)
     reader.refresh()
-    assert Library(reader).package_counts(history.pairs) == expected
-    (returned,) = Library(reader).count_returned(history, "develop", history.pairs).items()
+    assert Library(reader).past.package_counts(history.pairs) == expected
+    (returned,) = Library(reader).past.count_returned(history, "develop", history.pairs).items()
     assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
@@ -195,7 +195,7 @@ def test_large_files_stay_as_they_are(catalog: Catalog, monkeypatch: pytest.Monk
         catalog.publish([state])
     table.update_incremental()
     assert large in table.file_uris()
-    found = Library(catalog).package_counts(catalog.history.pairs)
+    found = Library(catalog).past.package_counts(catalog.history.pairs)
     assert found.keys() == set(catalog.history.pairs)
 
 
@@ -221,16 +221,16 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
     specs = [a_spec("a"), *(beginning_with(f"zzz{letter}") for letter in "abcdefgh")]
     catalog.publish([a_snapshot(specs, "develop", day(0))])
     library, history = Library(catalog), catalog.history
-    found = library.hash_history(history, hash_of("a")[:9])
+    found = library.past.hash_history(history, hash_of("a")[:9])
     assert found is not None
     assert found.hash == hash_of("a")
-    assert library.hash_history(history, "yyyyyy") is None
+    assert library.past.hash_history(history, "yyyyyy") is None
     with pytest.raises(AmbiguousHash, match=r"'zzz' begins 8 hashes: zzza.*, \.\.\.$") as caught:
-        library.hash_history(history, "zzz")
+        library.past.hash_history(history, "zzz")
     assert list(caught.value.candidates.values()) == [f"{it.name}@{it.version}" for it in specs[1:]]
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
         with pytest.raises(InvalidArgument, match="begins no hash"):
-            library.hash_history(history, text)
+            library.past.hash_history(history, text)
 
 
 @pytest.mark.parametrize("text", ["", "abc", "A" * 32, "a" * 33, "é" * 32])
@@ -238,7 +238,7 @@ def test_only_whole_hashes_are_held(catalog: Catalog, text: str) -> None:
     """Where part of one could be meant, it is not taken for one that nobody has."""
     catalog.publish(states("ab"))
     with pytest.raises(InvalidArgument, match="is no hash, which is 32 characters"):
-        Library(catalog).holding(catalog.history, [hash_of("a"), text])
+        Library(catalog).past.holding(catalog.history, [hash_of("a"), text])
 
 
 def beginning_with(beginning: str) -> Spec:
@@ -269,7 +269,7 @@ def test_two_importers_at_once(catalog: Catalog, processes: ForkServerContext) -
     catalog.refresh()
     assert len(catalog.history.pairs) == 12
     assert missing_pairs(catalog, catalog.history) == []
-    history = Library(catalog).hash_history(catalog.history, hash_of("c"))
+    history = Library(catalog).past.hash_history(catalog.history, hash_of("c"))
     assert history is not None
     assert [(it.first.taken_at, it.last.taken_at) for it in history.spans] == [(day(1), day(1))]
 
@@ -287,6 +287,6 @@ def test_an_import_that_dies_before_its_revisions(
     catalog.refresh()
     assert len(catalog.history.revisions) == 1
     assert len(catalog.counts) == 2
-    assert Library(catalog).hash_history(catalog.history, hash_of("c")) is None
+    assert Library(catalog).past.hash_history(catalog.history, hash_of("c")) is None
     catalog.publish([second])
     assert missing_pairs(catalog, catalog.history) == []

@@ -37,7 +37,7 @@ def kept(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories of all pairs that one is kept of."""
     history = catalog.require_history()
     every = [it for name in history.series_names for it in history.neighbours(name)]
-    return Library(catalog).kept_stories(every)
+    return Library(catalog).past.kept_stories(every)
 
 
 def made(catalog: Catalog) -> dict[Pair, str]:

@@ -80,28 +80,6 @@ def test_a_content_that_is_laid_over_another(emulator: Emulator) -> None:
     assert verify(location).is_sound
 
 
-@pytest.mark.usefixtures("variables", "laid_always")
-def test_a_load_asks_for_the_bytes_of_its_own_columns(emulator: Emulator) -> None:
-    """One request a file, from where its dependencies end; with these, one for all of it."""
-    location = "s3://bucket/tails"
-    for number in range(2):
-        publish_state(Catalog(location), number)
-    reader = Catalog(location)
-    digest = reader.require_history().resolve(TAGS[0]).digest
-    files = {
-        f"GET /bucket/tails/specs/{file.path}": (file.tail.start, file.size)
-        for file in reader.files_of(digest)
-        if file.tail
-    }
-    assert len(files) == 2
-    for load, starts in ((reader.load, files), (reader.load_side, dict.fromkeys(files, (0, 0)))):
-        before, ranges_before = emulator.num_requests(), len(emulator.ranges())
-        load(digest)
-        assert emulator.num_requests() - before == len(files)
-        asked = {request: (first, end) for request, first, end in emulator.ranges()[ranges_before:]}
-        assert asked == {it: (starts[it][0], size) for it, (_, size) in files.items()}
-
-
 def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) -> None:
     """It is kept, merged, filled and asked as in a folder, with few requests a question."""
     assert variables
@@ -112,7 +90,7 @@ def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) 
     library, history = Library(reader), reader.require_history()
     assert missing_pairs(reader, history) == []
     newest = reader.load(history.of_tag(TAGS[0])[0].digest)
-    found = library.hash_history(history, newest.hashes.at(0))
+    found = library.past.hash_history(history, newest.hashes.at(0))
     assert found is not None
     assert [(it.series, it.first.taken_at) for it in found.spans] == [(it, day(4)) for it in TAGS]
     before = emulator.num_requests()

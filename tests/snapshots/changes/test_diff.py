@@ -118,7 +118,7 @@ def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
     comparison = compared([old], [new])
     tables = comparison.specs, comparison.packages, comparison.stacks
     assert not any(len(table) for table in tables)
-    assert not comparison.changed_facts("hdf5")
+    assert not comparison.changed_facts().get("hdf5", {})
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_one_fact(name: str, value: Any) -> None:
     comparison = compared([old], [new])
     (change,) = comparison.specs
     assert change.kind is SpecChangeKind.CHANGED
-    assert comparison.changed_facts("hdf5") == {name: 1}
+    assert comparison.changed_facts().get("hdf5", {}) == {name: 1}
     values = [getattr(spec, name) for spec in (old, new)]
     if name in ("variants", "stacks"):
         values = [[item for item in value if item != "root"] for value in values]
@@ -174,7 +174,7 @@ def test_select_specs(
     kinds: list[SpecChangeKind] | None, conditions: SpecFilter | None, labels: set[str]
 ) -> None:
     """A change is chosen where its spec meets the conditions, as it was or as it is."""
-    changes = compared(BASE, HEAD).select_specs(kinds, conditions)
+    changes = compared(BASE, HEAD).specs.select(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
 
 
@@ -192,7 +192,7 @@ def test_select_packages(
     kinds: list[PackageChangeKind] | None, search: str | None, names: list[str]
 ) -> None:
     """Changes are chosen by kind and by a text in the name, in any case."""
-    changes = compared(BASE, HEAD).select_packages(kinds, search)
+    changes = compared(BASE, HEAD).packages.select(kinds, search)
     assert [change.name for change in changes] == names
 
 
@@ -282,7 +282,7 @@ def test_changed_facts(states: tuple[list[Spec], list[Spec]]) -> None:
         expected.setdefault(head[digest].name, Counter()).update(facts)
     comparison = compare(*states)
     for name in {spec.name for spec in (*states[0], *states[1])}:
-        assert comparison.changed_facts(name) == expected.get(name, NONE_CHANGED)
+        assert comparison.changed_facts().get(name, {}) == expected.get(name, NONE_CHANGED)
 
 
 @given(pairs())
@@ -458,7 +458,7 @@ def test_the_narrowed_specs_are_those_that_are_selected(
 ) -> None:
     """To select of all changes chooses the same ones, with the same rows."""
     comparison = compare(*states)
-    selected: list[SpecChange] = list(comparison.select_specs(conditions=conditions))
+    selected: list[SpecChange] = list(comparison.specs.select(conditions=conditions))
     assert list(comparison.narrowed(conditions).specs) == selected
 
 

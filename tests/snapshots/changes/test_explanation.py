@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from snapshots.changes.cause_names import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES, CauseKind
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from snapshots.models import Spec
-from tests.expensive import FEWER_EXAMPLES
+from tests.expensive import FEWER_EXAMPLES, examples
 from tests.model.builds import crowds, towers, weeks
 from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
 from tests.model.explained import Explained
@@ -103,9 +103,9 @@ def test_paths() -> None:
     found = explained(BASE, HEAD)
     frame = found.head.frame
     row = {name: frame.hashes.find(hash_of(name)) or 0 for name in ("py:2", "zlib:2", "new")}
-    assert [step.name for step in found.path(row["zlib:2"])] == ["zlib"]
-    assert [step.name for step in found.path(row["py:2"])] == ["py", "hdf5", "zlib"]
-    assert found.path(row["new"]) == []
+    assert [step.name for step in found.causes.path(row["zlib:2"])] == ["zlib"]
+    assert [step.name for step in found.causes.path(row["py:2"])] == ["py", "hdf5", "zlib"]
+    assert found.causes.path(row["new"]) == []
     assert [frame.hashes.at(it) for it in found.without_counterpart().tolist()] == [hash_of("new")]
 
 
@@ -176,7 +176,7 @@ def test_size() -> None:
         changes = comparison.specs
         _ = made.reasons(changes), made.main_causes(changes), made.involved(changes)
         _ = records(made.causes)
-        made.path(int(made.counterparts.head_rows[-1]))
+        made.causes.path(int(made.counterparts.head_rows[-1]))
 
     found, held = measured(lambda: explain(comparison, before.graph, after.graph), use)
     counted = found.num_bytes - comparison.num_bytes
@@ -197,7 +197,7 @@ def test_reasons(week: Week) -> None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=200)
+@examples(200)
 @given(crowds)
 def test_reasons_among_many(week: Week) -> None:
     """So they do where a package has many specs that are much alike."""
@@ -212,7 +212,7 @@ def test_causes(week: Week) -> None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=50)  # each is a catalog of its own
+@examples(50)  # each is a catalog of its own
 @given(towers)
 def test_far_above(week: Week) -> None:
     """So does everything where causes lie far below what they rebuilt."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.changes.kept_changes import (
@@ -25,6 +25,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
+from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_spec, digest_of
@@ -54,7 +55,7 @@ def test_wanted_numbers_are_found_where_they_stand(
 
 
 @pytest.mark.no_cover
-@settings(max_examples=35)
+@examples(35)
 @given(PASTS)
 def test_what_is_kept_is_what_the_explanation_says(past: Past) -> None:
     """Rows, counts, packages and numbers, of each pair of neighbours."""

@@ -57,7 +57,7 @@ def test_hashes_that_begin_alike_stand_in_their_order(
 def test_places_of_hashes(states: tuple[list[Spec], list[Spec]], kind: str | None) -> None:
     """Each hash is found at its own place, others are not found, in the whole and in a part."""
     comparison = compare(*states)
-    table = comparison.select_specs(None if kind is None else [SpecChangeKind(kind)])
+    table = comparison.specs.select(None if kind is None else [SpecChangeKind(kind)])
     places = {change.hash: place for place, change in enumerate(table)}
     for spec in (*states[0], *states[1]):
         assert table.find(spec.hash) == places.get(spec.hash)
@@ -67,7 +67,7 @@ def test_places_of_hashes(states: tuple[list[Spec], list[Spec]], kind: str | Non
 @given(pairs(), st.sampled_from([None, "added", "rebuilt"]))
 def test_places_of_packages(states: tuple[list[Spec], list[Spec]], kind: str | None) -> None:
     """Each package is found at its own place, others are not found, in the whole and in a part."""
-    table = compare(*states).select_packages(None if kind is None else [PackageChangeKind(kind)])
+    table = compare(*states).packages.select(None if kind is None else [PackageChangeKind(kind)])
     places = {change.name: place for place, change in enumerate(table)}
     for spec in (*states[0], *states[1]):
         assert table.find(spec.name) == places.get(spec.name)
@@ -111,9 +111,9 @@ def test_records_are_made_for_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
     for module, record in ((diff, SpecChange), (package_changes, PackageChange)):
         monkeypatch.setattr(module, record.__name__, counting(record))
     comparison = compare(base, head)
-    specs = comparison.select_specs([SpecChangeKind.ADDED])
+    specs = comparison.specs.select([SpecChangeKind.ADDED])
     assert specs.find(hash_of("head 7")) is not None
-    packages = comparison.select_packages([PackageChangeKind.REBUILT], "p")
+    packages = comparison.packages.select([PackageChangeKind.REBUILT], "p")
     assert packages.find("p3") is not None
     assert not made
     assert [*specs[10:13], *packages[:2]] == made
@@ -198,11 +198,10 @@ def test_the_memory_of_a_comparison_is_what_it_says() -> None:
 
     def use(comparison: Comparison) -> None:
         summarize(comparison)
-        for package in comparison.packages:
-            comparison.changed_facts(package.name)
+        comparison.changed_facts()
         list(comparison.stacks)
         comparison.specs.fields()
-        comparison.select_specs([SpecChangeKind.ADDED])
+        comparison.specs.select([SpecChangeKind.ADDED])
 
     use(Comparison(base, head))  # what this makes of the frames they keep
     gc.collect()

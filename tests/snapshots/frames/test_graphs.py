@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.graphs import from_below
+from snapshots.frames.graphs import FromBelow
 
 Edges = list[tuple[int, int]]
 
@@ -13,8 +13,9 @@ Edges = list[tuple[int, int]]
 def order_of(edges: Edges, num_nodes: int) -> list[list[int]]:
     """Return all components in their order, those that stand in no cycle, too."""
     sources, targets = np.array(sorted(edges), np.int32).reshape(-1, 2).T
-    order = from_below(sources, targets, num_nodes)
-    return [*([node] for node in order.nodes.tolist()), *map(list, order.components)]
+    order = FromBelow(sources, targets, num_nodes)
+    alone = [[node] for node in order.nodes.tolist()]
+    return alone + [nodes.tolist() for nodes in order.components]
 
 
 def reached(edges: Edges, start: int) -> set[int]:
@@ -47,13 +48,14 @@ def test_order(edges: Edges, num_nodes: int, expected: list[set[int]]) -> None:
     assert list(map(set, order_of(edges, num_nodes))) == expected
 
 
-@given(
-    st.integers(1, 8).flatmap(
-        lambda size: st.tuples(
-            st.lists(st.tuples(*[st.integers(0, size - 1)] * 2), max_size=16), st.just(size)
-        )
+GRAPHS = st.integers(1, 8).flatmap(
+    lambda size: st.tuples(
+        st.lists(st.tuples(*[st.integers(0, size - 1)] * 2), max_size=16), st.just(size)
     )
 )
+
+
+@given(GRAPHS)
 def test_against_plain_walks(drawn: tuple[Edges, int]) -> None:
     """Every node stands once, behind what it leads to, and with what it leads to and back."""
     edges, num_nodes = drawn
@@ -67,6 +69,20 @@ def test_against_plain_walks(drawn: tuple[Edges, int]) -> None:
             together = {it for it in below[node] if node in below[it]} | {node}
             assert set(component) == together
             assert below[node] <= seen
+
+
+@given(GRAPHS, st.sets(st.integers(0, 7)))
+def test_ends(drawn: tuple[Edges, int], marked: set[int]) -> None:
+    """An end leads to nothing that is marked, and to nothing but its own circle."""
+    edges, num_nodes = drawn
+    sources, targets = np.array(sorted(edges), np.int32).reshape(-1, 2).T
+    is_marked = np.array([node in marked for node in range(num_nodes)], np.bool_)
+    below = [reached(edges, node) for node in range(num_nodes)]
+    expected = [
+        marked.isdisjoint(below[node] | {node}) and all(node in below[it] for it in below[node])
+        for node in range(num_nodes)
+    ]
+    assert FromBelow(sources, targets, num_nodes).ends(is_marked).tolist() == expected
 
 
 def test_long_chains() -> None:

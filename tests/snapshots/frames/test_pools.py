@@ -17,7 +17,7 @@ from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.frames.hashes import WIDTH, match
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools
-from snapshots.frames.shared_arrays import Array, GrowingArray, Room
+from snapshots.frames.shared_arrays import Array, ArrayCache, GrowingArray
 from snapshots.models import Spec
 from tests.snapshots.factories import STACKS, full_spec, hash_of, random_facts, seeded
 from tests.snapshots.frames.test_frame import random_filter
@@ -93,7 +93,7 @@ def assert_equal_hashes(shared: Frame, own: Frame) -> None:
 @given(PASTS, ROOMS)
 def test_columns(past: list[list[Spec]], max_bytes: int) -> None:
     """Whatever joins later, and however little room there is, every row has its own facts."""
-    pool, room = Pool(), Room(max_bytes)
+    pool, room = Pool(), ArrayCache(max_bytes)
     shared = [pool.share(frame_of(specs), room) for specs in past]
     for frame, specs in zip(shared, past, strict=True):
         assert_equal(frame, frame_of(specs))
@@ -104,7 +104,7 @@ def test_questions(
     past: list[list[Spec]], max_bytes: int, conditions: SpecFilter, field: PackageField
 ) -> None:
     """Filters, orders and facets are those of frames that share nothing."""
-    pool, room = Pool(), Room(max_bytes)
+    pool, room = Pool(), ArrayCache(max_bytes)
     for frame, specs in [(pool.share(frame_of(it), room), it) for it in past]:
         own = frame_of(specs)
         assert frame.select(conditions).tolist() == own.select(conditions).tolist()
@@ -123,7 +123,7 @@ def test_questions(
 @given(PASTS)
 def test_pairs(past: list[list[Spec]]) -> None:
     """Hashes that two frames have are paired, with the same facts or others, as in any frames."""
-    pool, room = Pool(), Room(1 << 20)
+    pool, room = Pool(), ArrayCache(1 << 20)
     owned = [frame_of(specs) for specs in past]
     shared = [pool.share(frame, room) for frame in owned]
     for base, ours in zip(owned, shared, strict=True):
@@ -162,7 +162,7 @@ def _spec(label: int) -> Spec:
 def test_a_record_is_kept_once() -> None:
     """A frame that joins adds what is new, and nothing where all is there."""
     first, second = states(2, 200)
-    pool, room = Pool(), Room(0)
+    pool, room = Pool(), ArrayCache(0)
     for specs, number in ((first, 200), (first, 200), (second, 210), (first, 200)):
         pool.share(frame_of(specs), room)
         assert pool.num_records == max(number, pool.num_records) <= 210
@@ -172,7 +172,7 @@ def test_other_facts_of_a_hash_are_a_record() -> None:
     """They are known as the first ones are, whichever of them was there last."""
     (specs,) = states(1, 50)
     other = [replace(it, stacks=("hep",)) for it in specs]
-    pool, room = Pool(), Room(0)
+    pool, room = Pool(), ArrayCache(0)
     for asked, number in ((specs, 50), (other, 100), (specs, 100), (other, 100)):
         pool.share(frame_of(asked), room)
         assert pool.num_records == number
@@ -318,7 +318,7 @@ def test_without_memory(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_states_of_one_hash() -> None:
     """A hash that had very many facts is a record once more, but no other one's."""
-    pool, room = Pool(), Room(0)
+    pool, room = Pool(), ArrayCache(0)
     frames = {
         number: pool.share(frame_of([full_spec(size=number % 20)]), room) for number in range(60)
     }

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.shared_arrays import Gathered, GrowingArray, Room, Unpacked, taken, whole
+from snapshots.frames.shared_arrays import (
+    ArrayCache,
+    Gathered,
+    GrowingArray,
+    Unpacked,
+    taken,
+    whole,
+)
 
 
 @given(st.lists(st.lists(st.integers(0, 1 << 40), min_size=1)))
@@ -27,7 +34,7 @@ def test_rows_of_words() -> None:
     growing = GrowingArray(np.uint64, 2)
     growing.append(np.array([[1, 2], [3, 4]], np.uint64))
     growing.append(np.array([[5, 6]], np.uint64))
-    gathered = Gathered(growing, np.array([2, 0]), Room(0))
+    gathered = Gathered(growing, np.array([2, 0]), ArrayCache(0))
     assert gathered.whole.tolist() == [[5, 6], [1, 2]]
     assert gathered[1].tolist() == [1, 2]
 
@@ -38,8 +45,8 @@ def test_gathered() -> None:
     growing.append(np.array([3, 1, 0], np.uint8))
     records, places = np.array([1, 1, 0]), np.array([10, 11, 12, 13])
     for gathered, expected in (
-        (Gathered(growing, records, Room(99)), np.array([1, 1, 3])),
-        (Gathered(growing, records, Room(99), places), np.array([11, 11, 13])),
+        (Gathered(growing, records, ArrayCache(99)), np.array([1, 1, 3])),
+        (Gathered(growing, records, ArrayCache(99), places), np.array([11, 11, 13])),
     ):
         assert len(gathered) == 3
         assert whole(gathered).tolist() == whole(expected).tolist()
@@ -47,13 +54,13 @@ def test_gathered() -> None:
             assert gathered[rows].tolist() == expected[rows].tolist()
         rows = np.array([2, 2, 0])
         assert taken(gathered, rows).tolist() == taken(expected, rows).tolist()
-    assert Gathered(growing, records, Room(99)).nbytes == 0
-    assert Gathered(growing, records, Room(99), places).nbytes == places.nbytes
+    assert Gathered(growing, records, ArrayCache(99)).nbytes == 0
+    assert Gathered(growing, records, ArrayCache(99), places).nbytes == places.nbytes
 
 
 def test_room_is_bounded() -> None:
     """The latest are kept, and of the others those that were asked for again."""
-    room = Room(24)
+    room = ArrayCache(24)
     made: list[int] = []
 
     def get(unpacked: Unpacked, number: int) -> None:
@@ -71,7 +78,7 @@ def test_room_is_bounded() -> None:
 
 def test_what_is_larger_than_the_room() -> None:
     """It is made each time, and nothing else has to go for it."""
-    room = Room(8)
+    room = ArrayCache(8)
     small, large = Unpacked(room), Unpacked(room)
     first = small.get(lambda: np.zeros(1))
     assert large.get(lambda: np.zeros(2)) is not large.get(lambda: np.zeros(2))
@@ -82,7 +89,7 @@ def test_taking_often() -> None:
     """What was taken row by row as often as there are rows is kept whole."""
     growing = GrowingArray(np.uint8)
     growing.append(np.arange(9, dtype=np.uint8))
-    room = Room(8)
+    room = ArrayCache(8)
     gathered = Gathered(growing, np.arange(8), room)
     kept = []
     for _ in range(5):

@@ -9,6 +9,8 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.changelog import Changelog, Only, Scope, changelog, scope_of
+from snapshots.recipes.commits import Between, FoundBy, Links, Recipes
+from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_revision, a_spec
@@ -81,9 +83,18 @@ def told(
     *,
     only: Only | None = None,
     synthetic: bool = False,
+    commits: Between | None = None,
+    links: Links | None = None,
 ) -> Changelog:
-    """Return the changelog between two contents, of v0.21.0 and v0.22.0."""
+    """Return the changelog between two contents, of v0.21.0 and v0.22.0, made of these commits."""
     explanation = explained(base, head, outside)
+    recipes = RecipesChange(
+        base=Recipes("/packages", "a" * 40, FoundBy.DATE),
+        head=Recipes("/packages", "b" * 40, FoundBy.DATE),
+        attribution=None if commits is None else Attribution(explanation, commits),
+        why_unknown="nobody knows" if commits is None else None,
+        links=links or Links(),
+    )
     sides = explanation.base.frame, explanation.head.frame
     scope: Scope | None = None if only is None else scope_of(only, sides, None)
     return changelog(
@@ -91,4 +102,5 @@ def told(
         revision("v0.22.0", 30, head, synthetic=synthetic),
         explanation,
         scope,
+        recipes=recipes,
     )

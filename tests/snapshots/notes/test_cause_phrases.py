@@ -116,8 +116,8 @@ def test_a_week_in_a_sentence() -> None:
         alone[1],
     ]
     assert sentence_of(base, head) == (
-        "gettext's recipe changed, which rebuilt 5 specs, most of them also by "
-        "expat 2.8.1 → 2.8.2; two more changes rebuilt themselves."
+        "gettext's recipe changed, which rebuilt 4 specs and reached 6, most of which "
+        "expat 2.8.1 → 2.8.2 reached, too; two more changes rebuilt themselves."
     ).replace("2.8.1", "1")
 
 
@@ -136,12 +136,12 @@ def stars(*sizes: int, label: str) -> list[Spec]:
 @pytest.mark.parametrize(
     ("sizes", "told_of_the_rest"),
     [
-        ((5, 3), "; below1 1 → 2 rebuilt 3 specs."),
-        ((5, 3, 2), "; below1 1 → 2 rebuilt 3 specs; below2 1 → 2 rebuilt 2 specs."),
+        ((5, 3), "; below1 1 → 2 rebuilt 4 specs."),
+        ((5, 3, 2), "; below1 1 → 2 rebuilt 4 specs; below2 1 → 2 rebuilt 3 specs."),
         (
             (9, 5, 4, 3, 2),
-            "; below1 1 → 2 rebuilt 5 specs; below2 1 → 2 rebuilt 4 specs; "
-            "two more changes rebuilt 4 specs or fewer each.",
+            "; below1 1 → 2 rebuilt 6 specs; below2 1 → 2 rebuilt 5 specs; "
+            "two more changes reached 4 specs or fewer each.",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_causes_beside_each_other(sizes: tuple[int, ...], told_of_the_rest: str)
     """Those that reach far are named one by one, the others bounded: none is passed over."""
     base, head = (stars(*sizes, label=label) for label in ("old", "new"))
     assert sentence_of(base, head) == (
-        f"below0 went from 1 to 2, which rebuilt {sizes[0]} specs{told_of_the_rest}"
+        f"below0 went from 1 to 2, which rebuilt {sizes[0] + 1} specs{told_of_the_rest}"
     )
 
 
@@ -178,7 +178,7 @@ def test_what_happened_is_a_clause(old: Spec, new: Spec, clause: str) -> None:
         [old, node("user", edge(old.name)), *others],
         [new, node("user:2", edge("a:2")), *others],
     )
-    assert found == f"{clause.format('linux-ubuntu22.04-')}, which rebuilt 1 spec."
+    assert found == f"{clause.format('linux-ubuntu22.04-')}, which rebuilt 2 specs."
 
 
 def test_changes_that_reach_nothing() -> None:
@@ -207,7 +207,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
     assert (sum(it.num_specs for it in group), group[0].num_involved) == (7, 7)
     assert plain(log.highlights[1]) == (
         "compiler-wrapper's recipe changed, together with gcc 12.3.0 → 13.2.0, "
-        "which rebuilt 6 specs."
+        "which rebuilt 7 specs."
     )
     assert "| 7 | the recipe of `compiler-wrapper`, together with `gcc` 12.3.0 → 13.2.0 | 7 |" in (
         templates.markdown(log)

@@ -42,7 +42,7 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
         assert names == sorted(names, key=natural_key)
     for entry in entries:
         change = changes[entry.name]
-        facts = comparison.changed_facts(entry.name)
+        facts = comparison.changed_facts().get(entry.name, {})
         assert entry == ChangedPackage.of(change, entry.reasons, facts)
         assert sum(entry.reasons.values()) == change.specs_added + change.specs_removed
     stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from snapshots.models import Spec
 from snapshots.notes import templates
 from snapshots.notes.changelog import Changelog
-from snapshots.notes.templates import NotesFormat, render
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
@@ -41,7 +42,7 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 
 4 specs took the place of others. Each counts once, for its main cause:
 
-| specs | cause | involved in |
+| rebuilt | cause | reached |
 |---:|---|---:|
 | 1 | `boost` 1.84.0 → 1.86.0 | 1 |
 | 1 | `cmake` 3.29.0 → 3.28.0 | 1 |
@@ -209,6 +210,9 @@ def test_json() -> None:
         "highlights",
         "causes",
         "why_unknown",
+        "recipes",
+        "commits",
+        "why_no_commits",
         "no_longer_available",
         "packages",
         "stacks",
@@ -252,6 +256,7 @@ def test_json() -> None:
         "num_specs": 1,
         "num_involved": 1,
         "packages": ["cmake"],
+        "commits": None,
     }
     assert document["packages"]["upgraded"] == [
         {

@@ -61,6 +61,18 @@ def test_the_level_of_a_commit(touched: dict[str, object], levels: dict[str, Com
     } == levels
 
 
+def test_the_commit_that_rebuilt_most() -> None:
+    """It is one that touched the recipe of the causes; else there is none."""
+    own = commit(packages=("raja",))
+    for explained, expected in (
+        (attribution(own), f"{'c' * 12} A change (#7)"),
+        (attribution(), None),
+    ):
+        most = explained.most_rebuilt(explained._explanation.causes.counted())
+        assert (most and most.commit) == expected
+    assert attribution(commit(spack=SPACK)).most_rebuilt([]) is None
+
+
 def test_which_causes_are_outside_the_cache() -> None:
     """The compiler is, a package of the cache is not."""
     explained = attribution()

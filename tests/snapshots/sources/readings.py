@@ -7,7 +7,7 @@ from snapshots.contents import Snapshot
 from snapshots.sources import imports
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import ReadHere, Report
+from snapshots.sources.reports import Asked, ReadHere, Report
 from snapshots.sources.settings import ReadSettings
 
 
@@ -35,8 +35,15 @@ def read_pages(
     paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report
 ) -> Iterator[Snapshot]:
     """Read files and folders of pages as one part."""
-    reader = _here(ReadSettings(), report)
-    return folders.read_apart(paths, tags=tags, report=report, reader=reader, is_whole=True)
+    settings = ReadSettings()
+    reader = _here(settings, report)
+    return folders.read_apart(
+        list(map(str, paths)),
+        Asked(tags, is_whole=True),
+        settings=settings,
+        report=report,
+        reader=reader,
+    )
 
 
 def read_cache(
@@ -50,7 +57,7 @@ def read_cache(
     """Read an index, a build cache or a list of tags."""
     reader = _here(settings, report)
     return build_caches.read_apart(
-        location, tags=tags, sizes=sizes, settings=settings, report=report, reader=reader
+        [location], Asked(tags, sizes=sizes), settings=settings, report=report, reader=reader
     )
 
 

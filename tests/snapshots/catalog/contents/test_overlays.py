@@ -19,7 +19,7 @@ from snapshots.catalog.overlays import (
     whole,
     whole_rows,
 )
-from snapshots.contents import Content
+from snapshots.contents import Content, SuccessiveTables
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS, with_columns
 from tests.snapshots.factories import SPECS as SOME_SPECS
@@ -96,6 +96,9 @@ def test_an_overlay_has_what_differs_alone(first: list[Spec], random: Random) ->
     base, head = Content.of(first), Content.of(changed(random, first))
     own = overlay(BASE, whole(base.table()), head.table())
     assert own is not None
+    below, above = (SuccessiveTables().rows(content) for content in (base, head))
+    below = replace(below, table=whole(below.table))
+    assert own == overlay(BASE, below.unlike(above), above.unlike(below))
     before = {spec.hash: spec for spec in base.specs()}
     after = {spec.hash: spec for spec in head.specs()}
     differ = {it for it, spec in after.items() if before.get(it) != spec}

@@ -1,7 +1,6 @@
 """The bytes of a content become the frame that its records do, whatever it is laid over."""
 
 from random import Random
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog import parquet
 from snapshots.catalog.overlays import Base, Underlay, folder_of, whole
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.catalog.specs_table import (
@@ -19,13 +17,12 @@ from snapshots.catalog.specs_table import (
     ReadFile,
     StoredContent,
     packed,
-    with_tail,
 )
-from snapshots.contents import Content
+from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.tables import SPEC_ROWS, StoredFile
+from snapshots.tables import SPEC_ROWS
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import SPECS, a_spec, seeded
 
@@ -38,8 +35,13 @@ def stored(content: Content, data: pa.Buffer) -> ReadFile:
 def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
-    below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Underlay(Base(base.digest, below.file), rows, 1 << 30))
+    below = stored(
+        base, packed(ContentRows(base.digest, rows), None).data if base_data is None else base_data
+    )
+    kept = packed(
+        ContentRows(head.digest, head.table()),
+        Underlay(Base(base.digest, below.file), ContentRows(base.digest, rows), 1 << 30),
+    )
     assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
@@ -48,21 +50,6 @@ def frame_of(content: Content, files: list[ReadFile]) -> Frame:
     """Return the frame that is read from files."""
     read = StoredContent("catalog", content.digest, files)
     return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
-
-
-def tails_of(files: list[ReadFile]) -> list[ReadFile]:
-    """Return the files as they are where their tails alone were read; without rows none has one."""
-    with mock.patch.object(parquet, "LEAST_SPARED", 1):
-        return [_tail_of(with_tail(it.file, it.data), it.data) for it in files]
-
-
-def _tail_of(file: StoredFile, data: pa.Buffer) -> ReadFile:
-    if file.tail is None:
-        assert not len(from_parquet(file.path, data, ["hash"]))
-        return ReadFile(file, data)
-    nothing = b"\xff" * file.tail.start
-    end = data.slice(file.tail.start).to_pybytes()
-    return ReadFile(file, pa.py_buffer(nothing + end), is_tail=True)
 
 
 def assert_equal(first: Frame, second: Frame) -> None:
@@ -85,19 +72,11 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
     """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    for files in (two_files(base, head), [stored(head, packed(head.table(), None).data)]):
+    for files in (
+        two_files(base, head),
+        [stored(head, packed(ContentRows(head.digest, head.table()), None).data)],
+    ):
         assert_equal(frame_of(head, files), expected)
-        assert_equal(frame_of(head, tails_of(files)), expected)
-
-
-def test_a_tail_has_no_dependencies() -> None:
-    """Who asks for them nevertheless is refused, and told no others."""
-    content = Content.of([a_spec("1")])
-    files = tails_of([stored(content, packed(content.table(), None).data)])
-    read = StoredContent("catalog", content.digest, files)
-    assert len(read(["hash"])) == 1
-    with pytest.raises(ValueError, match="was not read whole"):
-        read(["hash", "dependencies"])
 
 
 @pytest.mark.parametrize("missing", ["namespace", "size", "patches", "spec_format", "in_cache"])

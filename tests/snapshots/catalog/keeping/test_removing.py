@@ -98,8 +98,8 @@ def test_new_neighbours_are_compared_before(catalog: Catalog) -> None:
     read.refresh()
     assert missing_pairs(read, read.history) == []
     library = Library(read)
-    assert library.hash_history(read.history, specs[0].hash) is None
-    (span,) = library.hash_history(read.history, hash_of("2 0")).spans  # type: ignore[union-attr]
+    assert library.past.hash_history(read.history, specs[0].hash) is None
+    (span,) = library.past.hash_history(read.history, hash_of("2 0")).spans  # type: ignore[union-attr]
     assert (span.first, span.is_current) == (read.history.revisions[0], True)
 
 

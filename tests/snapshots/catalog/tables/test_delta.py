@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from snapshots.catalog.delta import CatalogTable, Log, add_action
+from snapshots.catalog.delta import CatalogTable, TableLog, add_action
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.storage import Storage
@@ -160,7 +160,7 @@ def test_a_log_that_others_tidy(storage: Storage, monkeypatch: pytest.MonkeyPatc
     things = table(storage)
     things.prepare()
     add(storage, things, 1)
-    log = Log(storage, "things")
+    log = TableLog(storage, "things")
     assert log.mark(99) is None
     expected = log.files()
     attempts = iter([FileNotFoundError] * 4)

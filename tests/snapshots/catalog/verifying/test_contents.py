@@ -13,7 +13,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import Read, ToRead, read_content, read_contents, sum_of
-from snapshots.contents import Content
+from snapshots.contents import Content, ContentRows
 from snapshots.models import NOTHING
 from snapshots.tables import StoredFile
 from tests.snapshots.factories import a_spec
@@ -31,7 +31,7 @@ def specs(tmp_path: Path) -> SpecsTable:
 
 def written(specs: SpecsTable, rows: pa.Table, digest: str = CONTENT.digest) -> ToRead:
     """Write rows as a content, and return it as a catalog names it."""
-    files = specs.write([(digest, rows)], {})
+    files = specs.write([ContentRows(digest, rows)], {})
     return ToRead(digest, files[digest], (), AGAIN)
 
 

@@ -27,6 +27,7 @@ from snapshots.changes.kept_changes import (
     counts_of,
     keep_changes,
 )
+from snapshots.contents import ContentRows
 from snapshots.errors import NoCatalog
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.snapshots.changes.graphs import side_of
@@ -114,7 +115,7 @@ def test_contents_that_no_row_names(catalog: Catalog) -> None:
     """A killed import left them."""
     table = SpecsTable(storage_of(catalog))
     content = a_snapshot(specs_of(30)).content
-    table.write([(content.digest, content.table())], {})
+    table.write([ContentRows(content.digest, content.table())], {})
     ((damaged, text),) = found(catalog)
     assert not damaged
     assert "1 file of contents that no row names" in text
@@ -154,7 +155,7 @@ def write_other_content(catalog: Catalog) -> None:
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
     table = SpecsTable(storage_of(catalog))
-    files = table.write([(digest, other.table())], {digest: catalog.files_of(digest)})
+    files = table.write([ContentRows(digest, other.table())], {digest: catalog.files_of(digest)})
     rows = RevisionsTable(storage_of(catalog))
     rows.refresh()
     rows.append([replace(catalog.history.resolve("develop"), taken_at=day(40))], files)

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import Judged, Only
+from snapshots.changes.rules.measures import Judged, RuleSubject
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     Dimensions,
@@ -37,14 +37,14 @@ def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
 
     find = finder(sides[0] if base is not None else None, sides[-1], lambda: NAMES)
     if base is None:
-        return Judged(sides[-1].frame, find)
+        return Judged(sides[-1].frame, sides[-1].load, find)
     comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
         return explain(comparison, sides[0].load(), sides[1].load())
 
-    return Judged(comparison.head, find, comparison, why)
+    return Judged(comparison.head, sides[-1].load, find, comparison, why)
 
 
 def _loaded(specs: Sequence[Spec]) -> Searched:
@@ -76,7 +76,7 @@ def _dimensions(dimensions: Sequence[CoverageDimension]) -> Dimensions | UnsetTy
 
 
 def judge_one(
-    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: Only | None = None
+    rule: Rule, base: Sequence[Spec] | None, head: Sequence[Spec], only: RuleSubject | None = None
 ) -> RuleResult:
     """Return what becomes of a rule, which is about some specs."""
     if only is not None:

@@ -5,12 +5,13 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import MEASURES, Judged, Only
+from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleSubject
 from snapshots.changes.rules.rules import (
     Cover,
     Forbidden,
@@ -20,8 +21,9 @@ from snapshots.changes.rules.rules import (
     read_amount,
 )
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
-from snapshots.models import ConcreteSpec, Spec
+from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
+from tests.expensive import examples
 from tests.model import cells
 from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
 from tests.snapshots.changes.states import pairs
@@ -29,7 +31,7 @@ from tests.snapshots.factories import NAMES, STACKS, a_spec, hash_of
 
 STACK_TARGET = (CoverageDimension.STACK, CoverageDimension.TARGET)
 ONLY = st.builds(
-    Only,
+    RuleSubject,
     stack=st.sampled_from((None, "e4s", "hep")),
     package=st.sampled_from(((), ("lib*",), ("hdf5", "zlib"))),
     except_=st.sampled_from(((), ("*10",), (*NAMES[1:3],))),
@@ -67,10 +69,13 @@ def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
     return [dimension.value for dimension in dimensions]
 
 
-@pytest.mark.parametrize("what", Forbidden)
-@settings(max_examples=40)
+HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
+
+
+@pytest.mark.parametrize("what", HAPPENED)
+@examples(40)
 @given(pair=PAIRS, only=ONLY)
-def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only) -> None:
+def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: RuleSubject) -> None:
     """It finds what the records say of the specs in scope; each breach has its rows in base."""
     base, head = pair
     if not is_known(only.stack, base, head):
@@ -108,7 +113,7 @@ def facts_of(spec: Spec) -> set[str]:
 
 @given(pair=PAIRS, only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
 def test_require(
-    pair: tuple[list[Spec], list[Spec]], only: Only, by: tuple[CoverageDimension, ...]
+    pair: tuple[list[Spec], list[Spec]], only: RuleSubject, by: tuple[CoverageDimension, ...]
 ) -> None:
     """Head has it at all, and in each cell that base has it in."""
     base, head = pair
@@ -213,15 +218,15 @@ def test_sizes_that_nobody_knows_are_no_excuse() -> None:
 def test_rebuilt_and_replaced() -> None:
     """They are counted by their reasons, in scope alone."""
     after = [replace(it, hash=hash_of(f"new {it.hash}")) for it in TEN]
-    for only, count in ((Only(), 10), (Only(package=("zlib",)), 2)):
+    for only, count in ((RuleSubject(), 10), (RuleSubject(package=("zlib",)), 2)):
         result = judge_one(limit("specs-rebuilt", 0), TEN, after, only)
         assert result.message == f"{count} specs rebuilt, at most 0"
     after = [replace(it, version="2") for it in after]
     assert judge_one(limit("specs-replaced", 9), TEN, after).breaches
 
 
-@pytest.mark.parametrize("only", [Only(), Only(stack="e4s")])
-def test_stacks_that_one_side_does_not_tell(only: Only) -> None:
+@pytest.mark.parametrize("only", [RuleSubject(), RuleSubject(stack="e4s")])
+def test_stacks_that_one_side_does_not_tell(only: RuleSubject) -> None:
     """Nobody knows what became of them: what cannot be judged does not pass."""
     told = [a_spec(stacks=("e4s", "root"))]
     untold = [replace(it, stacks=()) for it in told]
@@ -244,10 +249,66 @@ def test_users_of_a_stack_lose_what_leaves_it() -> None:
     """Although another stack still has the very same spec."""
     before = [a_spec(stacks=("e4s", "hep", "root"))]
     after = [a_spec(stacks=("hep", "root"))]
-    for what in (it for it in Forbidden if it is not Forbidden.PACKAGE_DOWNGRADED):
-        assert not judge_one(forbid(what), before, after, Only(stack="e4s")).passed, what
-        assert judge_one(forbid(what), before, after, Only(stack="hep")).passed, what
+    for what in (it for it in HAPPENED if it is not Forbidden.PACKAGE_DOWNGRADED):
+        assert not judge_one(forbid(what), before, after, RuleSubject(stack="e4s")).passed, what
+        assert judge_one(forbid(what), before, after, RuleSubject(stack="hep")).passed, what
     assert judge_one(forbid(Forbidden.PACKAGE_REMOVED), before, after).passed
+
+
+LINKED = Dependency("zlib", hash_of("z"), ("build", "link"))
+TOOL = Dependency("cmake", hash_of("cmake"), ("build",))
+
+
+def test_holes() -> None:
+    """What is missing for specs to be installed; with base and without, which may have any."""
+    hdf5 = a_spec("h", dependencies=(LINKED, TOOL), stacks=("e4s",))
+    lua = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
+    zlib = a_spec("z", name="zlib", dependencies=(), stacks=("hep",))
+    rule = forbid(Forbidden.HOLE)
+    for base in (None, [hdf5], [lua]):
+        result = judge_one(rule, base, [hdf5, lua])
+        assert (result.passed, result.message) == (False, "1 hole")
+        (breach,) = result.breaches
+        missing = f"zlib /{hash_of('z')[:7]} is missing"
+        assert breach.message == f"{missing}, needed to install 1 spec"
+        assert (breach.package, breach.hashes()) == ("zlib", [hash_of("h")])
+        assert judge_one(rule, base, [hdf5, lua, zlib]).passed
+        assert judge_one(rule, base, []).passed
+    assert not judge_one(rule, None, [hdf5, lua], RuleSubject(stack="e4s")).passed
+    assert judge_one(rule, None, [hdf5, lua], RuleSubject(stack="hep")).passed
+    assert judge_one(rule, None, [hdf5, lua], RuleSubject(except_=("hdf5",))).passed
+
+
+def test_holes_that_nobody_can_know_do_not_pass() -> None:
+    """A source that states no dependencies states no holes either."""
+    with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
+        judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
+
+
+@pytest.mark.parametrize("base", [None, TEN[1:]])
+@pytest.mark.parametrize(
+    ("at_most", "only", "passed", "message"),
+    [
+        (8, RuleSubject(), True, "8 specs built again as twins, at most 8"),
+        (7, RuleSubject(), False, "8 specs built again as twins, at most 7"),
+        (
+            "79 %",
+            RuleSubject(),
+            False,
+            "8 specs built again as twins (80.00 % of 10), at most 79 %",
+        ),
+        (1, RuleSubject(package=("zlib",)), True, "1 spec built again as twins, at most 1"),
+    ],
+)
+def test_twins_of_head_are_limited(
+    base: list[Spec] | None, at_most: int | str, only: RuleSubject, passed: bool, message: str
+) -> None:
+    """All but the first of each group, whatever base has; a percentage is one of head's specs."""
+    result = judge_one(limit("twins", at_most), base, TEN, only)
+    assert (result.passed, result.message) == (passed, message)
+    assert [breach.num_specs for breach in result.breaches] == ([] if passed else [8])
+    nothing = judge_one(limit("twins", "1 %"), base, [])
+    assert nothing.message == "0 specs built again as twins where head has none, at most 1 %"
 
 
 def test_cover() -> None:
@@ -265,11 +326,11 @@ def test_cover() -> None:
     assert result.message == "9 of 10 specs of spack.lock found (90.00 %), at least 90.01 %"
     (breach,) = result.breaches
     assert (breach.hashes(), breach.package) == ([TEN[0].hash], "hdf5")
-    assert judge_one(cover("100 %"), None, head, Only(package=("zlib",))).passed
-    assert judge_one(cover("100 %"), None, head, Only(except_=("hdf5",))).passed
+    assert judge_one(cover("100 %"), None, head, RuleSubject(package=("zlib",))).passed
+    assert judge_one(cover("100 %"), None, head, RuleSubject(except_=("hdf5",))).passed
     elsewhere = [replace(it, stacks=("hep",)) for it in TEN[:1]] + head
     assert judge_one(cover(10), None, elsewhere).passed
-    assert not judge_one(cover(10), None, elsewhere, Only(stack="e4s")).passed
+    assert not judge_one(cover(10), None, elsewhere, RuleSubject(stack="e4s")).passed
 
 
 @pytest.mark.parametrize(
@@ -305,7 +366,7 @@ def test_covering_a_stack_tells_what_others_have() -> None:
     wanted = (ConcreteSpec(hash=TEN[0].hash, name="hdf5"), ConcreteSpec(hash="q" * 32, name="none"))
     elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
     demand = Cover(name="a rule", cover="a list", specs=wanted)
-    result = judge_one(demand, None, elsewhere, Only(stack="e4s"))
+    result = judge_one(demand, None, elsewhere, RuleSubject(stack="e4s"))
     assert [it.message for it in result.breaches] == [
         f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
         "none /qqqqqqq is missing",
@@ -320,23 +381,49 @@ def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
     result = judge_one(rule, base, base[:1])
     assert result.message == "2 cells lost (50.00 % of 4), at most 0 %"
     assert result.breaches[0].hashes() == []
-    result = judge_one(rule, base, base[:1], Only(stack="hep"))
+    result = judge_one(rule, base, base[:1], RuleSubject(stack="hep"))
     assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
     gained = judge_one(limit("coverage-gained", 1), base[:1], base)
     assert gained.message == "2 cells gained, at most 1"
 
 
+def test_a_limit_on_what_one_commit_rebuilt() -> None:
+    """Of the specs that the rule is about; it is a fault where the commits are not known."""
+    base = [a_spec("a", name="zlib", version="1"), a_spec("b", name="hdf5", version="1")]
+    head = [a_spec("c", name="zlib", version="2"), a_spec("d", name="hdf5", version="2")]
+    subject = judged(base, head)
+
+    def most(counts: Sequence[CauseCount]) -> CommitRebuild | None:
+        causes = [count.number for count in counts]
+        return CommitRebuild("abc zlib, hdf5: bump (#7)", causes) if causes else None
+
+    subject = replace(subject, most_rebuilt=most)
+    rule = limit("specs-rebuilt-by-commit", "50 %")
+    (result,) = judge([rule], subject).results
+    assert result.message == (
+        "2 specs rebuilt by one commit (100.00 % of 2), at most 50 %: abc zlib, hdf5: bump (#7)"
+    )
+    assert set(result.breaches[0].hashes()) == {spec.hash for spec in head}
+    (result,) = judge([replace(rule, package="zlib", at_most=1)], subject).results
+    assert result.passed
+    assert result.message.startswith("1 spec rebuilt by one commit, at most 1: abc")
+    (result,) = judge([replace(rule, package="none")], subject).results
+    assert result.message.startswith("0 specs rebuilt by one commit where base has none, at most")
+    with pytest.raises(RuleUnusable, match="known of published revisions alone"):
+        judge([rule], judged(base, head))
+
+
 def test_a_stack_that_nobody_has_is_a_fault() -> None:
     """A slip of the pen would let everything pass."""
     with pytest.raises(RuleUnusable, match="stack: neither revision has 'e4z'; nearest: e4s"):
-        judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(stack="e4z"))
+        judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(stack="e4z"))
     with pytest.raises(RuleUnusable, match="the revision does not have 'e4z'"):
-        judge_one(require("hdf5"), None, TEN, Only(stack="e4z"))
+        judge_one(require("hdf5"), None, TEN, RuleSubject(stack="e4z"))
 
 
 def test_a_rule_about_nothing_says_so() -> None:
     """It holds, with a remark."""
-    result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(package=("none*",)))
+    result = judge_one(forbid(Forbidden.SPEC_REMOVED), TEN, TEN, RuleSubject(package=("none*",)))
     assert result.passed
     assert "about no spec of either revision" in result.message
 
@@ -344,12 +431,12 @@ def test_a_rule_about_nothing_says_so() -> None:
 @pytest.mark.parametrize(
     ("only", "demand", "key"),
     [
-        (Only(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
-        (Only(), require("hdf5 ^zlib"), "require"),
+        (RuleSubject(matching="^zlib"), forbid(Forbidden.SPEC_REMOVED), "matching"),
+        (RuleSubject(), require("hdf5 ^zlib"), "require"),
     ],
 )
 def test_a_query_that_cannot_be_answered_names_rule_and_key(
-    only: Only, demand: Rule, key: str
+    only: RuleSubject, demand: Rule, key: str
 ) -> None:
     """An error of the store stays what it is."""
     with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
@@ -359,7 +446,7 @@ def test_a_query_that_cannot_be_answered_names_rule_and_key(
         raise CatalogError("there", "is down")
 
     with pytest.raises(CatalogError):
-        judge([require("zlib")], Judged(judged(None, TEN).head, down))
+        judge([require("zlib")], replace(judged(None, TEN), find=down))
 
 
 def test_only_errors_count_against_a_verdict() -> None:
@@ -398,8 +485,18 @@ def test_amounts_are_exact() -> None:
     [
         (Forbidden.PACKAGE_REMOVED, ["1.13"], "zlib is gone: base has 1 spec of 1.3", ["z"]),
         (Forbidden.PACKAGE_DOWNGRADED, ["1.12"], "hdf5 fell from 1.14 to 1.12", ["h"]),
-        (Forbidden.VERSION_REMOVED, ["1.13"], "hdf5 1.14 is gone: base has 1 spec of it", ["h"]),
-        (Forbidden.STACK_REMOVED, ["1.13"], "the stack hep is gone: base has 1 spec of it", ["z"]),
+        (
+            Forbidden.VERSION_REMOVED,
+            ["1.13"],
+            "hdf5 1.14 is gone: base has 1 spec of it",
+            ["h"],
+        ),
+        (
+            Forbidden.STACK_REMOVED,
+            ["1.13"],
+            "the stack hep is gone: base has 1 spec of it",
+            ["z"],
+        ),
     ],
 )
 def test_a_breach_says_what_happened(

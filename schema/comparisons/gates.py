@@ -23,15 +23,16 @@ from schema.fields.cost import (
 from schema.fields.many import Interleaved, attribute, for_many
 from schema.fields.scalars import describe_enum, given_values
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
-from schema.revisions.spec import Spec, SpecRows
+from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules import rules
-from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.measures import BY_COMMIT, Judged
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
+    Forbidden,
     Rule,
     RuleLevel,
+    RuleResult,
     Searched,
     Verdict,
     finder,
@@ -142,8 +143,8 @@ def _weigh(value: Any) -> float:
     """Return the cost of some rules, in thousands of units.
 
     On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
-    query takes some 2 ms for each package in it, cells take 10 ms and more for each dimension, and
-    a glob takes half a millisecond.
+    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells take 10 ms
+    and more for each dimension, and a glob takes half a millisecond.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
@@ -165,9 +166,14 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
-    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    kind = f"{rule.get('forbid')} {rule.get('limit')}"
+    holes = 150 if rule.get("forbid") == Forbidden.HOLE.value else 0
+    twins = 300 if rule.get("limit") == "twins" else 0
+    cells, commits = 50 if "coverage" in kind else 0, 60 if BY_COMMIT in kind else 0
+    looked_up = holes + twins + cells + commits
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
-    return 5 + cells + 25 * _size(rule, "forEach") + specs + _weigh_query(rule.get("require"))
+    dimensions = 25 * _size(rule, "forEach")
+    return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
 
 
 def _weigh_query(query: Any) -> float:
@@ -214,8 +220,8 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
     return Interleaved(lists, choices)
 
 
-@strawberry.type(description="What breaks a rule.")
-class Breach(ComparisonPart):
+@strawberry.type(name="Breach", description="What breaks a rule.")
+class BreachType(ComparisonPart):
     """A breach of a rule."""
 
     message: str = of_record("message", "In one line.", texts(100))
@@ -223,18 +229,18 @@ class Breach(ComparisonPart):
         "package", "The package that it is about; null where it is not about a single one."
     )
     num_specs: int = of_record("num_specs", "How many specs it is about.")
-    spec: Spec | None = for_many(
+    spec: SpecType | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
         "was added; null where it is in neither.",
     )
 
 
-@strawberry.type(description="What became of a rule.")
-class RuleResult:
+@strawberry.type(name="RuleResult", description="What became of a rule.")
+class RuleResultType:
     """The result of a rule on a comparison."""
 
-    result: strawberry.Private[rules.RuleResult]
+    result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
     name = attribute("result.rule.name", "What the rule is called.", str)
@@ -252,11 +258,11 @@ class RuleResult:
         first: Annotated[
             int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
         ] = BREACHES_DEFAULT,
-    ) -> list[Breach]:
+    ) -> list[BreachType]:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
-        return PartRows(Breach, self.comparison, shown)  # type: ignore[return-value]
+        return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
 
 @strawberry.type(description="The judgement of rules on a comparison.")
@@ -271,9 +277,10 @@ class CheckReport:
     @field(
         "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
-    def rules(self) -> list[RuleResult]:
+    def rules(self) -> list[RuleResultType]:
         return [
-            RuleResult(result=result, comparison=self.comparison) for result in self.verdict.results
+            RuleResultType(result=result, comparison=self.comparison)
+            for result in self.verdict.results
         ]
 
 
@@ -290,7 +297,14 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
     find = finder(_searched(base), _searched(head), context.names_elsewhere)
-    what = Judged(head.frame, find, comparison.changes, comparison.explanation)
+    what = Judged(
+        head.frame,
+        head.dependencies,
+        find,
+        comparison.changes,
+        comparison.explanation,
+        lambda counts: context.recipes_change(base.info, head.info).most_rebuilt(counts),
+    )
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.check import BREACHES_MAX, MOST_RULES
-from schema.context import Context
+from schema.comparisons.gates import BREACHES_MAX, MOST_RULES
 from schema.documents.documents import MOST_WEIGHED
-from schema.execution.budget import NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.library import judged
 from snapshots.changes.rules.rule_files import parse_rules
@@ -84,7 +82,7 @@ def fault(world: World, *rules: dict[str, Any]) -> str:
 
 def test_it_says_what_a_file_of_the_same_rules_does(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in REFS.values())
+    base, head = map(world.catalog.history.resolve, REFS.values())
     expected = judge(parse_rules(AS_A_FILE, "f"), judged(world.library, base, head))
     told = check(world, *RULES)
     assert told["passed"] is expected.passed is False
@@ -192,14 +190,6 @@ def test_each_part_of_a_rule_is_paid_for() -> None:
     assert MOST_RULES <= MOST_WEIGHED
     assert cost(*(plain | {"matching": f"^a ^b ^c{it}"} for it in range(20))) > Limits().max_cost
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
-
-
-def test_an_event_loop_leaves_it_to_a_thread(world: World) -> None:
-    """To judge takes long, even with everything in memory."""
-    check(world, *RULES)
-    context = Context(world.catalog, world.library, may_take_long=False)
-    with pytest.raises(NotLoaded):
-        api.execute(questions.CHECK, {**REFS, "rules": RULES}, context=context)
 
 
 def test_the_answer_about_digests_is_permanent(world: World) -> None:

@@ -7,8 +7,8 @@ import pytest
 from graphql import parse
 
 from schema.api import API
-from schema.documents import rules
-from schema.documents.rules import FragmentCycle, Measures, measured
+from schema.documents import bounds
+from schema.documents.bounds import FragmentCycle, Measures, measured
 from schema.limits import Limits
 from tests.schema.worlds import World, known_world, plain
 
@@ -168,7 +168,7 @@ def test_fragments_that_spread_themselves_are_invalid(world: World, text: str) -
 
 def test_the_number_found_is_never_too_long_to_say() -> None:
     """2^2000 fields are said to be many."""
-    refusal = rules.refuse("Fields", 2**2_000, 5)
+    refusal = bounds.refuse("Fields", 2**2_000, 5)
     assert refusal is not None
     assert refusal["message"] == "Fields: more than 10^15 found, 5 are allowed."
 

@@ -1,0 +1,246 @@
+"""The documentation site: pages generated from the code, and documents from outside this folder.
+
+mkdocs calls the functions ``on_...``. Commands are generated from click, the API from its schema,
+JSON from the records that are written, rules from the keys that are read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path, PurePosixPath
+from posixpath import relpath
+from typing import Any
+
+import click
+import graphql
+import msgspec
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from schema import api
+from server.cli import cachelog
+from server.webhooks import Announcement
+from snapshots.changes.rules.rules import KEYS_OF, KINDS
+from snapshots.notes.changelog import Changelog
+
+ROOT = Path(__file__).parents[1]
+
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "deploy/README.md": "deploying.md",
+    "tests/data/README.md": "real-data.md",
+}
+"""Documents outside docs/, and the pages that show them."""
+
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
+_CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the generated pages, the documents of other folders, and the files that they link to."""
+    for path, text in generated().items():
+        files.append(File.generated(config, path, content=text))
+    linked = {ROOT / path for path in ELSEWHERE}
+    for source, page in ELSEWHERE.items():
+        text = (ROOT / source).read_text("utf-8")
+        files.append(File.generated(config, page, content=_relinked(text, source, page)))
+    for source in [*ELSEWHERE, *(f"docs/{it.name}" for it in (ROOT / "docs").glob("*.md"))]:
+        for target in _targets(source):
+            inside = target.is_relative_to(ROOT / "docs")
+            if target.is_file() and target not in linked and not inside:
+                linked.add(target)
+                path = f"files/{target.relative_to(ROOT)}"
+                files.append(File.generated(config, path, abs_src_path=str(target)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Lead links that leave this folder to the pages that show the documents there."""
+    path = page.file.src_uri
+    return markdown if page.file.generated_by else _relinked(markdown, f"docs/{path}", path)
+
+
+def _targets(source: str) -> Iterator[Path]:
+    """Yield the files that a document links to."""
+    text = _CODE.sub("", (ROOT / source).read_text("utf-8"))
+    for match in _LINK.finditer(text):
+        yield (ROOT / source).parent.joinpath(match[1]).resolve()
+
+
+def _relinked(text: str, source: str, page: str) -> str:
+    """Return a document with its links as seen from the page that shows it."""
+
+    def link(match: re.Match[str]) -> str:
+        target = (ROOT / source).parent.joinpath(match[1]).resolve().relative_to(ROOT)
+        inside = PurePosixPath(target)
+        readme = str(inside / "README.md")
+        shown = ELSEWHERE.get(str(inside)) or ELSEWHERE.get(readme) or f"files/{inside}"
+        if inside.parts[0] == "docs":
+            shown = str(inside.relative_to("docs"))
+        return relpath(shown, str(PurePosixPath(page).parent)) + (match[2] or "")
+
+    return "".join(
+        part if part.startswith("```") else _LINK.sub(link, part) for part in _CODE.split(text)
+    )
+
+
+def generated() -> Mapping[str, str]:
+    """Return the pages that follow from the code, by their paths."""
+    schema = graphql.build_schema(api.sdl())
+    return {
+        "reference/commands.md": _page("Commands", _commands(cachelog, "cachelog")),
+        "reference/queries.md": _page("Queries and subscriptions", _types(schema, _is_root)),
+        "reference/objects.md": _page("Objects and interfaces", _types(schema, _is_object)),
+        "reference/inputs.md": _page("Inputs", _types(schema, graphql.is_input_object_type)),
+        "reference/enums.md": _page("Enums and scalars", _types(schema, graphql.is_leaf_type)),
+        "reference/json.md": _page("JSON documents", _json()),
+        "reference/rules.md": _page("Rules", _rules()),
+    }
+
+
+def _page(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"# {title}", "", *lines, ""])
+
+
+# -- commands
+
+
+def _commands(command: click.Command, path: str) -> Iterator[str]:
+    """Yield what the help of a command says, then that of those below it."""
+    context = click.Context(command, info_name=path)
+    yield from (f"## {path}", "", *_paragraphs(command.help or ""))
+    yield from ("```text", command.get_usage(context).removeprefix("Usage: "), "```", "")
+    rows = [it for it in map(_parameter, command.get_params(context)) if it[0]]
+    yield from _table(("Argument or option", "Meaning"), rows)
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _commands(inner, f"{path} {name}")
+
+
+def _parameter(parameter: click.Parameter) -> tuple[str, str]:
+    metavar = parameter.metavar or ""
+    text = getattr(parameter, "help", None) or ""
+    if isinstance(parameter, click.Argument):
+        return f"`{metavar or (parameter.name or '').upper()}`", text
+    if "--help" in parameter.opts:
+        return "", ""
+    if isinstance(parameter.type, click.Choice):
+        metavar = "|".join(parameter.type.choices)
+    names = [*parameter.opts, *parameter.secondary_opts]
+    suffix = f" {metavar}" if metavar else ""
+    return ", ".join(f"`{name}{suffix}`" for name in names), text
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in cleandoc(text).split("\n\n"):
+        yield from (paragraph.removeprefix("\b\n"), "")
+
+
+# -- the API
+
+
+def _is_root(type_: Any) -> bool:
+    return type_.name in ("Query", "Subscription")
+
+
+def _is_object(type_: Any) -> bool:
+    is_composite = graphql.is_composite_type(type_)
+    return is_composite and not _is_root(type_) and not type_.name.endswith(("Connection", "Edge"))
+
+
+def _types(schema: graphql.GraphQLSchema, is_shown: Any) -> Iterator[str]:
+    """Yield the types of a kind: each with its fields, or its values."""
+    for name, type_ in sorted(schema.type_map.items()):
+        if name.startswith("__") or not is_shown(type_):
+            continue
+        yield from (f"## {name}", "", type_.description or "", "")
+        if graphql.is_enum_type(type_):
+            rows = [(f"`{it}`", value.description or "") for it, value in type_.values.items()]
+            yield from _table(("Value", "Meaning"), rows)
+        elif hasattr(type_, "fields"):
+            rows = [(_signature(it, field), _about(field)) for it, field in type_.fields.items()]
+            yield from _table(("Field", "Meaning"), rows)
+
+
+def _signature(name: str, field: Any) -> str:
+    return f"`{name}: {field.type}`"
+
+
+def _about(field: Any) -> str:
+    """Return what a field means, and each of its arguments."""
+    text = field.description or ""
+    for name, argument in getattr(field, "args", {}).items():
+        text += f"\n\n- `{name}: {argument.type}` {argument.description or ''}"
+    return text
+
+
+# -- JSON and rules
+
+
+def _json() -> Iterator[str]:
+    """Yield the records of notes and webhooks, with the types of their fields."""
+    yield from (
+        "The records of the JSON release notes and of webhooks. What the documents of each command",
+        "hold is described in [Release notes](../notes.md#json),",
+        "[Through time](../history.md#json), [Gates](../gates.md#the-verdict),",
+        "[Lock files](../lock-files.md#json),",
+        "[Questions](../questions.md) and [Prune, verify, back up](../keeping.md#json).",
+        "",
+    )
+    _, records = msgspec.json.schema_components(
+        (Changelog, Announcement),
+        schema_hook=lambda _: {"type": "string"},  # sentences
+        ref_template="{name}",
+    )
+    for name, record in sorted(records.items()):
+        yield from (f"## {name}", "", (record.get("description") or "").partition("\n\n")[0], "")
+        if "enum" in record:
+            yield from (", ".join(f"`{value}`" for value in record["enum"]), "")
+        else:
+            rows = [(f"`{it}`", _json_type(hint)) for it, hint in record["properties"].items()]
+            yield from _table(("Name", "Type"), rows)
+
+
+def _json_type(hint: Mapping[str, Any]) -> str:
+    if "$ref" in hint:
+        return f"[{hint['$ref']}](#{hint['$ref'].lower()})"
+    if "anyOf" in hint:
+        return " or ".join(map(_json_type, hint["anyOf"]))
+    if hint.get("type") == "array":
+        items = hint.get("items") or {}
+        return f"list of {_json_type(items)}" if items else "list"
+    if hint.get("type") == "object" and isinstance(hint.get("additionalProperties"), Mapping):
+        return f"object of {_json_type(hint['additionalProperties'])}"
+    return str(hint.get("format") or hint.get("type") or "any")
+
+
+def _rules() -> Iterator[str]:
+    """Yield the keys of each kind of rule."""
+    yield from ("[Gates](../gates.md) defines what rules mean. The keys of each kind:", "")
+    for key, kind in KINDS.items():
+        yield from (f"## {key}", "", (kind.__doc__ or "").partition("\n\n")[0], "")
+        rows = [
+            (f"`{it.name}`", "required" if it.is_required else "", it.about)
+            for it in KEYS_OF[key].values()
+        ]
+        yield from _table(("Key", "", "Meaning"), rows)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a table in Markdown, or nothing if it has no rows."""
+    rows = [tuple(map(_cell, row)) for row in rows]
+    if rows:
+        yield f"| {' | '.join(head)} |"
+        yield "|" + "---|" * len(head)
+        yield from (f"| {' | '.join(row)} |" for row in rows)
+        yield ""
+
+
+def _cell(text: str) -> str:
+    """Return a text in one line, in which nothing ends the cell or begins HTML."""
+    parts = re.split(r"(`[^`]*`)", text.strip().replace("``", "`"))
+    escaped = "".join(it if it.startswith("`") else it.replace("<", "&lt;") for it in parts)
+    return escaped.replace("|", "\\|").replace("\n\n", "<br>").replace("\n", " ")

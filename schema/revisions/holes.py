@@ -1,0 +1,100 @@
+"""Holes: what is missing for the specs of a revision to be installed from its cache alone."""
+
+from collections.abc import Mapping
+
+import strawberry
+
+from schema.context import Info, LoadedRevision
+from schema.fields.connections import Connection, ListPage, PageArguments, window_at
+from schema.fields.cost import LOADING, Cost, NumberOf, field
+from schema.fields.many import attribute
+from schema.node import node_of
+from schema.revisions.lookup import LAST_SEEN
+from schema.revisions.package import First, LazyRevision, check_first
+from schema.revisions.spec import SpecRows, SpecType
+from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.changes.holes import Hole, Holes
+from snapshots.refs import series
+from snapshots.timelines.spans import HashHistory, last_seen
+
+FINDING_HOLES = 50_000
+"""The share of each request of following all dependencies of a revision, which is kept."""
+
+HOLES = Cost(weight=200, each=5, once=LOADING + FINDING_HOLES)
+"""A page of holes."""
+
+AFFECTED_DEFAULT = 20
+"""How many affected specs of a hole are listed unless a number is given."""
+
+AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT), each=2)
+"""What depends on one hole, however far."""
+
+
+@strawberry.type(
+    name="Hole",
+    description="A spec that others need to be linked or to run, and that is neither in the cache "
+    "nor external.",
+)
+class HoleType:
+    """A hole of a revision; ``topic`` asks for the histories of all that stand on its page."""
+
+    loaded: strawberry.Private[LoadedRevision]
+    holes: strawberry.Private[Holes]
+    place: strawberry.Private[int]
+    hole: strawberry.Private[Hole]
+    topic: strawberry.Private[HistoryTopic]
+
+    hash = attribute("hole.hash", "The DAG hash.", str)
+    name = attribute("hole.name", "The package's name.", str)
+    version = attribute(
+        "hole.version",
+        "The version; null where the revision's source does not tell it.",
+        str | None,
+    )
+    num_affected = attribute(
+        "hole.num_affected", "How many specs cannot be installed without it.", int
+    )
+
+    @field(
+        "The first of the specs that cannot be installed without it, by package, newest version "
+        "first.",
+        AFFECTED,
+    )
+    def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
+        check_first(first)
+        levels = self.loaded.context.budget.levels
+        rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
+        return SpecRows(self.loaded, rows)  # type: ignore[return-value]
+
+    @field(
+        "The revision of the series that had it no longer, after one that had it; of another "
+        "series where this one never had it; null where none did, or it is still there.",
+        LAST_SEEN,
+    )
+    def gone_in(self, info: Info) -> LazyRevision | None:
+        histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
+        history = histories.get(self.hole.hash)
+        gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
+        return node_of("Revision", info=gone_in) if gone_in else None
+
+
+def hole_connection(
+    loaded: LoadedRevision, arguments: PageArguments
+) -> Connection[HoleType] | None:
+    """Return a page of a revision's holes; None where its source tells no dependencies.
+
+    Raises InvalidArgument for a cursor that names none of them.
+    """
+    graph = loaded.dependencies()
+    if graph.num_rows and not graph.is_known:
+        return None
+    found = loaded.context.holes(loaded.info)
+    part = window_at(arguments, len(found), found.find)
+    shown = found[part.start : part.stop]
+    items = frozenset((hole.hash, hole.name) for hole in shown)
+    topic = HistoryTopic(About.HASHES, items=items)
+    objects = [
+        HoleType(loaded=loaded, holes=found, place=place, hole=hole, topic=topic)
+        for place, hole in enumerate(shown, part.start)
+    ]
+    return Connection(page=ListPage(part, objects, [hole.hash for hole in shown]))

@@ -1,0 +1,170 @@
+"""Twins: what of a revision is built more than once, and why."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated
+
+import strawberry
+
+from schema.comparisons.cause import Cause
+from schema.comparisons.changes import LoadedComparison
+from schema.context import Context
+from schema.fields.connections import Connection, ListPage, PageArguments, window_at
+from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, field
+from schema.fields.scalars import ByteCount
+from schema.revisions.package import check_first
+from schema.revisions.spec import SpecRows, SpecType
+from snapshots.changes.twins import TwinGroup, Twins
+from snapshots.frames.columns import Rows
+from snapshots.models import RevisionInfo
+
+FINDING_TWINS = EXPLAINING
+"""The share of each request of finding and explaining twins, which are kept."""
+
+_OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
+
+TWINS = Cost(
+    weight=500,
+    each=20,
+    once=LOADING + FINDING_TWINS,
+    arguments={"stack": _OF_SCOPE, "package": _OF_SCOPE},
+)
+"""A page of groups of twins; those of each stack and package are found apart."""
+
+LISTED_DEFAULT = 20
+"""How many specs and causes are listed unless a number is given."""
+
+SPECS = Cost(weight=20, items=NumberOf("first", default=LISTED_DEFAULT))
+CAUSES = Cost(weight=100, items=NumberOf("first", default=LISTED_DEFAULT), each=5)
+SAVED = Cost(weight=500)
+"""What would be one is found for all groups of a page at once."""
+
+ListedFirst = Annotated[int, strawberry.argument(description="How many; 1,000 at most.")]
+
+
+class ShownTwins:
+    """The groups of a page, with what is found for all of them at once."""
+
+    def __init__(
+        self, comparison: LoadedComparison, twins: Twins, groups: Sequence[TwinGroup]
+    ) -> None:
+        self.comparison = comparison
+        self.twins = twins
+        self.groups = groups
+
+    @cached_property
+    def saved(self) -> Sequence[Rows]:
+        """The rows that would be one with another if the twins of each group were."""
+        return self.twins.saved(self.groups)
+
+    def causes(self, numbers: Sequence[int], first: int) -> list[Cause]:
+        """Return the first of some causes."""
+        check_first(first)
+        return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
+
+
+@strawberry.type(
+    name="TwinGroup",
+    description="Specs of one name, version, variants and architecture with different hashes.",
+)
+class TwinGroupType:
+    """A group, by its place on its page."""
+
+    shown: strawberry.Private[ShownTwins]
+    place: strawberry.Private[int]
+
+    @property
+    def group(self) -> TwinGroup:
+        """The group."""
+        return self.shown.groups[self.place]
+
+    @field("The package's name.")
+    def package(self) -> str:
+        return self.shown.comparison.head.frame.package.at(int(self.group.rows[0]))
+
+    @field("The version.")
+    def version(self) -> str:
+        return self.shown.comparison.head.frame.version.at(int(self.group.rows[0]))
+
+    @field("How many specs it has.")
+    def num_specs(self) -> int:
+        return len(self.group.rows)
+
+    @field(
+        "The first of the specs: the one that most specs of the revision reach, then the others by "
+        "hash.",
+        SPECS,
+    )
+    def specs(self, first: ListedFirst = LISTED_DEFAULT) -> list[SpecType]:
+        check_first(first)
+        rows = self.group.rows[:first]
+        return SpecRows(self.shown.comparison.head, rows)  # type: ignore[return-value]
+
+    @field("Why the others are not the first, those that explain most twins first.", CAUSES)
+    def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+        return self.shown.causes(self.shown.twins.causes_of(self.group), first)
+
+    @field(
+        "How many specs would be one with another if these were: all of them but the first, and "
+        "those twins above that differ in nothing else.",
+        SAVED,
+    )
+    def num_saved(self) -> int:
+        return len(self.shown.saved[self.place])
+
+    @field("The sum of the known sizes of their binary packages; null where none is known.", SAVED)
+    def size_saved(self) -> ByteCount | None:
+        frame = self.shown.comparison.head.frame
+        return frame.size.total(self.shown.saved[self.place])  # type: ignore[return-value]
+
+
+@strawberry.type(name="TwinGroupConnection", description="A page of groups of twins.")
+class TwinGroupConnection(Connection[TwinGroupType]):
+    """A connection that sums all twins up."""
+
+    shown: strawberry.Private[ShownTwins]
+
+    @field(
+        "Why specs are built again, what explains most twins first. Each has one main cause, so "
+        "`numSpecs` add up to `numSaved`. Of a cause, `before` is of the first of its group, and "
+        "`after` of the other: there may be one each way.",
+        CAUSES,
+    )
+    def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+        return self.shown.causes(range(len(self.shown.twins.explanation.causes)), first)
+
+    @field("How many specs are built again: all twins but the first of each group.")
+    def num_saved(self) -> int:
+        return len(self.shown.twins.others)
+
+    @field("The sum of the known sizes of their binary packages; null where none is known.")
+    def size_saved(self) -> ByteCount | None:
+        frame = self.shown.comparison.head.frame
+        return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]
+
+
+def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> LoadedComparison:
+    """Return a revision beside itself: its twins are added, each with the first as counterpart."""
+    loaded, explanation = context.load(info), twins.explanation
+    return LoadedComparison(loaded, loaded, explanation.comparison, explanation)
+
+
+def twin_connection(
+    context: Context,
+    info: RevisionInfo,
+    stack: str | None,
+    package: str | None,
+    arguments: PageArguments,
+) -> TwinGroupConnection:
+    """Return a page of the groups of twins among the specs of a stack and of a package, or all.
+
+    Raises InvalidArgument for a cursor that names none of them.
+    """
+    twins = context.twins(info, stack, package)
+    comparison = twins_comparison(context, info, twins)
+    hashes = comparison.head.frame.hashes
+    part = window_at(arguments, len(twins), twins.find)
+    shown = ShownTwins(comparison, twins, twins[part.start : part.stop])
+    objects = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
+    cursors = [hashes.at(int(group.rows[0])) for group in shown.groups]
+    return TwinGroupConnection(page=ListPage(part, objects, cursors), shown=shown)

@@ -1,0 +1,177 @@
+"""``cachelog holes``, ``twins`` and ``impact``: questions about what one revision holds."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from server.terminal.completion import complete_package, complete_ref, complete_stack
+from server.terminal.console import say_result, width
+from server.terminal.parameters import (
+    REF_FORMS,
+    catalog_option,
+    in_option,
+    json_option,
+    limit_option,
+    package_option,
+    recipes_option,
+    refs_of,
+    stack_option,
+)
+from snapshots.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from server.terminal.printing.questions import Touched
+
+# -- holes
+
+
+@click.command("holes")
+@click.argument(
+    "ref",
+    metavar="[REF]",
+    required=False,
+    shell_complete=complete_ref,
+    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+)
+@limit_option("List only the N that affect most specs. By default all are listed.")
+@json_option
+@catalog_option
+def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
+    """Print what is missing to install specs from a cache.
+
+    A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
+    external.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.questions import find_holes, holes_document, holes_lines
+
+    found = find_holes(open_catalog(catalog), ref, limit)
+    lines = holes_lines(found, width())
+    say_result(lambda: holes_document(found), lines, as_json=as_json)
+
+
+# -- twins
+
+
+@click.command("twins")
+@click.argument(
+    "ref",
+    metavar="[REF]",
+    required=False,
+    shell_complete=complete_ref,
+    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+)
+@click.option(
+    "--stack",
+    "stacks",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_stack,
+    help="Only specs of this stack, or of one of several: write it once for each.",
+)
+@package_option
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="List only the first N groups.",
+)
+@json_option
+@catalog_option
+def twins_command(
+    ref: str | None,
+    *,
+    stacks: tuple[str, ...],
+    package: str | None,
+    limit: int,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what is built more than once, and why.
+
+    Twins are specs of one name, version, variants and architecture with different hashes. Each spec
+    that is built again has one main cause, so the numbers add up.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.questions import find_twins, twins_document, twins_lines
+
+    found = find_twins(open_catalog(catalog), ref, stacks, package, limit)
+    say_result(lambda: twins_document(found), twins_lines(found, width()), as_json=as_json)
+
+
+# -- impact
+
+
+@click.command("impact")
+@click.argument(
+    "words",
+    metavar="[PACKAGE]...",
+    nargs=-1,
+    shell_complete=complete_package,
+    help="The packages that would change. With --recipes instead A..B: those that the commits "
+    "touch which are in B and not in A.",
+)
+@in_option(f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.")
+@stack_option("Count only specs of this stack.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead of packages: list the N whose change would build most specs again.",
+)
+@recipes_option
+@json_option
+@catalog_option
+def impact_command(
+    words: tuple[str, ...],
+    *,
+    ref: str | None,
+    stack: str | None,
+    top: int | None,
+    recipes: str | None,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what would be built again if packages changed.
+
+    A changed recipe gives a new hash to all specs of the package, and to all that depend on one
+    however far. Commits are an upper bound: not every one that touches a package changes its hash.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing import questions
+
+    if bool(words) == (top is not None):
+        raise click.UsageError("Write packages, or --top N for those whose change costs most.")
+    is_range = len(words) == 1 and ".." in words[0]
+    if is_range and not recipes:
+        raise click.UsageError("A..B names commits of --recipes, which is missing.")
+    opened = open_catalog(catalog)
+    if top is not None:
+        largest = questions.find_largest(opened, ref, stack, top)
+        lines = questions.largest_lines(largest, width())
+        say_result(lambda: questions.largest_document(largest), lines, as_json=as_json)
+        return
+    touched = _touched(recipes, words[0]) if is_range and recipes else None
+    found = questions.find_impact(opened, ref, stack, words, touched)
+    lines = questions.impact_lines(found, width())
+    say_result(lambda: questions.impact_document(found), lines, as_json=as_json)
+
+
+def _touched(location: str, commits: str) -> "Touched":
+    """Return what the commits of a range ``A..B`` touch."""
+    from server.settings import settings_from
+    from server.terminal.printing.questions import Touched
+    from snapshots.recipes.repository import open_recipes
+
+    base, head = refs_of(commits, None)
+    settings = settings_from(os.environ)
+    with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
+        try:
+            between = repository.between(base, head)
+        except InvalidArgument as error:
+            raise InvalidArgument("A..B", error.reason) from None
+        return Touched(repository.location, base, head, between)

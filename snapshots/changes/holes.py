@@ -1,0 +1,111 @@
+"""What is missing for the specs of a revision to be installed from its build cache alone.
+
+A spec is *whole* where every spec that it reaches by link and run edges is in the cache or
+external. A *hole* is a missing one; it *affects* all specs that reach it. Of a missing spec the
+source may state no more than name and hash: then nothing says that it is external, and it is a
+hole.
+"""
+
+import msgspec
+import numpy as np
+
+from snapshots.changes.involvement import Involvement, Numbers
+from snapshots.changes.pairings import Records
+from snapshots.frames.columns import Column, Mask, Rows
+from snapshots.frames.dependencies import DependencyGraph, DependencyType, EachLevel
+from snapshots.frames.graphs import Edges, FromBelow, Nodes
+
+INSTALLED = DependencyType.LINK | DependencyType.RUN
+"""The types of dependencies that a binary package is installed with."""
+
+_BYTES_OF_A_HOLE = 150
+
+
+class Hole(msgspec.Struct, frozen=True):
+    """A spec that is missing; ``version`` is None where the source does not state it."""
+
+    hash: str
+    name: str
+    version: str | None
+    num_affected: int
+
+
+class Holes(Records[Hole]):
+    """The holes of a content, those that affect most specs first.
+
+    Equal ones stand by package, the newest version first, by hash. With ``rows``, a mask over the
+    content's rows, only these count as affected, and only what they reach is a hole. Dependencies
+    that the source does not state lead nowhere. ``num_affected`` is how many specs any hole
+    affects: those that are not whole.
+    """
+
+    def __init__(self, graph: DependencyGraph, rows: Mask | None = None) -> None:
+        self._rows = np.ones(graph.num_rows, np.bool_) if rows is None else rows
+        edges = np.flatnonzero(graph.types & INSTALLED.value)
+        is_needed = np.zeros(graph.num_nodes, np.bool_)
+        is_needed[graph.targets[edges]] = True
+        is_needed[graph.num_rows :] &= ~_are_external(graph)
+        nodes = graph.num_rows + np.flatnonzero(is_needed[graph.num_rows :])
+        counts = _count_affected(graph, edges, nodes, self._rows)
+        order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        self._nodes, self._counts = nodes[order], counts[order]
+        frame, places = graph.outside, self._nodes - graph.num_rows
+        self._hashes = list(map(frame.hashes.at, places.tolist()))
+        self._names = [frame.packages[code] for code in frame.package.codes[places].tolist()]
+        self._versions = [frame.version.at(place) for place in places.tolist()]
+        self.num_affected = self._count_all_affected(graph)
+
+    def _count_all_affected(self, graph: DependencyGraph) -> int:
+        is_hole = np.zeros(graph.num_nodes, np.bool_)
+        is_hole[self._nodes] = True
+        edges = is_hole[graph.targets] & (graph.types & INSTALLED.value != 0)
+        is_above = graph.nodes_above(edges, INSTALLED)[: graph.num_rows]
+        return int(np.count_nonzero(is_above & self._rows))
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def _record(self, place: int) -> Hole:
+        return Hole(
+            self._hashes[place],
+            self._names[place],
+            self._versions[place],
+            int(self._counts[place]),
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the holes take; the graph is not kept."""
+        return self._rows.nbytes + _BYTES_OF_A_HOLE * len(self)
+
+    def find(self, digest: str) -> int | None:
+        """Return the place of the hole with a hash; None where there is none."""
+        return self._hashes.index(digest) if digest in self._hashes else None
+
+    def affected(self, graph: DependencyGraph, place: int, each_level: EachLevel = iter) -> Rows:
+        """Return the rows that a hole affects, rising; ``each_level`` is as for other walks.
+
+        ``graph`` is the one that the holes are of.
+        """
+        above = graph.dependents_of(
+            int(self._nodes[place]), INSTALLED, transitive=True, each_level=each_level
+        ).nodes
+        rows = np.sort(above[above < graph.num_rows]).astype(np.int32)
+        return rows[self._rows[rows]]
+
+
+def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Mask) -> Numbers:
+    """Return how many of the marked rows reach each of some nodes by some edges."""
+    order = FromBelow(graph.sources[edges], graph.targets[edges], graph.num_nodes)
+    numbers = np.arange(len(nodes))
+    involvement = Involvement(len(nodes), nodes, numbers, order, graph.num_rows)
+    return involvement.num_involved(np.flatnonzero(rows))
+
+
+def _are_external(graph: DependencyGraph) -> Mask:
+    """Return which of the specs outside the cache are external."""
+    mask = np.zeros(len(graph.outside), np.bool_)
+    for name in ("external_path", "external_modules"):
+        column: Column[object] = getattr(graph.outside, name)
+        mask |= column.known()[column.codes]
+    return mask

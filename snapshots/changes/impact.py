@@ -1,0 +1,98 @@
+"""What would be built again if packages changed.
+
+A changed recipe gives a new hash to every spec of the package, and to every spec that reaches one
+of these over any edge. Specs outside the cache lead on, but are not counted.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+
+from snapshots.changes.involvement import Involvement
+from snapshots.frames.columns import Mask
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import FromBelow
+from snapshots.spack.names import ROOT_STACK
+
+_SIZES = ((0, "0"), (10, "1-10"), (100, "11-100"), (500, "101-500"), (1_000, "501-1000"))
+_LARGEST = "1001+"
+
+
+def size_label(num_specs: int) -> str:
+    """Return the class of a number of builds, as nixpkgs labels its pull requests."""
+    return next((label for most, label in _SIZES if num_specs <= most), _LARGEST)
+
+
+class Impact(msgspec.Struct, frozen=True):
+    """What would be built again: counts of specs, those of the packages themselves included.
+
+    ``size`` is the sum of the known sizes of the binary packages, in bytes; None where none is
+    known. ``by_stack`` leaves root out; both lists begin with the largest.
+    """
+
+    num_specs: int
+    num_packages: int
+    size: int | None
+    by_stack: list[tuple[str, int]]
+    by_target: list[tuple[str, int]]
+
+    @property
+    def size_label(self) -> str:
+        """The class of the number of specs."""
+        return size_label(self.num_specs)
+
+
+def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) -> Mask:
+    """Return the rows that are specs of some packages, or reach one over any edge."""
+    names = [*packages]
+    is_own = np.concatenate(
+        [part.package.among(names)[part.package.codes] for part in (frame, graph.outside)]
+    )
+    mask = is_own | graph.nodes_above(is_own[graph.targets])
+    return mask[: graph.num_rows]
+
+
+def impact(frame: Frame, mask: Mask) -> Impact:
+    """Return the counts of some rows of a frame."""
+    rows = np.flatnonzero(mask).astype(np.int32)
+    stacks = [item for item in frame.facet("stacks", rows) if item[0] != ROOT_STACK]
+    return Impact(
+        num_specs=len(rows),
+        num_packages=int(np.count_nonzero(frame.packages_having(mask))),
+        size=frame.size.total(rows),
+        by_stack=stacks,
+        by_target=frame.facet("target", rows),
+    )
+
+
+class PackageImpact(msgspec.Struct, frozen=True):
+    """How many specs would be built again if a package changed."""
+
+    package: str
+    num_specs: int
+
+
+def largest_impacts(
+    frame: Frame, graph: DependencyGraph, mask: Mask, most: int
+) -> list[PackageImpact]:
+    """Return the packages whose change would build most of the marked rows again, by name.
+
+    A package counts that has specs in the revision or outside of it. Those that nothing of the
+    rows reaches are left out.
+    """
+    names = sorted({*frame.packages, *graph.outside.packages})
+    place_of = {name: place for place, name in enumerate(names)}
+    items = np.concatenate(
+        [
+            np.array([place_of[name] for name in part.packages], np.int64)[part.package.codes]
+            for part in (frame, graph.outside)
+        ]
+    )
+    order = FromBelow(graph.sources, graph.targets, graph.num_nodes)
+    nodes = np.arange(graph.num_nodes)
+    involvement = Involvement(len(names), nodes, items, order, graph.num_rows)
+    counts = involvement.num_involved(np.flatnonzero(mask))
+    places = np.argsort(-counts, kind="stable")[: min(most, np.count_nonzero(counts))]
+    return [PackageImpact(names[place], int(counts[place])) for place in places.tolist()]

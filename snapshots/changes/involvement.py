@@ -1,0 +1,154 @@
+"""Which of some items each node of a graph reaches, as bits: sixty-four items a word.
+
+An item, a cause say, stands at some nodes, and is involved in every node that leads to one of
+these. The bits of all nodes are spread from below, some items at a time, so that thousands of items
+in a large graph take bounded memory.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from snapshots.frames.graphs import FromBelow
+
+Numbers = npt.NDArray[np.int64]
+
+Bits = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+KEPT_BYTES = 16 << 20
+"""The most that all bits take that are kept."""
+
+BLOCK_BYTES = 32 << 20
+"""About as much is made at a time."""
+
+WORD = 64
+"""How many items a number has bits for."""
+
+_BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+# Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
+_SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
+
+
+class Involvement:
+    """The items that are involved in each of the first ``num_specs`` nodes of a graph.
+
+    There are ``size`` items; at the node ``nodes[n]`` stands the item ``items[n]``. ``order`` is
+    that of the graph.
+    """
+
+    def __init__(
+        self, size: int, nodes: Numbers, items: Numbers, order: FromBelow, num_specs: int
+    ) -> None:
+        self._size, self._nodes, self._items = size, nodes, items
+        self._order = order
+        self._num_specs = num_specs
+        self._numbers = self._places = np.arange(self._size)
+        self._kept: Bits | None = None
+        if 8 * num_specs * -(-self._size // WORD) <= KEPT_BYTES:
+            blocks = [bits for _, bits in self._blocks()]
+            self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the bits take that are kept."""
+        return 0 if self._kept is None else self._kept.nbytes
+
+    def renumber(self, numbers: Numbers) -> None:
+        """Give the items other numbers: the first one is what had the first of these."""
+        self._numbers = self._numbers[numbers]
+        self._places = ranks(self._numbers)
+
+    def totals(self) -> tuple[Numbers, Numbers]:
+        """Return how many specs each item is involved in, and the number of their set.
+
+        Items that are involved in the same specs have the same set.
+        """
+        num_involved = np.zeros(self._size, np.int64)
+        sets = np.empty(self._size, np.int64)
+        # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
+        numbers: dict[bytes, int] = {}
+        for first, bits in self._blocks():
+            rows = _transposed(bits.view(np.uint8))[: self._size - first]
+            num_involved[first : first + len(rows)] = _num_bits(rows)
+            for item, row in enumerate(rows, first):
+                digest = xxhash.xxh3_128_digest(row)
+                sets[item] = numbers.setdefault(digest, len(numbers))
+        return num_involved[self._numbers], sets[self._numbers]
+
+    def num_involved(self, specs: Numbers) -> Numbers:
+        """Return for each item how many of some specs it is involved in."""
+        counts = np.zeros(self._size, np.int64)
+        for first, bits in self._blocks():
+            rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
+            counts[first : first + len(rows)] = _num_bits(rows)
+        return counts[self._numbers]
+
+    def items_of(self, specs: Numbers) -> tuple[Numbers, Numbers]:
+        """Return pairs of a place in ``specs`` and an item that is involved there, sorted."""
+        places, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for first, bits in self._blocks():
+            here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
+            rows, columns = np.nonzero(here)
+            places.append(rows)
+            items.append(columns + first)
+        of_specs, of_items = np.concatenate(places), self._places[np.concatenate(items)]
+        order = np.lexsort((of_items, of_specs))
+        return of_specs[order], of_items[order]
+
+    def specs_of(self, item: int) -> Numbers:
+        """Return the specs that an item is involved in."""
+        item = int(self._numbers[item])
+        for first, bits in self._blocks():
+            if first <= item < first + WORD * bits.shape[1]:
+                word, bit = divmod(item - first, WORD)
+                return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
+        raise IndexError(item)
+
+    def _blocks(self) -> Iterator[tuple[int, Bits]]:
+        """Yield the bits of the specs from some item on, and the number of that item."""
+        if self._kept is not None:
+            if self._size:
+                yield 0, self._kept
+            return
+        num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_nodes)))
+        for first in range(0, self._size, num_words * WORD):
+            size = min(num_words * WORD, self._size - first)
+            bits = np.zeros((self._order.num_nodes, -(-size // WORD)), np.uint64)
+            here = (self._items >= first) & (self._items < first + size)
+            words, places = np.divmod(self._items[here] - first, WORD)
+            values = np.uint64(1) << places.astype(np.uint64)
+            np.bitwise_or.at(bits, (self._nodes[here], words), values)
+            self._order.spread(bits, np.bitwise_or)
+            yield first, np.ascontiguousarray(bits[: self._num_specs])
+
+
+def _num_bits(rows: Bytes) -> Numbers:
+    counts: Numbers = _BITS_OF_BYTE[rows].sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _transposed(bits: Bytes) -> Bytes:
+    """Return the columns of a matrix of bits as rows, padded with zeros.
+
+    Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
+    """
+    num_rows, num_bytes = bits.shape
+    padded = np.zeros((-(-num_rows // 8) * 8, num_bytes), np.uint8)
+    padded[:num_rows] = bits
+    squares = np.ascontiguousarray(padded.reshape(-1, 8, num_bytes).transpose(2, 0, 1))
+    numbers = squares.view("<u8")
+    for shift, mask in _SWAPS:
+        moved = (numbers ^ (numbers >> np.uint64(shift))) & np.uint64(mask)
+        numbers ^= moved ^ (moved << np.uint64(shift))
+    turned: Bytes = squares.transpose(0, 2, 1)
+    return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
+
+
+def ranks(order: Sequence[int] | Numbers) -> Numbers:
+    """Return the place of each number in an order of all of them."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks

@@ -1,0 +1,197 @@
+"""Why something is built twice: the twins of a revision, and what tells them apart.
+
+Specs are *twins* where name, version, variants and architecture are equal and hashes are not. Of a
+group of twins the *first* is the one that most specs of the revision reach, then the one in most
+stacks, then that with the smallest hash. Each other one is compared with it as a counterpart is: so
+the causes add up to the number of specs that are built again.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from snapshots.changes.counterparts import Counterparts
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Numbers
+from snapshots.changes.own_facts import differing_facts
+from snapshots.changes.pairings import Pairing, Records, RowPairs, code_of
+from snapshots.changes.reasons import Reasoning, SpecChangeReason
+from snapshots.changes.sides import Side, row_hashes
+from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.graphs import FromBelow
+from snapshots.spack.names import ROOT_STACK
+
+ALIKE = ("name", "version", "variants", "platform", "operating_system", "target")
+"""The facts that twins have in common."""
+
+_NONE = -1
+_FEW = 32
+"""What reaches so few rows is found row by row in less time than to put the graph in order."""
+
+
+class TwinGroup(msgspec.Struct, frozen=True):
+    """Twins, as rows of the revision: the first, then the others by hash."""
+
+    number: int
+    rows: Rows
+
+
+class Twins(Records[TwinGroup]):
+    """The groups of twins among some rows of a revision, marked by a mask, or among all.
+
+    The groups whose other specs most specs reach come first, then by package, version and hash.
+    ``explanation`` says why the others are not the first: to it they are added specs, and the first
+    of its group is the counterpart of each.
+    """
+
+    def __init__(self, side: Side, mask: Mask | None = None) -> None:
+        self._side = side
+        rows, keys = _with_twins(side, mask)
+        reach = _count_dependents(side, rows)
+        order = _first_first(side, rows, keys, reach)
+        rows, reach = rows[order], reach[order]
+        starts = np.flatnonzero(np.r_[True, keys[order][1:] != keys[order][:-1]][: len(rows)])
+        sizes = np.diff(np.append(starts, len(rows)))
+        groups = np.repeat(np.arange(len(starts)), sizes)
+        is_other = np.ones(len(rows), np.bool_)
+        is_other[starts] = False
+        weights = np.bincount(groups[is_other], reach[is_other], len(starts))
+        by_weight = np.lexsort((rows[starts], -weights))
+        self._starts, self._sizes, self._rows = starts[by_weight], sizes[by_weight], rows
+        self._group_of = np.full(len(side.frame), _NONE, np.int64)
+        places = np.empty(len(starts), np.int64)
+        places[by_weight] = np.arange(len(starts))
+        self._group_of[rows] = places[groups]
+        firsts = np.repeat(rows[starts], sizes)
+        self.explanation = _explained(side, firsts[is_other], rows[is_other])
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def _record(self, place: int) -> TwinGroup:
+        start = int(self._starts[place])
+        return TwinGroup(place, self._rows[start : start + int(self._sizes[place])])
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory is kept, the frame and its graph included."""
+        arrays = (self._starts, self._sizes, self._rows, self._group_of)
+        return self.explanation.num_bytes + sum(array.nbytes for array in arrays)
+
+    @property
+    def others(self) -> Rows:
+        """The rows of all twins but the first of each group, rising."""
+        return self.explanation.counterparts.head_rows
+
+    def find(self, digest: str) -> int | None:
+        """Return the place of the group whose first has a hash; None where there is none."""
+        row = self._side.frame.hashes.find(digest)
+        place = _NONE if row is None else int(self._group_of[row])
+        is_first = place != _NONE and int(self._rows[self._starts[place]]) == row
+        return place if is_first else None
+
+    def causes_of(self, group: TwinGroup) -> list[int]:
+        """Return the numbers of the causes why the others are not the first, in their order."""
+        numbers = self.explanation.causes.involved_in(group.rows[1:]).numbers
+        return sorted(set(numbers.tolist()))
+
+    def saved(self, groups: Sequence[TwinGroup]) -> list[Rows]:
+        """Return for each group the specs that would be one with another if its twins were one.
+
+        They are its own but the first, and those twins above it that differ from the first of their
+        group in nothing else.
+        """
+        causes = self.explanation.causes
+        numbers = causes.pairs_of(self._group_of)
+        size = WORD * max(1, BLOCK_BYTES // (8 * max(1, len(numbers))))
+        return [
+            rows
+            for start in range(0, len(groups), size)
+            for rows in self._saved(groups[start : start + size], numbers)
+        ]
+
+    def _saved(self, groups: Sequence[TwinGroup], numbers: Numbers) -> list[Rows]:
+        causes = self.explanation.causes
+        items = np.full(len(self) + 1, _NONE, np.int64)
+        items[[group.number for group in groups]] = np.arange(len(groups))
+        places, columns = np.nonzero(causes.joined(items[numbers], len(groups)))
+        by_group = np.argsort(columns, kind="stable")
+        bounds = np.cumsum(np.bincount(columns, minlength=len(groups)))[:-1]
+        return np.split(causes.head_rows[places[by_group]], bounds)
+
+
+def _with_twins(side: Side, mask: Mask | None) -> tuple[Rows, Numbers]:
+    """Return the rows that have twins among the marked ones, rising, and a number of each group."""
+    frame = side.frame
+    rows = np.arange(len(frame), dtype=np.int32) if mask is None else rows_where(mask)
+    _, keys, counts = np.unique(
+        row_hashes(frame, rows, ALIKE), return_inverse=True, return_counts=True
+    )
+    has_twins = counts[keys] > 1
+    return rows[has_twins], keys[has_twins].astype(np.int64)
+
+
+def _count_dependents(side: Side, rows: Rows) -> Numbers:
+    """Return how many specs of the revision reach each row over any edge, itself left out."""
+    graph = side.graph
+    is_needed = np.zeros(graph.num_nodes, np.bool_)
+    is_needed[graph.targets] = True
+    needed = np.flatnonzero(is_needed[rows])
+    counts = np.zeros(len(rows), np.int64)
+    if len(needed) <= _FEW:
+        for place in needed.tolist():
+            above = graph.dependents_of(int(rows[place]), transitive=True).nodes
+            counts[place] = np.count_nonzero(above < graph.num_rows)
+    else:
+        order = FromBelow(graph.sources, graph.targets, graph.num_nodes)
+        nodes = rows[needed].astype(np.int64)
+        items = np.arange(len(needed))
+        involvement = Involvement(len(needed), nodes, items, order, graph.num_rows)
+        counts[needed] = involvement.totals()[0] - 1
+    return counts
+
+
+def _first_first(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Numbers:
+    """Return the order of twins: group by group, in each the first, then the others by hash."""
+    frame = side.frame
+    stacks = frame.stacks
+    num_stacks = np.fromiter(
+        (len({*names} - {ROOT_STACK}) for names in stacks.values), np.int64, len(stacks.values)
+    )[stacks.codes[rows]]
+    by_hash = np.empty(len(frame), np.int64)
+    by_hash[frame.hashes.order] = np.arange(len(frame))
+    best_first = np.lexsort((by_hash[rows], -num_stacks, -reach, keys))
+    begins = np.flatnonzero(np.r_[True, keys[best_first][1:] != keys[best_first][:-1]][: len(rows)])
+    is_first = np.zeros(len(rows), np.bool_)
+    is_first[best_first[begins]] = True
+    return np.lexsort((by_hash[rows], ~is_first, keys))
+
+
+def _explained(side: Side, firsts: Rows, others: Rows) -> Explanation:
+    """Return why the others are not the first of their groups."""
+    frame = side.frame
+    base_of = np.full(len(frame), _NONE, np.int32)
+    head_of = np.full(len(frame), _NONE, np.int32)
+    base_of[others], head_of[firsts] = firsts, others
+    pairs = Counterparts(base_of, head_of)
+    own = differing_facts(side, side, pairs.base_rows, pairs.head_rows)
+    nothing = np.empty(0, np.int32)
+    same = rows_where(base_of == _NONE)
+    pairing = Pairing(
+        base=frame,
+        head=frame,
+        base_rows=slice(None),
+        head_rows=slice(None),
+        removed=nothing,
+        added=pairs.head_rows,
+        persisting=RowPairs(frame, same, frame, same),
+        changed=RowPairs(frame, nothing, frame, nothing),
+    )
+    of_base = np.full(len(frame), _NONE, np.int8)
+    of_head = np.full(len(frame), _NONE, np.int8)
+    codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
+    of_head[pairs.head_rows] = np.where(own != 0, *codes)
+    comparison = Comparison(frame, frame, pairing)
+    return Explanation(comparison, side, side, Reasoning(pairs, own, of_base, of_head))

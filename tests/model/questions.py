@@ -1,0 +1,108 @@
+"""Questions of one state, answered once more: naively, over records, sets and dictionaries."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from snapshots.models import Spec
+from tests.model.changes import Causes
+from tests.model.states import State, architecture_of, stacks_of
+
+INSTALLED = {"link", "run"}
+
+
+def reached(state: State, digest: str, types: Collection[str] = ()) -> set[str]:
+    """Return the hashes that one leads to, itself left out; by edges of some types, if given."""
+    seen: set[str] = set()
+    waiting = [digest]
+    while waiting:
+        node = state.nodes.get(waiting.pop())
+        for edge in (node.dependencies if node else None) or ():
+            if edge.hash not in seen and (not types or {*types} & {*edge.types}):
+                seen.add(edge.hash)
+                waiting.append(edge.hash)
+    return seen - {digest}
+
+
+def is_external(spec: Spec | None) -> bool:
+    """Tell whether a spec is external, as far as its source states it."""
+    if spec is None:
+        return False
+    return spec.external_path is not None or spec.external_modules is not None
+
+
+def holes(state: State, digests: Collection[str] | None = None) -> dict[str, set[str]]:
+    """Return the specs that each hole affects, of some or of all in the cache."""
+    affected: dict[str, set[str]] = {}
+    for digest in state.specs if digests is None else digests:
+        for below in reached(state, digest, INSTALLED):
+            if below not in state.specs and not is_external(state.nodes.get(below)):
+                affected.setdefault(below, set()).add(digest)
+    return affected
+
+
+def names(state: State) -> dict[str, str]:
+    """Return the package of each hash, of those that stand in edges alone, too."""
+    edges = [edge for spec in state.nodes.values() for edge in spec.dependencies or ()]
+    of_edges = {edge.hash: edge.name for edge in edges}
+    return of_edges | {digest: spec.name for digest, spec in state.nodes.items()}
+
+
+def rebuilt(state: State, packages: Collection[str]) -> set[str]:
+    """Return the specs in the cache that would be built again if packages changed."""
+    package_of = names(state)
+    return {
+        digest
+        for digest in state.specs
+        if any(package_of[node] in packages for node in {digest, *reached(state, digest)})
+    }
+
+
+def impacts(state: State) -> Counter[str]:
+    """Return how many specs each package's change would build again; none has none."""
+    package_of = names(state)
+    counts: Counter[str] = Counter()
+    for digest in state.specs:
+        counts.update({package_of[node] for node in {digest, *reached(state, digest)}})
+    return counts
+
+
+# -- twins
+
+
+def twins(state: State, digests: Collection[str] | None = None) -> dict[str, list[str]]:
+    """Return the other twins of each that is the first of its group, by hash."""
+    groups: dict[object, list[str]] = {}
+    for digest in state.specs if digests is None else digests:
+        spec = state.specs[digest]
+        key = (spec.name, spec.version, spec.variants, architecture_of(spec))
+        groups.setdefault(key, []).append(digest)
+    above = Counter(node for digest in state.specs for node in reached(state, digest))
+    order: dict[str, list[str]] = {}
+    for group in groups.values():
+        first, *others = sorted(
+            group,
+            key=lambda digest: (-above[digest], -len(stacks_of(state.specs[digest])), digest),
+        )
+        if others:
+            order[first] = sorted(others)
+    return order
+
+
+def causes_of_twins(state: State, groups: Mapping[str, list[str]]) -> Causes:
+    """Return why the others are not the first of their groups."""
+    return Causes(
+        state, state, {other: first for first, others in groups.items() for other in others}
+    )
+
+
+def joined(causes: Causes, group: Collection[str]) -> set[str]:
+    """Return the other twins that would be one with their first if the twins of a group were."""
+
+    @cache
+    def is_one(pair: tuple[str, str]) -> bool:
+        if {*pair} <= {*group}:
+            return True
+        return not causes.own(pair) and all(map(is_one, causes.below[pair]))
+
+    return {other for other, pair in causes.starts.items() if is_one(pair)}

@@ -1,0 +1,250 @@
+"""What a revision lacks, and what a package's change would rebuild, beside the model."""
+
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content, Snapshot
+from tests.model import questions
+from tests.model.builds import Build, Need, state_of
+from tests.model.explained import frame_and_graph
+from tests.model.states import State
+from tests.schema.worlds import SOURCE, World, opened
+from tests.snapshots.factories import a_snapshot, a_spec, day
+
+HOLES = """query($ref: String!, $after: String, $first: Int!) {
+  revision(ref: $ref) { holes(first: 2, after: $after) {
+    totalCount pageInfo { hasNextPage endCursor }
+    nodes {
+      hash name version numAffected affected(first: $first) { hash } goneIn { tag takenAt }
+    }
+  } }
+}"""
+IMPACT = """query($ref: String!, $name: String!) {
+  revision(ref: $ref) { package(name: $name) { impact {
+    numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+  } } }
+}"""
+
+
+def made(*places: str) -> State:
+    """Return a tree in which each build needs the two before it; a place for each build."""
+    return state_of(
+        [
+            Build(
+                name=f"p{number}",
+                place=place,
+                needs=tuple(Need(number - step, ("link",)) for step in (1, 2) if number >= step),
+            )
+            for number, place in enumerate(places)
+        ]
+    )
+
+
+WHOLE = made("cache", "cache", "cache", "cache", "cache")
+NOW = made("named", "stated", "cache", "named", "cache")
+
+
+def published(state: State, number: int) -> Snapshot:
+    """Return a state as a revision of develop, taken on the day of a number."""
+    outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
+    content = Content.of(state.specs.values(), outside)
+    return Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(number))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of a whole state, one with holes, and one that tells no dependencies."""
+    folder = tmp_path_factory.mktemp("catalog")
+    Catalog(str(folder)).publish(
+        [
+            published(WHOLE, 0),
+            published(NOW, 1),
+            a_snapshot([a_spec()], "pages", day(0)),
+        ]
+    )
+    return opened(folder)
+
+
+def holes_of(world: World, ref: str, **variables: Any) -> Any:
+    """Return a page of the holes of a revision."""
+    return world.data(HOLES, ref=ref, **{"first": 10} | variables)["revision"]["holes"]
+
+
+def test_holes(world: World) -> None:
+    """Page by page, with what they affect, and the revision that no longer has them."""
+    expected = questions.holes(NOW)
+    first = holes_of(world, "develop")
+    assert first["totalCount"] == len(expected) == 3
+    assert first["pageInfo"]["hasNextPage"]
+    second = holes_of(world, "develop", after=first["pageInfo"]["endCursor"])
+    nodes = first["nodes"] + second["nodes"]
+    assert {node["hash"]: {spec["hash"] for spec in node["affected"]} for node in nodes} == expected
+    assert [node["numAffected"] for node in nodes] == [2, 2, 1]
+    assert [(node["name"], node["version"]) for node in nodes] == [
+        ("p0", None),
+        ("p1", "1.0"),
+        ("p3", None),
+    ]
+    newest = world.catalog.history.resolve("develop")
+    assert {node["goneIn"]["tag"] for node in nodes} == {newest.tag}
+    (short,) = holes_of(world, "develop", first=1)["nodes"][0]["affected"]
+    assert short["hash"] == min(expected[nodes[0]["hash"]], key=list(frame_order(NOW)).index)
+
+
+def frame_order(state: State) -> list[str]:
+    """Return the hashes in the order of the frame."""
+    frame, _ = frame_and_graph(state)
+    return [*frame.hashes.texts]
+
+
+def test_no_holes(world: World) -> None:
+    """A whole revision has none; of one that tells no dependencies it is not known."""
+    assert holes_of(world, "develop~1")["totalCount"] == 0
+    assert holes_of(world, "pages") is None
+
+
+@pytest.mark.parametrize("first", [-1, 1_001])
+def test_too_many_affected_specs(world: World, first: int) -> None:
+    """A number out of range is refused."""
+    error = world.error(HOLES, ref="develop", first=first)
+    assert "first" in error["message"]
+
+
+def test_a_cursor_of_no_hole(world: World) -> None:
+    """It is refused, one of another revision's list as well."""
+    for cursor in ("a" * 32, "", *NOW.specs):
+        error = world.error(HOLES, ref="develop", first=1, after=cursor)
+        assert "is no cursor of this list" in error["message"]
+
+
+@pytest.mark.parametrize("name", ["p2", "p4"])
+def test_impact(world: World, name: str) -> None:
+    """All that reaches a spec of the package, itself included."""
+    expected = [NOW.specs[digest] for digest in questions.rebuilt(NOW, {name})]
+    (impact,) = world.data(IMPACT, ref="develop", name=name)["revision"]["package"].values()
+    assert impact == {
+        "numSpecs": len(expected),
+        "numPackages": len({spec.name for spec in expected}),
+        "size": None,
+        "sizeLabel": "1-10",
+        "byStack": [{"stack": "e4s", "numSpecs": len(expected)}],
+        "byTarget": [{"value": "zen4", "count": len(expected)}],
+    }
+
+
+def test_an_impact_that_nobody_can_know(world: World) -> None:
+    """Without dependencies there is none."""
+    package = world.data(IMPACT, ref="pages", name=a_spec().name)["revision"]["package"]
+    assert package == {"impact": None}
+
+
+# -- twins
+
+TWINS = """query($ref: String!, $stack: String, $package: String, $after: String) {
+  revision(ref: $ref) { twins(stack: $stack, package: $package, first: 1, after: $after) {
+    totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
+    causes(first: 3) {
+      id kind package before after title numSpecs numInvolved commits { level }
+      specs(first: 5) { nodes { hash kind reason counterpart { hash } path { name } } }
+    }
+    nodes {
+      package version numSpecs specs { hash } causes { id title } numSaved sizeSaved
+    }
+  } }
+}"""
+LINK = ("link",)
+TWICE = state_of(
+    [
+        Build(name="zlib", version="1.2"),
+        Build(name="zlib", version="1.3"),
+        Build(name="png", needs=(Need(0, LINK),)),
+        Build(name="png", needs=(Need(1, LINK),), stacks=("e4s", "hep", "root")),
+        Build(name="vtk", needs=(Need(2, LINK),)),
+        Build(name="vtk", needs=(Need(3, LINK),), stacks=("hep", "root")),
+    ]
+)
+
+
+def twins_of(world: World, **variables: Any) -> Any:
+    """Return a page of the groups of twins of a revision."""
+    return world.data(TWINS, **{"ref": "twice"} | variables)["revision"]["twins"]
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of a revision with twins."""
+    folder = tmp_path_factory.mktemp("twice")
+    Catalog(str(folder)).publish([a_snapshot(TWICE.specs.values(), "twice", day(0))])
+    return opened(folder)
+
+
+def test_twins(twice: World) -> None:
+    """Page by page, with the causes, which add up; joining png joins vtk, too."""
+    groups = questions.twins(TWICE)
+    names = {digest: spec.name for digest, spec in TWICE.specs.items()}
+    first = twins_of(twice)
+    second = twins_of(twice, after=first["pageInfo"]["endCursor"])
+    assert (first["totalCount"], first["numSaved"], first["sizeSaved"]) == (2, 2, None)
+    assert not second["pageInfo"]["hasNextPage"]
+    nodes = first["nodes"] + second["nodes"]
+    assert [(node["package"], node["numSpecs"], node["numSaved"]) for node in nodes] == [
+        ("png", 2, 2),
+        ("vtk", 2, 1),
+    ]
+    for node in nodes:
+        ours, *others = (spec["hash"] for spec in node["specs"])
+        assert groups[ours] == others
+        assert node["version"] == "1.0"
+        assert node["causes"]
+    causes = first["causes"]
+    assert {(cause["kind"], cause["package"]) for cause in causes} == {("VERSION", "zlib")}
+    assert sum(cause["numSpecs"] for cause in causes) == 2
+    assert {cause["commits"] for cause in causes} == {None}
+    for cause in causes:
+        for spec in cause["specs"]["nodes"]:
+            assert (spec["kind"], spec["reason"]) == ("ADDED", "REBUILT")
+            assert spec["hash"] in groups[spec["counterpart"]["hash"]]
+            assert [step["name"] for step in spec["path"]][-1] == "zlib"
+            assert spec["path"][0]["name"] == names[spec["hash"]]
+        query = "query($id: ID!) { node(id: $id) { ... on Cause { title numSpecs } } }"
+        node = twice.data(query, id=cause["id"])["node"]
+        assert node == {name: cause[name] for name in ("title", "numSpecs")}
+
+
+SCOPE = """query($stack: String, $package: String) {
+  revision(ref: "twice") {
+    twins(stack: $stack, package: $package) { totalCount nodes { package } }
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "packages"),
+    [
+        ({"stack": "hep"}, []),
+        ({"stack": "e4s"}, ["png"]),
+        ({"package": "vtk"}, ["vtk"]),
+        ({"stack": "e4s", "package": "vtk"}, []),
+        ({"stack": "none"}, []),
+        ({"package": "none"}, []),
+    ],
+)
+def test_twins_of_a_stack_or_package(
+    twice: World, scope: dict[str, str], packages: list[str]
+) -> None:
+    """Only specs of these count; nothing has none."""
+    twins = twice.data(SCOPE, **scope)["revision"]["twins"]
+    assert [node["package"] for node in twins["nodes"]] == packages
+    assert twins["totalCount"] == len(packages)
+
+
+def test_a_cursor_of_no_group(twice: World) -> None:
+    """It is refused, that of another twin as well."""
+    for cursor in (
+        "a" * 32,
+        *(other for others in questions.twins(TWICE).values() for other in others),
+    ):
+        error = twice.error(TWINS, ref="twice", after=cursor)
+        assert "is no cursor of this list" in error["message"]

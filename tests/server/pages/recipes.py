@@ -1,0 +1,49 @@
+"""Commits of the recipes for catalogs of made-up revisions, kept without a repository."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from hashlib import sha1
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import SWEEPING, Commit, FoundBy, Recipes, SpackChange
+
+REPOSITORY = "https://github.com/spack/spack-packages"
+SPACK = SpackChange("a" * 40, "b" * 40)
+_OTHERS = tuple(f"other-{number}" for number in range(SWEEPING))
+
+
+def keep_recipes(
+    catalog: Catalog,
+    packages: Sequence[str],
+    subject: str = "{}: fix an argument of the build that no later release needs (#{})",
+    *,
+    repository: str = REPOSITORY,
+    spack: SpackChange = SPACK,
+) -> None:
+    """Keep for each revision a commit of each package, a sweeping one, and one of Spack.
+
+    The revision was made of a further commit of all packages, which is on a branch of its own: the
+    next revision takes it back. ``subject`` has places for what a commit is of, and its number.
+    """
+    commits: list[Commit] = []
+    made_of: dict[RevisionInfo, Recipes] = {}
+    for series in catalog.history.series_names:
+        tip = ""
+        for revision in reversed(catalog.history.of_series(series)):
+            line = [*((name, (name,)) for name in packages), ("all", (*packages, *_OTHERS))]
+            for name, touched in [*line, ("Spack", ()), ("branch", tuple(packages))]:
+                number = len(commits) + 1
+                oid = sha1(f"{number}".encode()).hexdigest()  # noqa: S324 - as git has them
+                commit = Commit(
+                    oid,
+                    (tip,) if tip else (),
+                    revision.taken_at - timedelta(days=1),
+                    subject.format(name, number),
+                    tuple(sorted(touched)),
+                    spack=spack if name == "Spack" else None,
+                )
+                commits.append(commit)
+                tip = tip if name == "branch" else oid
+            made_of[revision] = Recipes(repository, commits[-1].oid, FoundBy.DATE)
+    catalog.recipes.keep(made_of, {next(iter(made_of.values())).source: commits})

@@ -1,0 +1,129 @@
+"""``cachelog keep-list``: what a build cache has to keep, and what the rest is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from server.terminal.printing.keep_lists import FORMAT
+from snapshots.catalog.catalog import Catalog
+from tests.server.commands import Done, cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+
+TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """Publish three days of develop: one spec goes, one comes, one stays; and a release."""
+    folder = tmp_path / "catalog"
+    stays = a_spec("stays", name="stays", size=1)
+    goes = a_spec("goes", name="goes", size=1 << 20, stacks=("e4s", "root"), target="zen4")
+    comes = a_spec("comes", name="comes", stacks=("e4s", "root"))
+    Catalog(str(folder)).publish(
+        [
+            a_snapshot([stays, goes], "develop", day(0)),
+            a_snapshot([stays], "develop", day(1)),
+            a_snapshot([stays, comes], "develop", day(2)),
+            a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
+        ]
+    )
+    return folder
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """Write a lock file of two specs that no revision has."""
+    file = tmp_path / "spack.lock"
+    file.write_bytes(as_bytes(small_lock_file()))
+    return file
+
+
+def keep_list(catalog: Path, *arguments: object, keep: str = "1 last") -> Done:
+    """Run the command in a catalog."""
+    return cachelog("keep-list", "--keep", keep, *arguments, catalog=catalog)
+
+
+def hashes(*labels: str) -> list[str]:
+    """Return hashes, sorted."""
+    return sorted(map(hash_of, labels))
+
+
+def test_a_hash_a_line(catalog: Path) -> None:
+    """Those of the revisions that stay, sorted, and nothing else."""
+    done = keep_list(catalog)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines == hashes("stays", "comes", "release")
+    assert keep_list(catalog, keep="all").lines == hashes("stays", "comes", "goes", "release")
+
+
+def test_lock_files_are_kept(catalog: Path, lock: Path) -> None:
+    """All of their concrete specs, beside those of revisions."""
+    alone, both = keep_list(catalog).lines, keep_list(catalog, "--lock", lock).lines
+    assert len(both) == len(alone) + 2
+    assert {*alone} < {*both}
+    assert both == sorted(both)
+
+
+def test_a_file_is_written(catalog: Path, lock: Path, tmp_path: Path) -> None:
+    """Whole; how much it holds is said."""
+    file = tmp_path / "keep.txt"
+    done = keep_list(catalog, "-o", file, "--lock", lock)
+    assert done.lines == ["5 hashes of 2 revisions and 1 lock file"]
+    assert file.read_text() == keep_list(catalog, "--lock", lock).out
+    bad = keep_list(catalog, "-o", lock / "keep.txt")
+    assert (bad.code, bad.out) == (1, "")
+    assert str(lock) in bad.err
+
+
+def test_what_the_rest_is(catalog: Path, lock: Path) -> None:
+    """How many specs, bytes and cells, and what lock files lose."""
+    done = keep_list(catalog, "--impact", "--check", lock)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines == [
+        "kept: 3 hashes of 2 revisions",
+        "rest: 1 spec of other revisions, 1.0 MiB",
+        "nothing is left in 1 cell of package, stack and target",
+        "  - goes e4s zen4",
+        f"{lock}: 0 of 2 specs are not kept",
+    ]
+    everything = keep_list(catalog, "--impact", keep="all")
+    assert everything.lines[1] == "rest: 0 specs of other revisions"
+
+
+def test_for_programs(catalog: Path, lock: Path) -> None:
+    """Every key is described, in the order of the document."""
+    document = keep_list(catalog, "--json", "--impact", "--check", lock).json
+    section = TEXT.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*document]
+    assert document["format"] == FORMAT
+    assert [revision["tag"] for revision in document["revisions"]] == ["develop", "v1.0.0"]
+    assert document["hashes"] == hashes("stays", "comes", "release")
+    assert document["rest"] == {
+        "num_specs": 1,
+        "size": 1 << 20,
+        "num_unknown": 0,
+        "coverage_lost": [{"package": "goes", "stack": "e4s", "target": "zen4"}],
+        "lock_files": [{"file": str(lock), "num_specs": 2, "num_lost": 0}],
+    }
+    assert {*document["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
+    assert keep_list(catalog, "--json").json["rest"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--keep", "0 daily"), "keeps nothing"),
+        (("--keep", "14 dayly"), "is no rule"),
+        (("--keep", "1 last", "--check", "spack.lock"), "--check is part of what the rest is"),
+        ((), "--keep"),
+        (("--keep", "1 last", "--lock", "/nowhere/spack.lock"), "/nowhere/spack.lock"),
+    ],
+)
+def test_bad_lists(catalog: Path, arguments: tuple[str, ...], message: str) -> None:
+    """Each is refused, and nothing is printed that Spack could take for a list."""
+    done = cachelog("keep-list", *arguments, catalog=catalog)
+    assert done.code in (1, 2)
+    assert message in done.err
+    assert done.out == ""

@@ -1,0 +1,304 @@
+"""``cachelog holes``, ``twins`` and ``impact``: questions about what one revision holds."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import Dependency, Spec
+from tests import real_data
+from tests.server.commands import Done, cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.recipes.repositories import the_week
+from tests.snapshots.templates import copied
+
+
+def built(name: str, *needs: str, **facts: Any) -> Spec:
+    """Return a spec that is linked to others."""
+    edges = tuple(sorted(Dependency(need, hash_of(need), ("link",)) for need in needs))
+    return a_spec(name, name=name, version="1.0", dependencies=edges, **facts)
+
+
+ZLIB, PNG = built("zlib", size=10), built("libpng", "zlib", stacks=("e4s", "root"), size=20)
+VTK = built("vtk", "libpng", "mesa", stacks=("hep", "root"), size=None)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish a state that is whole but for mesa, one without zlib, and one that tells less."""
+    folder = tmp_path_factory.mktemp("template")
+    Catalog(str(folder)).publish(
+        [
+            a_snapshot([ZLIB, PNG, VTK], "develop", day(0)),
+            a_snapshot([PNG, VTK], "develop", day(1)),
+            a_snapshot([a_spec("old", name="old")], "pages", day(0)),
+            a_snapshot([PNG, a_spec("old", name="old")], "some", day(0)),
+            a_snapshot([ZLIB], "other", day(0)),
+        ]
+    )
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Path:
+    """Return a catalog of these."""
+    return Path(copied(template, tmp_path / "catalog").location)
+
+
+def test_holes(catalog: Path) -> None:
+    """What is missing, what needs it most first, and since when it has been missing."""
+    done = cachelog("holes", "develop", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    title, counts, _, *holes = done.lines
+    assert title.startswith("develop of 2025-01-06")
+    assert counts == "0 of 2 specs are whole, 2 holes"
+    assert [line.split()[:4] for line in holes] == [
+        ["2", "zlib", hash_of("zlib"), "gone"],
+        ["1", "mesa", hash_of("mesa"), "never"],
+    ]
+    assert "gone in develop of 2025-01-06" in holes[0]
+    assert cachelog("holes", "develop", "-n", 1, catalog=catalog).lines == done.lines[:4]
+    before = cachelog("holes", "develop~1", catalog=catalog)
+    assert before.lines[1] == "2 of 3 specs are whole, 1 hole"
+
+
+def test_holes_for_programs(catalog: Path) -> None:
+    """With the revision that they are gone in; all of one's holes count, however few are listed."""
+    document = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
+    revision = document.pop("revision")
+    assert document == {
+        "format": 1,
+        "num_specs": 2,
+        "num_affected": 2,
+        "num_unknown": 0,
+        "num_holes": 2,
+        "holes": [
+            {
+                "hash": hash_of("zlib"),
+                "name": "zlib",
+                "version": None,
+                "num_affected": 2,
+                "gone_in": revision,
+            }
+        ],
+    }
+
+
+def test_what_another_series_has(catalog: Path) -> None:
+    """It is named, so that one knows where to take it from."""
+    done = cachelog("holes", "some", catalog=catalog)
+    assert done.lines[1:3] == [
+        "1 of 2 specs are whole, 1 hole",
+        "not known of 1 spec: its source does not tell what specs depend on",
+    ]
+    assert "in other of 2025-01-05" in done.lines[-1] or "gone in develop" in done.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("command", "keys"),
+    [
+        (("holes", "pages"), ("holes", "num_holes", "num_affected")),
+        (("impact", "old", "--in", "pages"), ("num_specs", "by_stack", "size_label")),
+        (("impact", "--top", 3, "--in", "pages"), ("top",)),
+    ],
+)
+def test_what_nobody_can_know(
+    catalog: Path, command: tuple[object, ...], keys: tuple[str, ...]
+) -> None:
+    """It is said, and null."""
+    done = cachelog(*command, catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[1:] == ["not known of 1 spec: its source does not tell what specs depend on"]
+    document = cachelog(*command, "--json", catalog=catalog).json
+    assert [document[key] for key in keys] == [None] * len(keys)
+
+
+# -- twins
+
+
+@pytest.fixture(scope="module")
+def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of a real stack with two builds of Python."""
+    folder = tmp_path_factory.mktemp("ml") / "catalog"
+    index = real_data.folder() / "spack-history/2026-06-20/ml-linux-aarch64-cpu/index.json"
+    cachelog("import", f"ml={index}", "--tag", "develop", catalog=folder)
+    return folder
+
+
+def test_twins(ml: Path) -> None:
+    """What explains them comes first, once for both ways; then the groups, and what joins."""
+    done = cachelog("twins", "-n", 2, catalog=ml)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[1:5] == [
+        "65 of 281 specs are built again",
+        "specs  involved  stacks  cause",
+        "   65        65       1  python 3.13.13 / 3.14.5",
+        "4 causes more, each of them beside one of these",
+    ]
+    assert done.lines[5].startswith("python-venv@1.0 ")
+    assert done.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
+    assert done.lines[9:] == ["and 63 groups more"]
+
+
+def test_twins_for_programs(ml: Path) -> None:
+    """The causes add up, and groups name them by their keys."""
+    document = cachelog("twins", "develop", "-n", 100, "--json", catalog=ml).json
+    assert (document["num_specs"], document["num_groups"], len(document["groups"])) == (281, 65, 65)
+    assert document["saved"] == {"num_specs": 65, "size": None}
+    assert sum(cause["num_specs"] for cause in document["causes"]) == 65
+    keys = {cause["key"] for cause in document["causes"]}
+    assert len(keys) == len(document["causes"])
+    for group in document["groups"]:
+        assert len(group["specs"]) == 2
+        assert {*group["causes"]} <= keys
+        assert "version|python|3.13.13|3.14.5" in group["causes"]
+
+
+def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
+    """Only their specs count."""
+    command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip", "--json")
+    document = cachelog(*command, catalog=ml).json
+    assert (document["stacks"], document["package"]) == (["ml", "root"], "py-pip")
+    assert (document["num_specs"], document["num_groups"]) == (2, 1)
+    done = cachelog("twins", "--stack", "ml", catalog=ml)
+    assert done.lines[0].startswith("ml of develop of ")
+    for option in ("--stack", "--package"):
+        done = cachelog("twins", option, "nothing", catalog=ml)
+        assert (done.code, done.out) == (1, "")
+        assert f"{option}: the revision does not have 'nothing'" in done.err
+
+
+def test_no_twins(catalog: Path) -> None:
+    """Then there is nothing to explain."""
+    done = cachelog("twins", "develop", catalog=catalog)
+    assert done.lines[1:] == ["0 of 2 specs are built again"]
+    document = cachelog("twins", "develop", "--json", catalog=catalog).json
+    assert (document["causes"], document["groups"]) == ([], [])
+
+
+# -- impact
+
+
+def test_impact(catalog: Path) -> None:
+    """How many specs of how many packages, and how many of each stack and target."""
+    done = cachelog("impact", "libpng", "--in", "develop~1", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[1:] == [
+        "2 of 3 specs would be built again, of 2 packages, if libpng changed: 20 B",
+        "specs  stack",
+        "    1  e4s",
+        "    1  hep",
+        "specs  target",
+        "    2  x86_64_v3",
+    ]
+    outside = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
+    assert outside.lines[1].endswith("2 packages, if mesa, zlib changed: 20 B")
+
+
+def test_impact_for_programs(catalog: Path) -> None:
+    """Of one stack alone."""
+    command = ("impact", "zlib", "--in", "develop~1", "--stack", "e4s", "--json")
+    document = cachelog(*command, catalog=catalog).json
+    assert document.pop("revision")["tag"] == "develop"
+    num_specs = {"num_specs": len([spec for spec in (ZLIB, PNG) if "e4s" in spec.stacks])}
+    assert document["by_stack"] == [{"stack": "e4s"} | num_specs]
+    assert document["by_target"] == [{"target": "x86_64_v3"} | num_specs]
+    assert document["size_label"] == "1-10"
+    assert document["packages"] == ["zlib"]
+    assert document["commits"] is None
+
+
+def test_the_largest(catalog: Path) -> None:
+    """The packages whose change costs most."""
+    command = ("impact", "--top", 2, "--in", "develop")
+    done = cachelog(*command, catalog=catalog)
+    assert done.lines[0].endswith(", 2 specs")
+    assert done.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
+    document = cachelog(*command, "--json", catalog=catalog).json
+    assert document["top"] == [
+        {"package": name, "num_specs": 2, "size_label": "1-10"} for name in ("libpng", "zlib")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "Write packages, or --top N"),
+        (("zlib", "--top", 3), 2, "Write packages, or --top N"),
+        (("A..B",), 2, "A..B names commits of --recipes, which is missing"),
+        (("zlip",), 1, "PACKAGE: the revision does not have 'zlip'; nearest: zlib"),
+        (("zlib", "--stack", "e5s"), 1, "--stack: the revision does not have 'e5s'"),
+        (("zlib", "--in", "nothing"), 1, "nothing"),
+        (("A..B", "--recipes", "/nowhere"), 1, "/nowhere"),
+    ],
+)
+def test_bad_questions(
+    catalog: Path, arguments: tuple[object, ...], code: int, message: str
+) -> None:
+    """Each is a line that says what is wrong."""
+    done = cachelog("impact", *arguments, catalog=catalog)
+    assert done.code == code
+    assert message in done.err
+    assert done.out == ""
+
+
+class Week:
+    """A real state of the stack e4s, and the repository of the recipes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalog = folder / "catalog"
+        self.recipes = the_week(folder / "recipes")
+        index = real_data.folder() / "spack-history/2026-06-20/e4s/index.json"
+        cachelog("import", index, "--tag", "develop", catalog=self.catalog)
+
+    def impact(self, *arguments: object) -> Done:
+        """Run the command on the commits of the repository."""
+        return cachelog(
+            "impact", *arguments, "--recipes", self.recipes.folder, catalog=self.catalog
+        )
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
+    """Return the week."""
+    return Week(tmp_path_factory.mktemp("week"))
+
+
+def test_impact_of_commits(week: Week) -> None:
+    """The packages that they touch, those of which the revision has none apart."""
+    commits = "refs/snapshots/base..refs/snapshots/head"
+    document = week.impact(commits, "--json").json
+    assert {"gettext", "expat"} <= {*document["packages"]}
+    alone = week.impact("gettext", "--json").json
+    assert (alone["num_specs"], alone["size_label"]) == (112, "101-500")
+    assert 112 < document["num_specs"] <= 222
+    assert document["commits"]["num_commits"] == 69
+    absent = document["commits"]["absent"]
+    assert absent
+    assert not {*absent} & {*document["packages"]}
+    lines = week.impact(commits).lines
+    num_touched = len(absent) + len(document["packages"])
+    assert lines[1] == (
+        f"69 commits in {commits} touch {num_touched} packages, {len(absent)} of them not in this "
+        "revision"
+    )
+    assert lines[2].endswith(", if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
+
+
+def test_commits_that_touch_nothing(week: Week) -> None:
+    """Nothing would be built again."""
+    head = "refs/snapshots/head"
+    done = week.impact(f"{head}..{head}")
+    assert done.lines[1:] == [
+        f"0 commits in {head}..{head} touch 0 packages",
+        "0 of 222 specs would be built again, of 0 packages",
+    ]
+
+
+@pytest.mark.parametrize("commits", ["nothing..refs/snapshots/head", "..HEAD", "HEAD.."])
+def test_commits_that_are_none(week: Week, commits: str) -> None:
+    """They are refused by name."""
+    done = week.impact(commits)
+    assert done.code in (1, 2)
+    assert done.err

@@ -1,0 +1,103 @@
+"""Keep lists and what the rest is, beside sets over records."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keep_lists import keep_list, rest_of
+from snapshots.catalog.library import Library
+from snapshots.contents import Content, Snapshot
+from snapshots.models import Spec
+from tests.expensive import FEWER_EXAMPLES
+from tests.model import questions
+from tests.model.builds import Build, Need, state_of
+from tests.model.states import State, stacks_of
+from tests.snapshots.factories import SOURCE, day, hash_of, seeded
+
+
+def _states(random: Random) -> list[State]:
+    """Return a few states that share builds."""
+    builds = [
+        Build(
+            name=random.choice("abc"),
+            recipe=f"r{number}",
+            machine=("ubuntu22.04", random.choice(("zen3", "zen4"))),
+            stacks=random.choice((("e4s", "root"), ("e4s", "hep"), ("root",), ())),
+            needs=tuple(Need(number - random.randint(1, 3)) for _ in range(random.randrange(3)))
+            if number
+            else (),
+        )
+        for number in range(random.randrange(1, 8))
+    ]
+    places = ("cache", "cache", "stated", "named")
+    return [
+        state_of([build._replace(place=random.choice(places)) for build in builds])
+        for _ in range(random.randrange(1, 4))
+    ]
+
+
+class Cache:
+    """A catalog of states, by their digests."""
+
+    def __init__(self, folder: Path, states: Sequence[State]) -> None:
+        catalog = Catalog(str(folder))
+        contents = []
+        for state in states:
+            outside = [spec for digest, spec in state.nodes.items() if digest not in state.specs]
+            contents.append(Content.of(state.specs.values(), outside))
+        catalog.publish(
+            Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(number))
+            for number, content in enumerate(contents)
+        )
+        catalog.refresh()
+        self.library = Library(catalog)
+        self.digests = [content.digest for content in contents]
+
+
+def cells(specs: Collection[Spec]) -> set[tuple[str, str, str]]:
+    """Return the package, stack and target of each spec."""
+    return {(spec.name, stack, spec.target) for spec in specs for stack in stacks_of(spec) or {""}}
+
+
+@FEWER_EXAMPLES
+@given(seeded(_states))
+def test_against_sets(states: list[State]) -> None:
+    """What the first state keeps, and what is left of all."""
+    first = states[0]
+    locked = {hash_of("locked"), *sorted(states[-1].specs)[:1]}
+    with TemporaryDirectory() as folder:
+        cache = Cache(Path(folder), states)
+        kept = keep_list(cache.library, cache.digests[:1], locked)
+        assert kept == {*first.specs, *locked}
+        whole = keep_list(cache.library, cache.digests[:1], whole=True)
+        below = (questions.reached(first, digest) for digest in first.specs)
+        assert whole == {*first.specs}.union(*below)
+        for hashes in (kept, whole, set()):
+            rest = rest_of(cache.library, cache.digests, hashes)
+            every = [spec for state in states for spec in state.specs.values()]
+            gone = [spec for spec in every if spec.hash not in hashes]
+            left = [spec for spec in every if spec.hash in hashes]
+            assert set(rest.hashes) == {spec.hash for spec in gone}
+            assert rest.cells == sorted(cells(gone) - cells(left))
+            assert (rest.size, rest.num_unknown) == (None, len(rest.hashes))
+
+
+def test_sizes_that_any_revision_knows(tmp_path: Path) -> None:
+    """Each hash counts once, with its size where one revision tells it."""
+    build = state_of([Build(name="a"), Build(name="b"), Build(name="c")])
+    a, b, c = sorted(build.specs.values(), key=lambda spec: spec.name)
+    sized = [_sized(a, 10), _sized(b, None), _sized(c, 3)]
+    unsized = [_sized(a, None), _sized(b, None)]
+    cache = Cache(tmp_path, [State(sized), State(unsized)])
+    rest = rest_of(cache.library, cache.digests, {c.hash})
+    assert (rest.size, rest.num_unknown, len(rest.hashes)) == (10, 1, 2)
+    assert rest_of(cache.library, cache.digests, {a.hash, b.hash, c.hash}).size is None
+
+
+def _sized(spec: Spec, size: int | None) -> Spec:
+    return replace(spec, size=size)

@@ -1,0 +1,153 @@
+"""What is missing to install specs from a cache alone, beside the model and raw indexes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from snapshots.changes.holes import Holes
+from tests.model import questions
+from tests.model.builds import Build, Need, state_of, towers, weeks
+from tests.model.explained import frame_and_graph
+from tests.model.real import STACKS, dates, history, records
+from tests.model.states import State
+
+LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
+
+
+def affected_by(state: State) -> dict[str, set[str]]:
+    """Return the hashes that each hole affects, most first."""
+    frame, graph = frame_and_graph(state)
+    holes = Holes(graph)
+    texts = frame.hashes.texts
+    affected = {
+        hole.hash: {texts[row] for row in holes.affected(graph, place).tolist()}
+        for place, hole in enumerate(holes)
+    }
+    assert [hole.num_affected for hole in holes] == list(map(len, affected.values()))
+    assert holes.num_affected == len(set().union(*affected.values()))
+    return affected
+
+
+def chain(*places: str, types: tuple[str, ...] = LINK) -> State:
+    """Return builds in these places, each of which depends on the one before it."""
+    needs = [(), *[(Need(number, types),) for number in range(len(places) - 1)]]
+    return state_of(
+        [
+            Build(name=f"p{number}", place=place, needs=of_build)
+            for number, (place, of_build) in enumerate(zip(places, needs, strict=True))
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (chain("cache", "cache"), {}),
+        (chain("stated", "cache", "cache"), {"p0": 2}),
+        (chain("named", "cache"), {"p0": 1}),
+        (chain("stated", "cache", types=BUILD), {}),
+        (chain("stated", "cache", types=("build", "run")), {"p0": 1}),
+        (chain("cache", "stated", "cache"), {"p1": 1}),
+        (chain("named", "stated", "cache", "cache"), {"p0": 2, "p1": 2}),
+        (State(()), {}),
+    ],
+)
+def test_holes(state: State, expected: Mapping[str, int]) -> None:
+    """What is missing by link and run edges, however far, and how many specs need it."""
+    _, graph = frame_and_graph(state)
+    assert {hole.name: hole.num_affected for hole in Holes(graph)} == expected
+
+
+@pytest.mark.parametrize(
+    "fact", [{"external_path": "/usr"}, {"external_modules": ("gcc/12",)}], ids=str
+)
+def test_what_is_external_is_no_hole(fact: Mapping[str, Any]) -> None:
+    """By its path or its modules; what it depends on itself is reached, too."""
+    state = chain("named", "stated", "cache")
+    outside = [replace(spec, **fact) for spec in state.nodes.values() if spec.name == "p1"]
+    external = State(state.specs.values(), outside)
+    _, graph = frame_and_graph(external)
+    assert [hole.name for hole in Holes(graph)] == ["p0"]
+    assert affected_by(external) == questions.holes(external)
+
+
+@given(weeks())
+def test_against_the_model(week: tuple[State, State]) -> None:
+    """On made-up states, circles and facts that nobody states among them."""
+    for state in week:
+        assert affected_by(state) == questions.holes(state)
+
+
+@given(towers)
+def test_order(pair: tuple[State, State]) -> None:
+    """Those that affect most come first, then by package."""
+    for state in pair:
+        _, graph = frame_and_graph(state)
+        order = [(-hole.num_affected, hole.name) for hole in Holes(graph)]
+        assert order == sorted(order)
+        assert affected_by(state) == questions.holes(state)
+
+
+@given(towers)
+def test_some_rows(pair: tuple[State, State]) -> None:
+    """Only what they reach is a hole, and only they are affected."""
+    state = pair[1]
+    frame, graph = frame_and_graph(state)
+    mask = np.arange(len(frame)) % 2 == 0
+    some = {digest for digest, is_in in zip(frame.hashes.texts, mask, strict=True) if is_in}
+    holes = Holes(graph, mask)
+    expected = questions.holes(state, some)
+    assert {hole.hash: hole.num_affected for hole in holes} == {
+        digest: len(affected) for digest, affected in expected.items()
+    }
+    assert holes.num_affected == len(set().union(*expected.values()))
+    for place, hole in enumerate(holes):
+        rows = holes.affected(graph, place).tolist()
+        assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
+
+
+def raw_holes(installs: Mapping[str, Any], cached: set[str]) -> dict[str, set[str]]:
+    """Return the holes of an index's records: what each one in the cache reaches is looked up."""
+    affected: dict[str, set[str]] = {}
+    for digest in cached:
+        seen, waiting = {digest}, [digest]
+        while waiting:
+            spec = installs.get(waiting.pop(), {}).get("spec", {})
+            for edge in spec.get("dependencies", []):
+                if {*edge["parameters"]["deptypes"]} & {"link", "run"} and edge["hash"] not in seen:
+                    seen.add(edge["hash"])
+                    waiting.append(edge["hash"])
+        for node in seen - cached:
+            if not installs.get(node, {}).get("spec", {}).get("external"):
+                affected.setdefault(node, set()).add(digest)
+    return affected
+
+
+@pytest.mark.parametrize("date", dates())
+@pytest.mark.parametrize("stack", STACKS)
+def test_real_indexes(date: str, stack: str) -> None:
+    """They are whole; with every seventh package missing they are not, as the raw records say."""
+    data = json.loads((history() / date / stack / "index.json").read_bytes())
+    installs = data["database"]["installs"]
+    cached = {digest for digest, record in installs.items() if record["in_buildcache"]}
+    inside, outside = records(date, [stack])
+    assert affected_by(State(inside, outside)) == raw_holes(installs, cached) == {}
+    gone = {*sorted(cached)[::7]}
+    kept = [spec for spec in inside if spec.hash not in gone]
+    missing = [spec for spec in inside if spec.hash in gone]
+    expected = raw_holes(installs, cached - gone)
+    assert expected
+    assert affected_by(State(kept, [*outside, *missing])) == expected
+
+
+def test_a_long_chain() -> None:
+    """It is not walked by recursion."""
+    state = chain("named", *["cache"] * 5_000)
+    _, graph = frame_and_graph(state)
+    (hole,) = Holes(graph)
+    assert hole.num_affected == 5_000

@@ -1,0 +1,129 @@
+"""What would be built again if packages changed, beside the model and raw indexes."""
+
+import json
+from collections import Counter
+from collections.abc import Collection
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes.impact import Impact, impact, largest_impacts, rows_above, size_label
+from tests.model import questions
+from tests.model.builds import towers, weeks
+from tests.model.explained import frame_and_graph
+from tests.model.real import STACKS, dates, history, records
+from tests.model.states import State
+from tests.snapshots.factories import a_spec
+
+
+def rebuilt(state: State, packages: Collection[str]) -> set[str]:
+    """Return the hashes of what would be built again."""
+    frame, graph = frame_and_graph(state)
+    rows = np.flatnonzero(rows_above(frame, graph, packages)).tolist()
+    return {frame.hashes.at(row) for row in rows}
+
+
+def largest(state: State, most: int = 10_000) -> list[tuple[str, int]]:
+    """Return the packages whose change costs most."""
+    frame, graph = frame_and_graph(state)
+    found = largest_impacts(frame, graph, np.ones(len(frame), np.bool_), most)
+    return [(it.package, it.num_specs) for it in found]
+
+
+@given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich", "nothing")), max_size=2))
+def test_against_the_model(week: tuple[State, State], packages: set[str]) -> None:
+    """Packages that nothing has, and those outside the cache, among them."""
+    for state in week:
+        assert rebuilt(state, packages) == questions.rebuilt(state, packages)
+
+
+@given(towers, st.integers(0, 5))
+def test_the_largest(pair: tuple[State, State], most: int) -> None:
+    """All of them, most first, then by name; as many as are wanted."""
+    for state in pair:
+        counts = questions.impacts(state)
+        expected = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        assert largest(state) == expected
+        assert largest(state, most) == expected[:most]
+
+
+@given(towers)
+def test_the_largest_of_some_rows(pair: tuple[State, State]) -> None:
+    """Only they count, whatever else is built again."""
+    state = pair[0]
+    frame, graph = frame_and_graph(state)
+    mask = np.arange(len(frame)) % 2 == 1
+    some = {digest for digest, is_in in zip(frame.hashes.texts, mask, strict=True) if is_in}
+    for package in largest_impacts(frame, graph, mask, 10_000):
+        expected = questions.rebuilt(state, {package.package}) & some
+        assert package.num_specs == len(expected) > 0
+
+
+@pytest.mark.parametrize("date", dates())
+@pytest.mark.parametrize("stack", STACKS)
+def test_real_indexes(date: str, stack: str) -> None:
+    """As the raw records of the index say, package by package."""
+    data = json.loads((history() / date / stack / "index.json").read_bytes())
+    installs = data["database"]["installs"]
+    package_of = {digest: record["spec"]["name"] for digest, record in installs.items()}
+    above: dict[str, set[str]] = {name: set() for name in package_of.values()}
+    for digest, record in installs.items():
+        seen, waiting = {digest}, [digest]
+        while waiting:
+            edges = installs[waiting.pop()]["spec"].get("dependencies", [])
+            new = {edge["hash"] for edge in edges} - seen
+            seen |= new
+            waiting += new
+        if record["in_buildcache"]:
+            for node in seen:
+                above[package_of[node]].add(digest)
+    state = State(*records(date, [stack]))
+    expected = sorted(above.items(), key=lambda item: (-len(item[1]), item[0]))
+    assert largest(state) == [(name, len(specs)) for name, specs in expected]
+    for name in ("gettext", "zlib-ng", "gcc"):
+        assert rebuilt(state, [name]) == above.get(name, set())
+
+
+def test_gettext_in_a_real_week() -> None:
+    """Its recipe changed, and 111 others with it: what came to be is what was foretold."""
+    state = State(*records("2026-06-20", ["e4s"]))
+    frame, graph = frame_and_graph(state)
+    mask = rows_above(frame, graph, ["gettext"])
+    assert impact(frame, mask).num_specs == 112
+
+
+def test_counts() -> None:
+    """By stack and target, the largest first; root is no stack, and some sizes are unknown."""
+    specs = [
+        a_spec("1", name="a", stacks=("e4s", "root"), target="zen4", size=100),
+        a_spec("2", name="a", stacks=("e4s", "hep", "root"), target="zen4", size=50),
+        a_spec("3", name="b", stacks=("e4s", "root"), target="zen3", size=None),
+        a_spec("4", name="c", stacks=("hep", "root"), target="zen2", size=1),
+    ]
+    frame, graph = frame_and_graph(State(specs))
+    assert impact(frame, rows_above(frame, graph, ["a", "b"])) == Impact(
+        num_specs=3,
+        num_packages=2,
+        size=150,
+        by_stack=[("e4s", 3), ("hep", 1)],
+        by_target=[("zen4", 2), ("zen3", 1)],
+    )
+    assert impact(frame, rows_above(frame, graph, ["b"])).size is None
+    nothing = impact(frame, rows_above(frame, graph, ["d"]))
+    assert (nothing.num_specs, nothing.by_stack, nothing.size_label) == (0, [], "0")
+
+
+def test_labels() -> None:
+    """As nixpkgs has them, each up to its bound."""
+    numbers = (0, 1, 10, 11, 100, 101, 500, 501, 1_000, 1_001, 10**6)
+    labels = Counter(map(size_label, numbers))
+    assert labels == {
+        "0": 1,
+        "1-10": 2,
+        "11-100": 2,
+        "101-500": 2,
+        "501-1000": 2,
+        "1001+": 2,
+    }

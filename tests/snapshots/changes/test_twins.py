@@ -1,0 +1,247 @@
+"""What is built more than once, and why, beside the model and raw indexes."""
+
+import json
+from collections import Counter, defaultdict
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.sides import Side
+from snapshots.changes.twins import Twins
+from tests.expensive import FEWER_EXAMPLES
+from tests.model import questions
+from tests.model.builds import Build, Need, state_of, towers
+from tests.model.changes import Cause, Kind
+from tests.model.explained import frame_and_graph
+from tests.model.real import STACKS, dates, history, records
+from tests.model.states import State
+from tests.snapshots.changes.cause_records import records as cause_records
+from tests.snapshots.factories import a_spec, seeded
+
+
+class Found:
+    """The twins of a state, or of some of its specs, in the model's terms."""
+
+    def __init__(self, state: State, some: set[str] | None = None) -> None:
+        self.frame, graph = frame_and_graph(state)
+        mask = None
+        if some is not None:
+            mask = np.array([digest in some for digest in self.frame.hashes.texts], np.bool_)
+        self.twins = Twins(Side(self.frame, graph), mask)
+        self.causes = self.twins.explanation.causes
+        self.names = [
+            Cause(Kind[it.kind.name], it.package, it.before, it.after)
+            for it in cause_records(self.causes)
+        ]
+
+    def hashes(self, rows: Any) -> list[str]:
+        """Return the hashes of rows."""
+        return [self.frame.hashes.at(row) for row in rows.tolist()]
+
+    def groups(self) -> dict[str, list[str]]:
+        """Return the groups: the first, and the others."""
+        lists = [self.hashes(group.rows) for group in self.twins]
+        return {first: others for first, *others in lists}
+
+    def saved(self) -> dict[str, set[str]]:
+        """Return what would be one with another if the twins of each group were."""
+        saved = map(self.hashes, self.twins.saved(self.twins))
+        return {first: set(rows) for first, rows in zip(self.groups(), saved, strict=True)}
+
+
+def _crowd(random: Random) -> State:
+    """Return a state of few packages, each built several times."""
+    builds = []
+    for number in range(random.randrange(3, 25)):
+        needs = [Need(number - random.randint(1, 8), ("link",)) for _ in range(random.randrange(4))]
+        builds.append(
+            Build(
+                name=random.choice("abc"),
+                version=random.choice(("1.0", "1.0", "2.0")),
+                recipe=random.choice(("r1", "r1", "r2", None)),
+                stacks=random.choice((("e4s", "root"), ("e4s", "hep"), ("root",), ())),
+                place=random.choice(("cache", "cache", "cache", "stated", "named")),
+                is_told=random.random() < 0.9,
+                needs=tuple(needs) if number else (),
+            )
+        )
+    return state_of(builds)
+
+
+CROWDS = seeded(_crowd)
+
+
+def check(state: State, some: set[str] | None = None) -> None:
+    """Hold the twins of a state against the model."""
+    found = Found(state, some)
+    groups = questions.twins(state, some)
+    assert found.groups() == groups
+    expected = questions.causes_of_twins(state, groups)
+    assert {*found.names} == {*expected.num_involved}
+    others = [other for others in groups.values() for other in others]
+    assert sum(map(found.causes.num_specs, range(len(found.causes)))) == len(others)
+    assert sorted(found.hashes(found.twins.others)) == sorted(others)
+    for number, name in enumerate(found.names):
+        assert found.causes.num_involved(number) == expected.num_involved[name]
+        rows = found.causes.rows_of(number)
+        assert set(found.hashes(rows)) == {
+            other for other, cause in expected.main.items() if cause == name
+        }
+    for group, (first, others) in zip(found.twins, groups_in_order(found), strict=True):
+        names = {found.names[number] for number in found.twins.causes_of(group)}
+        assert names == set().union(*(expected.involved[other] for other in others))
+        assert found.twins.find(first) == group.number
+        assert [found.twins.find(other) for other in others] == [None] * len(others)
+    if not any(pair in expected._reached[pair] for pair in expected.below):
+        assert found.saved() == {
+            first: questions.joined(expected, {first, *others}) for first, others in groups.items()
+        }
+
+
+def groups_in_order(found: Found) -> list[tuple[str, list[str]]]:
+    """Return the first and the others of each group, as they are listed."""
+    return [*found.groups().items()]
+
+
+@FEWER_EXAMPLES
+@given(CROWDS)
+def test_against_the_model(state: State) -> None:
+    """Groups, the first of each, causes, and what would be one."""
+    check(state)
+
+
+@FEWER_EXAMPLES
+@given(CROWDS)
+def test_some_rows(state: State) -> None:
+    """Only they are twins of each other; what reaches them is counted in all of the revision."""
+    assume(len(state.specs) > 2)
+    check(state, {*sorted(state.specs)[::2]})
+
+
+@FEWER_EXAMPLES
+@given(towers)
+def test_tall_states(pair: tuple[State, State]) -> None:
+    """Both sides of a change at once are full of twins."""
+    base, head = pair
+    nodes = [*{**base.specs, **head.specs}.values()]
+    outside = {**base.nodes, **head.nodes}
+    check(State(nodes, [spec for digest, spec in outside.items()]))
+
+
+@pytest.mark.parametrize("date", dates())
+@pytest.mark.parametrize("stack", STACKS)
+def test_real_indexes(date: str, stack: str) -> None:
+    """The groups are those of the raw records, and all else is as the model says."""
+    data = json.loads((history() / date / stack / "index.json").read_bytes())
+    groups = defaultdict(set)
+    for digest, record in data["database"]["installs"].items():
+        spec = record["spec"]
+        if record["in_buildcache"]:
+            parameters = {
+                name: sorted(value) if isinstance(value, list) else value
+                for name, value in spec["parameters"].items()
+                if value not in ([], "")
+            }
+            key = spec["name"], spec["version"], str(spec["arch"]), str(sorted(parameters.items()))
+            groups[key].add(digest)
+    expected = [group for group in groups.values() if len(group) > 1]
+    state = State(*records(date, [stack]))
+    found = Found(state)
+    ours = [{first, *others} for first, others in found.groups().items()]
+    assert sorted(map(sorted, ours)) == sorted(map(sorted, expected))
+    check(state)
+
+
+def test_two_builds_of_python_below_everything() -> None:
+    """65 groups of two in a real stack, and one answer: Python is there in two versions."""
+    found = Found(State(*records("2026-06-20", ["ml-linux-aarch64-cpu"])))
+    assert Counter(len(others) for others in found.groups().values()) == {1: 65}
+    main = {
+        (name.kind, name.package): found.causes.num_specs(number)
+        for number, name in enumerate(found.names)
+        if found.causes.num_specs(number)
+    }
+    assert {*main} == {(Kind.VERSION, "python")}
+    numbers = [found.causes.num_specs(number) for number in range(len(found.names))]
+    assert sum(numbers) == 65
+
+
+def test_what_is_above_would_be_one_too() -> None:
+    """Joining what stands lowest joins all that differs in it alone."""
+    link = ("link",)
+    state = state_of(
+        [
+            Build(name="lib", recipe="r1"),
+            Build(name="lib", recipe="r2"),
+            Build(name="mid", needs=(Need(0, link),)),
+            Build(name="mid", needs=(Need(1, link),)),
+            Build(name="app", needs=(Need(2, link),)),
+            Build(name="app", needs=(Need(3, link),)),
+            Build(name="tool", needs=(Need(2, link),), recipe="r1"),
+            Build(name="tool", needs=(Need(3, link),), recipe="r2"),
+        ]
+    )
+    found = Found(state)
+    names = {digest: spec.name for digest, spec in state.specs.items()}
+    saved = {names[first]: sorted(names[it] for it in its) for first, its in found.saved().items()}
+    assert saved == {
+        "lib": ["app", "lib", "mid"],
+        "mid": ["app", "mid"],
+        "app": ["app"],
+        "tool": ["tool"],
+    }
+    assert [names[first] for first in found.groups()][:2] == ["lib", "mid"]
+    explanation = found.twins.explanation
+    changes = explanation.comparison.specs
+    reasons = [list(SpecChangeReason)[code].value for code in explanation.reasons(changes).tolist()]
+    assert Counter(reasons) == {"rebuilt": 2, "replaces": 2}
+    assert {name.kind for name in found.names} == {Kind.RECIPE}
+
+
+def test_no_twins() -> None:
+    """Neither in nothing, nor where all specs differ in a fact."""
+    for specs in ([], [a_spec("a", version="1"), a_spec("b", version="2")]):
+        found = Found(State(specs))
+        assert len(found.twins) == len(found.causes) == 0
+        assert found.twins.others.tolist() == []
+        assert found.twins.saved(found.twins) == []
+        assert found.twins.find("a" * 32) is None
+
+
+def test_many_twins_of_one_package() -> None:
+    """They are one group; nothing is said of each pair of them."""
+    specs = [a_spec(f"{number}", dependencies=()) for number in range(3_000)]
+    found = Found(State(specs))
+    (group,) = found.twins
+    assert len(group.rows) == 3_000
+    (rows,) = found.twins.saved([group])
+    assert len(rows) == 2_999
+    assert found.causes.name_of(0).kind is CauseKind.UNKNOWN
+    assert found.twins.num_bytes > 0
+
+
+def test_long_chains_of_twins() -> None:
+    """Two of them stand side by side; nothing is walked by recursion."""
+    size = 400
+    builds = [Build(name="p0", recipe="r1"), Build(name="p0", recipe="r2")]
+    for number in range(1, size):
+        for side in range(2):
+            need = Need(2 * number - 2 + side, ("link",))
+            builds.append(Build(name=f"p{number}", needs=(need,)))
+    found = Found(state_of(builds, rounds=size))
+    saved = [len(rows) for rows in found.twins.saved(found.twins)]
+    assert saved == [*range(size, 0, -1)]
+
+
+@FEWER_EXAMPLES
+@given(CROWDS)
+def test_few_twins_are_counted_as_many_are(state: State) -> None:
+    """What reaches them is found row by row, or for all at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("snapshots.changes.twins._FEW", 0)
+        check(state)

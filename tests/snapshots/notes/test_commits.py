@@ -1,0 +1,233 @@
+"""The commits of the recipes in release notes: references, a list of what each did, and data."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from markdown_it import MarkdownIt
+
+from snapshots.notes import own_templates, templates
+from snapshots.notes.changelog import Changelog
+from snapshots.notes.phrases import commit_sentence
+from snapshots.notes.sentences import plain
+from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
+from snapshots.recipes.effects import Attribution, RecipesChange
+from tests.snapshots.changes.graphs import node
+from tests.snapshots.notes.stories import explained, told
+from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
+from tests.snapshots.notes.test_escaping import HOSTILE, Elements
+
+HUB = "https://github.com/spack/spack-packages"
+GITHUB = links_of("", HUB)
+SPACK = SpackChange("c" * 40, "d" * 40)
+
+BASE = [node("gettext"), node("git", "gettext"), node("tar", "gettext"), node("raja")]
+HEAD = [
+    node("gettext:2", package_hash=OTHER_RECIPE),
+    node("git:2", "gettext:2"),
+    node("tar:2", "gettext:2", version="2"),
+    node("raja:2", variants=("+mpi",)),
+]
+
+
+def a_commit(subject: str = "gettext: fix (#5277)", *packages: str, **facts: Any) -> Commit:
+    """Return a commit that touched gettext, or other packages."""
+    moment = datetime(2026, 6, 21, 12, tzinfo=UTC)
+    touched = facts.pop("packages", packages or ("gettext",))
+    return Commit(f"{len(subject):040x}", (), moment, subject, touched, **facts)
+
+
+def log_of(
+    *commits: Commit, links: Links = GITHUB, taken_back: tuple[Commit, ...] = ()
+) -> Changelog:
+    """Return the changelog of the two contents, with some commits between their recipes."""
+    return told(BASE, HEAD, commits=Between(commits, taken_back), links=links)
+
+
+def test_references_to_pull_requests() -> None:
+    """In the highlights and the table of causes, with links, and what each did in a list."""
+    log = log_of(a_commit())
+    text = templates.markdown(log)
+    link = f"[#5277]({HUB}/pull/5277)"
+    assert f"`gettext`'s recipe changed ({link}), which rebuilt 2 specs and reached 3" in text
+    assert f"| 2 | the recipe of `gettext` ({link}) | 3 |" in text
+    assert "## Pull requests (1)\n\nFrom commit `aaaaaaaaaaaa` (found by date) of the" in text
+    assert f"\n- {link} `gettext: fix` rebuilt 2 specs and reached 3\n" in text
+    page = templates.html(log)
+    assert f'the recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page
+    assert "<h2>Pull requests <small>1</small></h2>" in page
+
+
+def test_references_without_links() -> None:
+    """They are numbers, and where a subject names no pull request, hashes."""
+    text = templates.markdown(log_of(a_commit(), links=Links()))
+    assert "`gettext`'s recipe changed (#5277), which" in text
+    assert "\n- #5277 `gettext: fix` rebuilt" in text
+    text = templates.markdown(log_of(a_commit("gettext: fix")))
+    oid = f"{12:040x}"
+    assert f"([{oid[:12]}]({HUB}/commit/{oid}))" in text
+    assert "## Pull requests and other commits (1)" in text
+
+
+@pytest.mark.parametrize("name", own_templates.EXAMPLES)
+def test_the_templates_that_come_along(name: str) -> None:
+    """A chat and a release on GitHub name pull requests, too."""
+    text = own_templates.render_example(log_of(a_commit()), name)
+    assert f"([#5277]({HUB}/pull/5277))" in text
+    assert ("## Pull requests (1)" in text) == (name == "github-release")
+
+
+def test_templates_of_ones_own(tmp_path: Path) -> None:
+    """They have all of it; another process writes them."""
+    template = tmp_path / "own.md"
+    template.write_text(
+        "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
+    )
+    text = own_templates.render_own(log_of(a_commit()), template)
+    assert text == (f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2")
+
+
+@pytest.mark.parametrize(
+    ("log", "line", "behind"),
+    [
+        (
+            log_of(taken_back=(a_commit(),)),
+            "Taking back #5277 gettext: fix rebuilt 2 specs and reached 3",
+            "the recipe of gettext (taking back #5277)",
+        ),
+        (
+            log_of(a_commit("all: (#9)", packages=("gettext", *map(str, range(200))))),
+            "#9 all:, which touches 201 packages, perhaps rebuilt 2 specs and reached 3",
+            "the recipe of gettext (perhaps by #9)",
+        ),
+        (
+            log_of(a_commit("git: conflict (#8)", "git")),
+            "#8 git: conflict perhaps rebuilt 2 specs and reached 3",
+            "the recipe of gettext (perhaps by #8)",
+        ),
+        (
+            log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK), links=Links()),
+            "#7 ci: pin (Spack cccccccccccc → dddddddddddd) perhaps rebuilt 4 specs and reached 5",
+            "the recipe of gettext (perhaps by #7)",
+        ),
+        (
+            log_of(a_commit("ci: pin (#7)", packages=(), spack=SpackChange(None, None))),
+            "#7 ci: pin (another Spack) perhaps rebuilt 4 specs and reached 5",
+            "the recipe of gettext (perhaps by #7)",
+        ),
+        (
+            log_of(a_commit(), a_commit("gettext: another (#5280)")),
+            "#5277 gettext: fix rebuilt 2 specs and reached 3",
+            "the recipe of gettext (#5277 and 1 more)",
+        ),
+        (
+            log_of(a_commit("tar: add v2 (#3)", "tar")),
+            "#3 tar: add v2 rebuilt 1 spec",
+            "tar 1 → 2 (#3)",
+        ),
+    ],
+)
+def test_what_is_said_of_a_commit(log: Changelog, line: str, behind: str) -> None:
+    """Whether it was taken back, touches nearly all, explains for sure, and bumps Spack."""
+    found = templates.variables(log)
+    sentences = {plain(commit_sentence(commit)) for commit in log.commits or ()}
+    assert line in sentences
+    groups = found["largest_causes"]
+    assert behind in [plain(templates.causes(group)) for group in groups]
+
+
+def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They name what each commit did, the first of many; without any they say nothing."""
+    why = explained(BASE, HEAD)
+
+    def story(*commits: Commit) -> str:
+        attribution = Attribution(why, Between(commits))
+        return templates.commits_story(RecipesChange(None, None, attribution, None, GITHUB), why)
+
+    link = f'<a href="{HUB}/pull/5277">#5277</a>'
+    assert story(a_commit()) == (
+        f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> rebuilt 2 specs "
+        "and reached 3</li>\n</ul>\n"
+    )
+    monkeypatch.setattr(templates, "MOST_IN_FEEDS", 1)
+    assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))
+    assert story() == ""
+    unknown = RecipesChange(None, None, None, "nobody knows", Links())
+    assert templates.commits_story(unknown, why) == ""
+
+
+def test_a_bump_of_spack_leads_to_what_changed() -> None:
+    """Between the two commits, on the forge of Spack."""
+    text = templates.markdown(log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK)))
+    url = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
+    assert f"(Spack cccccccccccc → dddddddddddd: [compare]({url}))" in text
+
+
+def test_json() -> None:
+    """Each cause has its commits, and each commit what it did; its recipes are named."""
+    document = orjson.loads(templates.json(log_of(a_commit())))
+    cause, *_ = document["causes"]
+    (commit,) = cause["commits"]
+    assert commit == {
+        "oid": f"{20:040x}",
+        "subject": "gettext: fix (#5277)",
+        "committed_at": "2026-06-21T12:00:00Z",
+        "level": "own_recipe",
+        "taken_back": False,
+        "url": f"{HUB}/commit/{20:040x}",
+        "pull_request": 5277,
+        "pull_request_url": f"{HUB}/pull/5277",
+        "num_packages": 1,
+        "sweeping": False,
+        "spack": None,
+    }
+    (effect,) = document["commits"]
+    assert effect == commit | {"causes": [cause["key"]], "num_specs": 2, "num_involved": 3}
+    assert document["recipes"]["base"] == {
+        "repository": "/packages",
+        "commit": "a" * 40,
+        "found_by": "date",
+        "url": f"{HUB}/commit/{'a' * 40}",
+    }
+    assert document["why_no_commits"] is None
+
+
+def test_commits_that_are_not_known() -> None:
+    """Nothing of them is shown, and programs are told why."""
+    log = told(BASE, HEAD)
+    assert (log.commits, log.why_no_commits) == (None, "nobody knows")
+    assert {cause.commits for cause in log.causes} == {None}
+    for text in (templates.markdown(log), templates.html(log)):
+        assert "ull request" not in text
+        assert "of the recipes" not in text
+
+
+def test_many_commits_are_folded() -> None:
+    """A list that is longer than a screen does not hide what follows it."""
+    commits = [a_commit(f"{'x' * number} (#{number})") for number in range(1, 40)]
+    text = templates.markdown(log_of(*commits))
+    assert "<summary>39 commits</summary>" in text
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_subjects(hostile: str) -> None:
+    """Nothing that a subject or a template of links says becomes markup."""
+    outlines, pages = [], []
+    for text in (hostile, "harmless"):
+        links = Links("https://x.org/{hash}", "https://x.org/a)b|c`(" + "{number}")
+        log = log_of(a_commit(f"{text} (#7)"), a_commit(text), links=links)
+        tokens = MarkdownIt("commonmark").enable("table").parse(templates.markdown(log))
+        outlines.append([(token.type, token.tag) for token in tokens])
+        urls = [
+            child.attrs["href"]
+            for token in tokens
+            for child in token.children or ()
+            if child.type == "link_open"
+        ]
+        assert {str(url) for url in urls if "%29" in str(url)} == {"https://x.org/a%29b%7Cc%60%287"}
+        assert all(str(url).startswith("https://x.org/") for url in urls)
+        pages.append(Elements.of(templates.html(log)).elements)
+    assert outlines[0] == outlines[1]
+    assert pages[0] == pages[1]
