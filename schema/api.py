@@ -122,12 +122,6 @@ class API:
         """Tell whether a document is kept, so that nothing has to be parsed."""
         return self._documents.is_known(query)
 
-    def declared_variables(
-        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
-    ) -> dict[str, Any] | None:
-        """Return those variables that an operation declares; nothing depends on the others."""
-        return self.document(query).declared_variables(operation_name, variables)
-
     def cost(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:

@@ -9,7 +9,13 @@ import strawberry
 from schema.comparisons.commits import ONE_COMMIT, CommitType
 from schema.comparisons.comparison import ComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
-from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
+from schema.fields.connections import (
+    PAGE_MAX,
+    Connection,
+    PageArguments,
+    check_size,
+    connection_field,
+)
 from schema.fields.cost import (
     COST,
     LOADING,
@@ -33,7 +39,7 @@ from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
-from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
+from snapshots.errors import CachelogError, RevisionNotFound
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import OID_PREFIX_MIN
 
@@ -42,6 +48,10 @@ _REF = (
     "before a date), a digest, or an unambiguous prefix of one (6+ hex digits)."
 )
 
+Ref = Annotated[str, strawberry.argument(_REF)]
+OfTag = Annotated[str | None, strawberry.argument("Only those of this tag.")]
+OfSeries = Annotated[str | None, strawberry.argument("Only those of tags of this series.")]
+InSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
 RESOLVING = ArgumentCost(weight=500)
 """The lookup of a ref, and of similar ones where it is unknown."""
@@ -135,7 +145,7 @@ class Query:
         self,
         info: Info,
         hashes: Annotated[list[str], strawberry.argument("Whole DAG hashes.")],
-        series: Annotated[str | None, strawberry.argument("Only revisions of this series.")] = None,
+        series: InSeries = None,
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
@@ -146,10 +156,8 @@ class Query:
     def revisions(
         self,
         info: Info,
-        tag: Annotated[str | None, strawberry.argument("Only those of this tag.")] = None,
-        series: Annotated[
-            str | None, strawberry.argument("Only those of tags of this series.")
-        ] = None,
+        tag: OfTag = None,
+        series: OfSeries = None,
         since: Annotated[
             DateTime | None, strawberry.argument("Only those taken then or later.")
         ] = None,
@@ -181,12 +189,7 @@ class Query:
         "What changed from base to head; refs as in revision(ref:).",
         Cost(arguments={"base": RESOLVING, "head": RESOLVING}),
     )
-    def compare(
-        self,
-        info: Info,
-        base: Annotated[str, strawberry.argument(_REF)],
-        head: Annotated[str, strawberry.argument(_REF)],
-    ) -> ComparisonType | None:
+    def compare(self, info: Info, base: Ref, head: Ref) -> ComparisonType | None:
         resolve = info.context.resolve
         return ComparisonType(base_info=resolve(base), head_info=resolve(head))
 
@@ -217,11 +220,10 @@ class Query:
         self,
         info: Info,
         specs: ConcreteSpecsArgument,
-        series: Annotated[str | None, strawberry.argument("Only revisions of this series.")] = None,
+        series: InSeries = None,
         first: Annotated[int, strawberry.argument(f"How many revisions, at most {PAGE_MAX}.")] = 10,
     ) -> list[LookupType]:
-        if not 0 <= first <= PAGE_MAX:
-            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+        check_size("first", first)
         wanted_specs = Wanted(concrete_specs(specs))
         covered = info.context.best_covering(wanted_specs, series)[:first]
         return [
@@ -271,12 +273,7 @@ class Subscription:
         extensions=[Omittable()],
     )
     def revision_published(
-        self,
-        info: Info,
-        series: Annotated[
-            str | None, strawberry.argument("Only those of tags of this series.")
-        ] = None,
-        tag: Annotated[str | None, strawberry.argument("Only those of this tag.")] = None,
+        self, info: Info, series: OfSeries = None, tag: OfTag = None
     ) -> AsyncGenerator[Revision, None]:
         scope = PublishedUnder(tag, series)
         return info.context.follow(scope.has)  # type: ignore[return-value] # see ``root_of``

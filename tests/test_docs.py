@@ -88,7 +88,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
     """Yield each ``cachelog`` command that a document shows, without the program's name."""
     for name, block in blocks("sh", "console", "dockerfile"):
         for line in re.sub(r"\\\n *", "", block).splitlines():
-            for part in re.split(r" (?:&&|\|\||\|) ", line.removeprefix("$ ")):
+            for part in re.split(r" (?:&&|\|\||[|>]) ", line.removeprefix("$ ")):
                 found = re.match(r"(?:[A-Z_]+=\S+ |.*\bcd \S+ )*(?:\S*/)?cachelog (.+)", part)
                 if found and ("=" in part or not part.startswith(("docker", "podman"))):
                     yield name, found[1]

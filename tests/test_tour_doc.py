@@ -1,4 +1,4 @@
-"""docs/tour.md and docs/sources.md: their examples run as they stand."""
+"""docs/tour.md, docs/nightly.md and docs/sources.md: their examples run as they stand."""
 
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from tests.test_docs import DOCUMENTS
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("document", "number"), [("tour.md", 10), ("sources.md", 2)])
+@pytest.mark.parametrize(
+    ("document", "number"), [("tour.md", 10), ("sources.md", 2), ("nightly.md", 11)]
+)
 def test_examples(document: str, number: int, tmp_path: Path) -> None:
     """Each command prints what is shown, typed one after the other into one shell."""
     commands = [*examples(DOCUMENTS[document])]

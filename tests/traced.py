@@ -19,6 +19,7 @@ ELSEWHERE = {
         "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
+        "tests/schema/revisions/test_questions.py",
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
@@ -29,16 +30,24 @@ ELSEWHERE = {
 """By floors, tests of those above that ask for what the floor's own examples do not."""
 
 WIDE = (
+    "tests/snapshots/catalog/tables/test_damage.py",
     "tests/snapshots/catalog/test_catalog.py",
+    "tests/snapshots/catalog/test_catalog_failures.py",
+    "tests/snapshots/catalog/test_following.py",
     "tests/snapshots/catalog/test_laid_contents.py",
+    "tests/snapshots/catalog/test_power_cuts.py",
     "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",
+    "tests/snapshots/demo/test_demo.py",
     "tests/snapshots/demo/test_demo_causes.py",
     "tests/snapshots/demo/test_demo_changes.py",
+    "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
     "tests/snapshots/sources/buildcache/test_round_trip.py",
+    "tests/snapshots/sources/buildcache/test_ways_in.py",
+    "tests/snapshots/sources/git/test_resuming.py",
 )
 """Tests that take long, and execute nothing that narrower tests of the floor do not."""
 

@@ -26,6 +26,7 @@ from schema.fields.connections import (
     Connection,
     ListPage,
     PageArguments,
+    check_size,
     connection_field,
     window_at,
 )
@@ -37,7 +38,6 @@ from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import Causes
 from snapshots.changes.vocabulary import cause_title
-from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from schema.comparisons.spec_change import SpecChangeType
@@ -228,8 +228,7 @@ class Cause(Node):
     def commits(
         self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
     ) -> list[CommitEffectType] | None:
-        if not 0 <= first <= PAGE_MAX:
-            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+        check_size("first", first)
         return commits_of_cause(self.comparison, self.number, first)
 
 

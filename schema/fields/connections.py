@@ -99,6 +99,12 @@ class PageArguments(msgspec.Struct, frozen=True):
         return self.first, self.last
 
 
+def check_size(argument: str, size: int) -> None:
+    """Raise InvalidArgument for a size that no page has."""
+    if not 0 <= size <= PAGE_MAX:
+        raise InvalidArgument(argument, f"{size} is not between 0 and {PAGE_MAX}")
+
+
 class Paged(Omittable):
     """Gives a field the four arguments of a connection.
 
@@ -122,9 +128,8 @@ class Paged(Omittable):
         """Return the arguments with ``page`` for the four; raises InvalidArgument."""
         values = {name: kwargs.pop(name, None) for name in _ARGUMENTS}
         for name in ("first", "last"):
-            size = values[name]
-            if size is not None and not 0 <= size <= PAGE_MAX:
-                raise InvalidArgument(name, f"{size} is not between 0 and {PAGE_MAX}")
+            if values[name] is not None:
+                check_size(name, values[name])
         return kwargs | {"page": PageArguments(**values)}
 
 

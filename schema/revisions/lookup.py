@@ -1,6 +1,6 @@
 """Lookups: which of some concrete specs a revision holds, and what is nearest to the others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -19,7 +19,6 @@ from snapshots.catalog.library import Covered
 from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
-from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
@@ -166,38 +165,31 @@ class MissingRows(LazyList["MissingSpec"]):
         number = self.numbers[place]
         return MissingSpec(rows=MissingRows(self.missing, range(number, number + 1)))
 
-    def nearest(self) -> Rows:
-        """Return the nearest row of each; -1 where there is none."""
-        nearest: Rows = self.missing.looked_up.nearest[self.numbers.start : self.numbers.stop]
-        return nearest
+    def seen(self, fact: str) -> list[Any]:
+        """Return a fact of where each was last; None where the catalog never saw it."""
+        return [getattr(last, fact, None) for last in map(self.missing.last_seen, self.numbers)]
 
 
-def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost) -> Any:
+def _of_spec(fact: str, description: str, cost: Cost) -> Any:
     """Declare a field that is a fact of the spec as it was given."""
 
     def values(rows: MissingRows) -> list[Any]:
-        return [value(rows.missing.spec(number)) for number in rows.numbers]
+        return [getattr(rows.missing.spec(number), fact) for number in rows.numbers]
 
     return for_many(values, description, cost=cost)
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.revision for last in seen], revision_object)
-
-
-def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return [None if last is None else last.reason for last in seen]
+    return WhereKnown.of(rows.seen("revision"), revision_object)
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
-    seen = map(rows.missing.last_seen, rows.numbers)
-    return WhereKnown.of([last and last.gone_in for last in seen], revision_object)
+    return WhereKnown.of(rows.seen("gone_in"), revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
-    return WhereKnown.at(rows.nearest(), lambda at: SpecRows(rows.missing.loaded, at))
+    nearest = rows.missing.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
+    return WhereKnown.at(nearest, lambda at: SpecRows(rows.missing.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
@@ -210,12 +202,10 @@ class MissingSpec:
 
     rows: strawberry.Private[MissingRows]
 
-    hash: str = _of_spec(lambda spec: spec.hash, "The DAG hash.", texts(34))
-    name: str = _of_spec(lambda spec: spec.name, "The package's name.", texts(20))
-    version: str | None = _of_spec(
-        lambda spec: spec.version, "The version, where it was given.", texts(14)
-    )
-    is_root: bool = _of_spec(lambda spec: spec.is_root, "Whether it was given as a root.", texts(5))
+    hash: str = _of_spec("hash", "The DAG hash.", texts(34))
+    name: str = _of_spec("name", "The package's name.", texts(20))
+    version: str | None = _of_spec("version", "The version, where it was given.", texts(14))
+    is_root: bool = _of_spec("is_root", "Whether it was given as a root.", texts(5))
     last_seen: LazyRevision | None = for_many(
         _last_seen,
         "The last revision that has it: of the series of the one looked in, or of any where that "
@@ -223,7 +213,7 @@ class MissingSpec:
         cost=LAST_SEEN,
     )
     reason: SpecChangeReason | None = for_many(
-        _reasons,
+        lambda rows: rows.seen("reason"),
         "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
         cost=LAST_SEEN,
     )

@@ -10,7 +10,7 @@ from schema.comparisons.cause import Cause
 from schema.comparisons.changes import LoadedComparison
 from schema.context import Context
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
-from schema.fields.cost import EXPLAINING, LOADING, Cost, NumberOf, field
+from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, field
 from schema.fields.scalars import ByteCount
 from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
@@ -21,8 +21,15 @@ from snapshots.models import RevisionInfo
 FINDING_TWINS = EXPLAINING
 """The share of each request of finding and explaining twins, which are kept."""
 
-TWINS = Cost(weight=500, each=20, once=LOADING + FINDING_TWINS)
-"""A page of groups of twins."""
+_OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
+
+TWINS = Cost(
+    weight=500,
+    each=20,
+    once=LOADING + FINDING_TWINS,
+    arguments={"stack": _OF_SCOPE, "package": _OF_SCOPE},
+)
+"""A page of groups of twins; those of each stack and package are found apart."""
 
 LISTED_DEFAULT = 20
 """How many specs and causes are listed unless a number is given."""

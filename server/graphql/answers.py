@@ -259,9 +259,7 @@ class Answers:
                 headers=((b"allow", b"POST"),),
             )
         # What is not declared decides nothing, and a client could make ever new keys of it.
-        declared = self._api.declared_variables(
-            request.query, request.operation_name, request.variables
-        )
+        declared = document.declared_variables(request.operation_name, request.variables)
         request = msgspec.structs.replace(request, variables=declared, tell_cost=received.tell_cost)
         cost = self._api.cost(*request.cost_arguments())
         weight, units = self._execution.weigh_cost(request, cost)

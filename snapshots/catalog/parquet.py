@@ -170,33 +170,6 @@ class FileTail(msgspec.Struct, frozen=True):
     checksum: str
 
 
-def tail_of(data: pa.Buffer, first: Collection[str]) -> FileTail | None:
-    """Return the tail of such bytes, without the columns ``first``; None where it spares little."""
-    start = _start_of_tail(data, first)
-    if start < LEAST_SPARED:
-        return None
-    return FileTail(start=start, checksum=checksum(data.slice(start)))
-
-
-def _start_of_tail(data: pa.Buffer, first: Collection[str]) -> int:
-    """Return where the other columns begin; 0 where some of them are before the last of these.
-
-    So it is with several row groups: each has all columns.
-    """
-    metadata = pq.read_metadata(pa.BufferReader(data))
-    if metadata.num_row_groups != 1:
-        return 0
-    group = metadata.row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
-    starts: dict[bool, list[int]] = {True: [], False: []}
-    for column in columns:
-        pages = (column.dictionary_page_offset, column.data_page_offset)
-        start = min(offset for offset in pages if offset is not None)
-        starts[column.path_in_schema.partition(".")[0] in first].append(start)
-    before, others = starts[True], starts[False]
-    return min(others) if before and others and max(before) < min(others) else 0
-
-
 def read_tail(storage: Storage, path: str, size: int, tail: FileTail) -> pa.Buffer | None:
     """Return a buffer of a file's size, of which the tail was read.
 
@@ -210,9 +183,24 @@ def read_tail(storage: Storage, path: str, size: int, tail: FileTail) -> pa.Buff
 
 
 def named_with_tail(prefix: str, data: pa.Buffer, first: Collection[str]) -> StoredFile:
-    """Describe a new Parquet file, whose name tells its tail, if it has one, and its checksum."""
-    tail = tail_of(data, first)
-    described = f"tail-{tail.start}-{tail.checksum}-" if tail else ""
+    """Describe a new Parquet file, whose name tells its tail, if it has one, and its checksum.
+
+    The columns ``first`` are those of ``with_first``.
+    """
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    start = 0
+    # Where there are several row groups, each has all columns.
+    if metadata.num_row_groups == 1:
+        group = metadata.row_group(0)
+        others = [
+            column
+            for column in map(group.column, range(group.num_columns))
+            if column.path_in_schema.partition(".")[0] not in first
+        ]
+        start = min(it.dictionary_page_offset or it.data_page_offset for it in others)
+    described = ""
+    if start >= LEAST_SPARED:
+        described = f"tail-{start}-{checksum(data.slice(start))}-"
     return named_by_bytes(prefix + described, data)
 
 

@@ -59,13 +59,19 @@ def keep_recipes(
         some = next(iter(found.values()))
         line, tips = _line_of(catalog, repository, some.source[0], warnings)
         source: Source = some.source[0], line
+        before = tables.newest_dated(source)
+        if before is not None and not repository.is_on_default_branch(before.commit):
+            warnings.append(
+                f"{repository.location} has {short_digest(before.commit)} no longer on its default "
+                "branch: its history was rewritten; commits that are gone from it count as taken "
+                "back"
+            )
         found = {
             revision: msgspec.structs.replace(recipes, line=line)
             for revision, recipes in found.items()
         }
-        graph = tables.graph(source)
         new = {recipes.commit for recipes in found.values()}
-        commits = repository.read(repository.unknown(tips, new, graph))
+        commits = repository.read(repository.unknown(tips, new, lambda: tables.graph(source)))
     tables.keep(found, {source: commits} if commits else {})
     return KeptRecipes(found, len(commits), tuple(warnings))
 

@@ -8,11 +8,13 @@ apart from each other, and is written first, so that who sees the former has the
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, pairwise
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.storage import Storage, translated
@@ -100,6 +102,15 @@ class RecipesTables:
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recorded_at
 
+    def newest_dated(self, source: Source) -> Recipes | None:
+        """Return the recipes of the newest revision of a source whose commit was found by date."""
+        rows = [
+            row
+            for row in self._of_revisions.values()
+            if row.recipes.source == source and row.recipes.found_by is FoundBy.DATE
+        ]
+        return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
+
     def between(self, base: RevisionInfo, head: RevisionInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None where one is not known.
 
@@ -164,13 +175,28 @@ class RecipesTables:
         with self._lock, translated(self._location):
             if any(commits.values()):
                 _refresh_or_none(self._commits)
-                self._commits.append(_commits_table(commits))
-                self._commits.compact()
+                self._append(commits)
             if recipes:
                 _refresh_or_none(self._recipes)
                 self._recipes.append(_recipes_table(recipes, moment))
                 self._recipes.compact()
                 self._take_over()
+
+    def _append(self, commits: Mapping[Source, Sequence[Commit]]) -> None:
+        """Append commits that are not kept yet."""
+        oids = pa.array([commit.oid for of_source in commits.values() for commit in of_source])
+        kept: set[tuple[str, int, str]] = set()
+        for table in self._commits.rows:
+            same = table.filter(pc.is_in(table["hash"], value_set=oids))
+            columns = (same[name].to_pylist() for name in ("repository", "line", "hash"))
+            kept.update(zip(*columns, strict=True))
+        new = {
+            source: [commit for commit in of_source if (*source, commit.oid) not in kept]
+            for source, of_source in commits.items()
+        }
+        if any(new.values()):
+            self._commits.append(_commits_table(new))
+            self._commits.compact()
 
 
 def _refresh_or_none(table: WholeTable[list[_Assigned]] | WholeTable[pa.Table]) -> None:
@@ -241,19 +267,38 @@ def _commits_table(commits: Mapping[Source, Sequence[Commit]]) -> pa.Table:
 def _graphs(tables: Iterable[pa.Table]) -> dict[Source, CommitGraph]:
     of_sources: dict[Source, list[Commit]] = defaultdict(list)
     for table in tables:
-        columns = [table[name].to_pylist() for name in COMMITS.names if name != "pull_request"]
-        for row in zip(*columns, strict=True):
-            repository, line, oid, parents, moment, subject, packages, stacks, *spack = row
-            changes_spack, before, after = spack
-            of_sources[repository, line].append(
-                Commit(
-                    oid,
-                    tuple(parents),
-                    moment,
-                    subject,
-                    tuple(packages),
-                    tuple(stacks),
-                    SpackChange(before, after) if changes_spack else None,
-                )
-            )
+        sources = (table[name].to_pylist() for name in ("repository", "line"))
+        spack = (
+            table[name].to_pylist() for name in ("changes_spack", "spack_before", "spack_after")
+        )
+        commits = map(
+            Commit,
+            table["hash"].to_pylist(),
+            _tuples(table["parents"]),
+            _moments(table["committed_at"]),
+            table["subject"].to_pylist(),
+            _tuples(table["packages"]),
+            _tuples(table["stacks"]),
+            (
+                SpackChange(*change) if changes else None
+                for changes, *change in zip(*spack, strict=True)
+            ),
+        )
+        for source, commit in zip(zip(*sources, strict=True), commits, strict=True):
+            of_sources[source].append(commit)
     return {source: CommitGraph(commits) for source, commits in of_sources.items()}
+
+
+# As arrow's own to_pylist returns them, in a third of the time: of years there are 37,000.
+
+
+def _tuples(column: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
+    lists = column.combine_chunks()
+    values, offsets = lists.flatten().to_pylist(), lists.value_lengths().to_pylist()
+    ends = list(accumulate(offsets, initial=0))
+    return (tuple(values[start:end]) for start, end in pairwise(ends))
+
+
+def _moments(column: pa.ChunkedArray) -> Iterator[datetime]:
+    seconds = column.cast(pa.timestamp("s", "UTC"), safe=False).cast(pa.int64()).to_pylist()
+    return (datetime.fromtimestamp(second, UTC) for second in seconds)

@@ -40,7 +40,7 @@ class SpackChange(msgspec.Struct, frozen=True):
     after: str | None
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, gc=False):
     """A commit and what it touched, by the rules of ``touched_by``; a merge touches nothing.
 
     ``subject`` is the first line of its message, with invisible characters escaped. ``packages``

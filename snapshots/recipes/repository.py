@@ -6,11 +6,12 @@ partial clones without blobs are enough, and time and bytes are bounded.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from math import floor
 from threading import Timer
 from time import monotonic
 
@@ -52,7 +53,8 @@ _MAX_PINS = 10_000
 _MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _FORMAT = "--format=%H %ct %P%n%s"
 _MOST_WORKERS = 4
-_FEW_COMMITS = 500
+_FEW_DATES = 3
+_FEW_COMMITS = 100
 """Fewer than this are read by one process: to start another takes longer."""
 
 _HEX = re.compile(r"[0-9a-f]{4,64}")
@@ -109,6 +111,7 @@ class RecipesRepository:
         self._repository = repository
         self._refs = refs
         self._end = monotonic() + LONGEST
+        self._num_dated = 0
 
     @property
     def location(self) -> str:
@@ -132,11 +135,21 @@ class RecipesRepository:
             is_fixed = series(tag) != tag
             if commit and (is_fixed or self._moment(commit) <= taken_at):
                 return Recipes(self.location, commit, FoundBy.REF)
-        seconds = taken_at.timestamp()
-        for moment, commit in self._line:
-            if moment <= seconds:
-                return Recipes(self.location, commit, FoundBy.DATE)
-        return None
+        commit = self._last_until(floor(taken_at.timestamp()))
+        return None if commit is None else Recipes(self.location, commit, FoundBy.DATE)
+
+    def is_on_default_branch(self, commit: str) -> bool:
+        """Tell whether the default branch reaches a commit, as it does unless it was rewritten."""
+        return not self._run("rev-list", "--max-count=1", commit, "^HEAD", "--").strip()
+
+    def _last_until(self, seconds: int) -> str | None:
+        """Return the default branch's own last commit at or before a time; None without one."""
+        self._num_dated += 1
+        if self._num_dated > _FEW_DATES:
+            return next((commit for moment, commit in self._line if moment <= seconds), None)
+        # Of few revisions the newest commits say it, mostly: git stops at the first that does.
+        command = ("rev-list", "--first-parent", "--max-count=1", f"--min-age={max(0, seconds)}")
+        return self._run(*command, "HEAD", "--").decode().strip() or None
 
     def commit(self, name: str) -> str:
         """Return the hash of a commit that is named by a hash, its beginning, or a ref.
@@ -187,30 +200,36 @@ class RecipesRepository:
 
     # -- the commits between
 
-    def unknown(self, tips: Collection[str], new: Collection[str], graph: CommitGraph) -> list[str]:
+    def unknown(
+        self, tips: Collection[str], new: Collection[str], load: Callable[[], CommitGraph]
+    ) -> list[str]:
         """Return the commits that have to be read once the commits of new revisions are known.
 
-        ``graph`` has what lies between ``tips``, the commits of earlier revisions. With what is
-        returned it has all that some of ``tips`` and ``new`` reach, but not all of them do.
+        ``load`` returns what lies between ``tips``, the commits of earlier revisions. With what is
+        returned it is all that some of ``tips`` and ``new`` reach, but not all of them do.
         """
         added = sorted({*new}.difference(tips))
         if not added or len({*tips, *new}) < 2:
             return []
-        if len(added) == 1 and tips:
-            floor = {*tips, *graph.missing_parents()} - graph.commits.keys()
-            known = self.has(floor)
-            above = self._reached(added, tips)
-            below = self._reached(sorted(known), added) if known else []
-            oids = dict.fromkeys([*above, *below])
-            return [oid for oid in oids if oid not in graph.commits]
-        return [oid for oid in self._apart({*tips, *added}) if oid not in graph.commits]
+        if len(added) > 1 or not tips:
+            apart, graph = self._apart({*tips, *added}), load()
+            return [oid for oid in apart if oid not in graph.commits]
+        above = self._reached(added, tips)
+        if any(parent in tips for parents in above.values() for parent in parents):
+            # So it reaches all that every tip does, and nothing has to be known of what is kept.
+            return list(above)
+        graph = load()
+        known = self.has({*tips, *graph.missing_parents()} - graph.commits.keys())
+        below = self._reached(sorted(known), added) if known else {}
+        return [oid for oid in {**above, **below} if oid not in graph.commits]
 
-    def _reached(self, commits: Iterable[str], excluded: Iterable[str]) -> list[str]:
+    def _reached(self, commits: Iterable[str], excluded: Iterable[str]) -> dict[str, list[str]]:
+        """Return the commits that are reached from some and not from others, and their parents."""
         names = [*commits, *(f"^{commit}" for commit in excluded)]
         data = "".join(f"{name}\n" for name in names).encode()
-        count = f"--max-count={MAX_COMMITS + 1}"
-        listed = self._run("rev-list", "--topo-order", count, "--stdin", data=data)
-        return self._bounded(listed.decode().split())
+        command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
+        lines = self._run(*command, "--stdin", data=data).decode().splitlines()
+        return {oid: parents for oid, *parents in map(str.split, self._bounded(lines))}
 
     def _apart(self, tips: Collection[str]) -> list[str]:
         """Return the commits that some of these reach, but not all do, newest first."""
@@ -240,7 +259,7 @@ class RecipesRepository:
 
         Both are named as ``commit`` takes them. Raises InvalidArgument and SourceError.
         """
-        return self.read(self._reached([self.commit(head)], [self.commit(base)]))
+        return self.read([*self._reached([self.commit(head)], [self.commit(base)])])
 
     def read(self, oids: Sequence[str]) -> list[Commit]:
         """Return commits with what they touched. Raises SourceError."""

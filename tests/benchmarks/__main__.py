@@ -43,7 +43,10 @@ SELDOM = {
 That of a year is imported anew each time, which takes some minutes.
 """
 
-SEPARATE = {"git_history": ["--commits", "20", "--packages", "50", "--specs", "5"]}
+SEPARATE = {
+    "git_history": ["--commits", "20", "--packages", "50", "--specs", "5"],
+    "recipes": ["--commits", "300", "--packages", "40", "--specs", "40", "--weeks", "10"],
+}
 """Programs of their own, run where they are named; with what a quick run passes to them."""
 
 TABLES = ("ages", "over_http")

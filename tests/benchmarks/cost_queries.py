@@ -74,6 +74,12 @@ IN_REVISION = {
     "coverage(by: [VERSION, TARGET, STACK], first: 50) { values numSpecs } } }",
     "cachelog: dependents of packages": "packages(first: 100) { nodes { "
     "dependents(first: 50) { name numSpecs } } }",
+    "cachelog: holes": "holes(first: 50) { totalCount nodes { hash numAffected "
+    "affected(first: 20) { hash } } }",
+    "cachelog: impacts of packages": "packages(first: 15) { nodes { impact { numSpecs size "
+    "byStack { stack numSpecs } } } }",
+    "cachelog: twins": "twins(first: 50) { numSaved causes(first: 50) { title numSpecs } nodes { "
+    "package numSaved specs(first: 5) { hash } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash version spec { version } } } } } }",
 }

@@ -103,7 +103,9 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
         "packages": package,
     }
     for page in PAGES:
-        if not page.media_type.startswith(b"text/html"):
+        # A catalog of the demo has no recipes, and so no commits.
+        of_a_commit = page.query in ("commit", "compare_rebuilt")
+        if not page.media_type.startswith(b"text/html") or of_a_commit:
             continue
         kind = next((it for it in named if f"/{it}/{{name}}" in page.path), "")
         names = refs | {"ref": "develop", "hash": revision["specs"]["nodes"][0]["hash"]}

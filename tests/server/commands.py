@@ -5,12 +5,13 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from unittest import mock
 
 import orjson
 
 from server.cli import main
+from snapshots.catalog.catalog import Catalog
 from tests.server.servers import environ
 
 
@@ -73,3 +74,23 @@ def cachelog(
         except SystemExit as end:
             code = end.code
     return Done(code or 0, out.written(), err.written())
+
+
+class World(Protocol):
+    """A catalog of which a test knows what is in it."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog."""
+
+
+def ask(world: World, *arguments: object, terminal: int | None = None) -> Done:
+    """Run a command on the catalog."""
+    return cachelog(*arguments, catalog=world.catalog.location, terminal=terminal)
+
+
+def good(world: World, *arguments: object, terminal: int | None = None) -> Done:
+    """Run a command that must succeed without a word beside its result."""
+    done = ask(world, *arguments, terminal=terminal)
+    assert (done.code, done.err) == (0, "")
+    return done

@@ -12,7 +12,7 @@ import pytest
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from tests.schema.worlds import World, known_world
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, ask, good
 
 BASE, HEAD = "develop-2025-01-05", "develop"
 SIGNS = "+-="
@@ -27,18 +27,6 @@ TITLE = re.compile(
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog whose records are known."""
     return known_world(tmp_path_factory.mktemp("catalog"))
-
-
-def ask(world: World, *arguments: object) -> Done:
-    """Run a command on the catalog."""
-    return cachelog(*arguments, catalog=world.catalog.location)
-
-
-def good(world: World, *arguments: object) -> Done:
-    """Run a command that must succeed without a word beside its result."""
-    done = ask(world, *arguments)
-    assert (done.code, done.err) == (0, "")
-    return done
 
 
 def compared(world: World) -> Comparison:

@@ -43,14 +43,6 @@ def test_words_are_one_query(demo_catalog: Path) -> None:
     assert (code, err) == (0, "")
 
 
-def test_dependencies(demo_catalog: Path) -> None:
-    """A query can be about dependencies."""
-    _, all_of_it, _ = find(demo_catalog, "*")
-    code, out, _ = find(demo_catalog, "* ^*")
-    assert code == 0
-    assert 1 < len(out.splitlines()) < len(all_of_it.splitlines())
-
-
 def test_limit(demo_catalog: Path) -> None:
     """With a limit the first ones are printed; the count tells of all."""
     *lines, _ = find(demo_catalog, "*").out.splitlines()
@@ -175,18 +167,6 @@ def test_a_mistake_is_pointed_at(demo_catalog: Path, words: list[str], at_fault:
     assert message.endswith(" ".join(words))
     assert message[caret.index("^")] == at_fault
     assert caret.index("^") >= len(message) - len(" ".join(words))
-
-
-def test_dependencies_that_are_not_known(tmp_path: Path, demo_catalog: Path) -> None:
-    """Where a revision tells no dependencies, a query about them fails."""
-    spec = specs_in(demo_catalog, "develop")[0]
-    source = Source(kind="pages", location="_cache", importer="a test")
-    bare = Snapshot(tag="develop", content=Content.of([spec]), source=source)
-    Catalog(str(tmp_path)).publish([bare])
-    assert find(tmp_path, spec.name).code == 0
-    code, out, err = find(tmp_path, spec.name, "^zlib")
-    assert (code, out) == (1, "")
-    assert "does not tell the dependencies of any spec" in err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """``cachelog gate``: the verdict in each format, and what the command leaves with."""
 
-import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -24,6 +23,8 @@ from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_revision, hash_of
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 
 REFS = ("develop~1", "develop")
 RULES = """\
@@ -291,27 +292,21 @@ def test_a_lock_file_is_covered(world: World, tmp_path: Path) -> None:
     """The specs that are missing are named, with what is nearest to them."""
     spec = next(it for it in HEAD.specs.values() if it.name == "app")
     other = replace(spec, hash=hash_of("another"))
-    nodes = {
-        it.hash: {
-            "name": it.name,
-            "version": it.version,
-            "arch": {
+    nodes = [
+        node(
+            it.name,
+            it.hash,
+            it.version,
+            arch={
                 "platform": it.platform,
                 "platform_os": it.operating_system,
                 "target": it.target,
             },
-            "namespace": "builtin",
-            "parameters": {},
-            "hash": it.hash,
-        }
+            parameters={},
+        )
         for it in (spec, other)
-    }
-    lock = {
-        "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6, "specfile-version": 5},
-        "roots": [{"hash": spec.hash, "spec": "app"}],
-        "concrete_specs": nodes,
-    }
-    (tmp_path / "spack.lock").write_text(json.dumps(lock), "utf-8")
+    ]
+    (tmp_path / "spack.lock").write_bytes(as_bytes(lock_file(nodes, [spec.hash])))
     text = "[[rule]]\nname = 'site'\ncover = 'spack.lock'\nat-least = "
     assert gate(world, "develop", "--rules", written(tmp_path, f"{text}'50 %'")).code == 0
     done = gate(world, "develop", "--rules", written(tmp_path, f"{text}'51 %'"))

@@ -16,7 +16,7 @@ from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import version_key
 from tests.schema.worlds import STATES, World, known_world
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, ask, cachelog, good
 
 BASE = STATES[0][0]
 
@@ -25,18 +25,6 @@ BASE = STATES[0][0]
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog whose records are known."""
     return known_world(tmp_path_factory.mktemp("catalog"))
-
-
-def ask(world: World, *arguments: object) -> Done:
-    """Run a command on the catalog."""
-    return cachelog(*arguments, catalog=world.catalog.location)
-
-
-def good(world: World, *arguments: object) -> Done:
-    """Run a command that must succeed without a word beside its result."""
-    done = ask(world, *arguments)
-    assert (done.code, done.err) == (0, "")
-    return done
 
 
 # -- revisions

@@ -192,6 +192,29 @@ def test_a_correction_and_a_history_that_was_rewritten(tmp_path: Path) -> None:
     assert why["causes"][0]["commits"] is None
 
 
+def test_another_spack(tmp_path: Path) -> None:
+    """A commit that changes which Spack is used names both, and leads to what changed."""
+    made, pins = Week(tmp_path), RecipesRepository(tmp_path / "pins")
+    made.publish()
+    for date, letter in zip(DATES, "ab", strict=True):
+        pins.commit(f"ci: Spack {letter} (#9)", {".ci/env": f"SPACK_REF={letter * 40}\n"})
+        made.run("recipes", f"develop-{date}", "--recipes", pins.folder, "--commit", "develop")
+    variables = {"CACHELOG_RECIPES_URL": "https://github.com/spack/spack-packages"}
+    lines = [
+        line.strip()
+        for line in cachelog(
+            "why", RANGE, "--commits", catalog=made.catalog, variables=variables
+        ).lines
+    ]
+    spack = f"(Spack {'a' * 12} -> {'b' * 12})"
+    place = lines.index(f"perhaps by another Spack: {pins.oids[1][:12]} ci: Spack b (#9) {spack}")
+    url = f"https://github.com/spack/spack/compare/{'a' * 40}...{'b' * 40}"
+    assert lines[place + 1 : place + 3] == ["https://github.com/spack/spack-packages/pull/9", url]
+    why = cachelog("why", RANGE, "--json", catalog=made.catalog, variables=variables).json
+    (commit,) = why["causes"][0]["commits"]
+    assert commit["spack"] == {"before": "a" * 40, "after": "b" * 40, "url": url}
+
+
 def test_two_repositories(tmp_path: Path) -> None:
     """Between revisions of two repositories no commits are known, and this is said."""
     made = Week(tmp_path)

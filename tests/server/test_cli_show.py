@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
+from snapshots.catalog.past import Past
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, Spec, revision_facts
 from tests.server.commands import Done, cachelog
@@ -294,7 +294,7 @@ def test_a_history_that_does_not_fit(world: Remembered, monkeypatch: pytest.Monk
     known = world.past.hash_history(CMAKE.hash)
     assert known
     wrong = replace(known, hash=hash_of("never there"))
-    monkeypatch.setattr(Library, "hash_history", lambda *_: wrong)
+    monkeypatch.setattr(Past, "hash_history", lambda *_: wrong)
     done = ask(world, f"/{wrong.hash}")
     assert (done.code, done.out) == (1, "")
     assert f"lacks {wrong.hash}, which it has by what is kept" in done.err

@@ -11,7 +11,7 @@ from tests.model.cells import coverage
 from tests.model.changes import Causes, counterparts
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import Done, cachelog
+from tests.server.commands import ask
 from tests.server.servers import CACHELOG, environ
 
 REFS = ("develop~1", "develop")
@@ -27,11 +27,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def expected() -> Causes:
     """Return what the records say."""
     return Causes(BASE, HEAD, counterparts(BASE, HEAD))
-
-
-def ask(world: World, *arguments: object) -> Done:
-    """Run a command on the catalog."""
-    return cachelog(*arguments, catalog=world.catalog.location)
 
 
 def hash_of_head(name: str) -> str:

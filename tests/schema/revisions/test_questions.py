@@ -213,13 +213,31 @@ def test_twins(twice: World) -> None:
         assert node == {name: cause[name] for name in ("title", "numSpecs")}
 
 
-def test_twins_of_a_stack_or_package(twice: World) -> None:
+SCOPE = """query($stack: String, $package: String) {
+  revision(ref: "twice") {
+    twins(stack: $stack, package: $package) { totalCount nodes { package } }
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "packages"),
+    [
+        ({"stack": "hep"}, []),
+        ({"stack": "e4s"}, ["png"]),
+        ({"package": "vtk"}, ["vtk"]),
+        ({"stack": "e4s", "package": "vtk"}, []),
+        ({"stack": "none"}, []),
+        ({"package": "none"}, []),
+    ],
+)
+def test_twins_of_a_stack_or_package(
+    twice: World, scope: dict[str, str], packages: list[str]
+) -> None:
     """Only specs of these count; nothing has none."""
-    assert twins_of(twice, stack="hep")["totalCount"] == 0
-    assert twins_of(twice, stack="e4s")["totalCount"] == 1
-    assert twins_of(twice, package="vtk")["nodes"][0]["package"] == "vtk"
-    for unknown in ({"stack": "none"}, {"package": "none"}):
-        assert twins_of(twice, **unknown)["totalCount"] == 0
+    twins = twice.data(SCOPE, **scope)["revision"]["twins"]
+    assert [node["package"] for node in twins["nodes"]] == packages
+    assert twins["totalCount"] == len(packages)
 
 
 def test_a_cursor_of_no_group(twice: World) -> None:

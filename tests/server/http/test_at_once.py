@@ -284,6 +284,13 @@ def test_what_follows_an_answer_is_read_strictly(ready: Running) -> None:
     assert b"/a" not in answer
 
 
+def test_nonsense_behind_requests_that_wait_closes_after_their_answers(ready: Running) -> None:
+    """What waits for its turn is answered, and nothing is held for the connection afterwards."""
+    answer = said(ready, ask("/turn") * 3 + b"nonsense\r\n\r\n")
+    assert answer.count(b" /turn ") == 3
+    until(lambda: not ready.num_connections(), "it is closed")
+
+
 def test_a_closed_connection_takes_no_memory(ready: Running) -> None:
     """Without waiting for the collector of garbage, which seldom looks at what is old."""
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from random import Random
-from time import sleep
 from typing import Any
 
 import pyarrow as pa
@@ -25,15 +23,12 @@ from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,
     publish_and_merge,
-    publish_for_ever,
     publish_state,
     publish_together,
     publish_within,
     specs_of,
 )
 from tests.snapshots.records import with_digest
-
-KILLS = 15
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -156,19 +151,6 @@ def test_leftovers_of_another_version(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "specs").to_pyarrow_table().num_rows == 10 + 11
 
 
-def test_a_changed_byte(tmp_path: Path) -> None:
-    """One flipped bit in the rows of a content is noticed, and the file is named."""
-    catalog = Catalog(str(tmp_path))
-    publish_state(catalog, 0)
-    (file,) = parquet_files(tmp_path / "specs")
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-    digest = catalog.history.resolve("develop").digest
-    with pytest.raises(CatalogError, match=f"content {digest[:12]} is damaged: .*{file.name}"):
-        catalog.load(digest)
-
-
 def test_files_that_another_tool_rewrote(tmp_path: Path) -> None:
     """After a compaction and a vacuum by anything that writes Delta tables, contents still load."""
     catalog = Catalog(str(tmp_path))
@@ -266,29 +248,6 @@ def test_an_import_that_dies_between_its_commits(
     publish_state(catalog, 1)
     assert assert_is_sound(catalog) == [0, 1]
     assert DeltaTable(str(tmp_path / "specs")).to_pyarrow_table().num_rows == 10 + 11
-
-
-@pytest.mark.no_cover
-def test_killed_imports(tmp_path: Path, processes: ForkServerContext) -> None:
-    """Whenever an import is killed: what was published is whole, and the next import works."""
-    random = Random(0)
-    catalog = Catalog(str(tmp_path))
-    publish_state(catalog, 0)
-    for _ in range(KILLS):
-        published = catalog.history.resolve("develop").num_specs - 10
-        started, signal = processes.Pipe(duplex=False)
-        arguments = (catalog.location, published + 1, signal)
-        importer = processes.Process(target=publish_for_ever, args=arguments)
-        importer.start()
-        started.recv()
-        sleep(random.uniform(0, 0.2))
-        importer.kill()
-        importer.join()
-        catalog = Catalog(catalog.location)
-        catalog.refresh()
-        numbers = assert_is_sound(catalog, first=published)
-        publish_state(catalog, numbers[-1] + 1)
-    assert_is_sound(catalog)
 
 
 @pytest.mark.no_cover

@@ -15,6 +15,7 @@ from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError
 from tests.snapshots.catalog.test_broken_logs import COMMITS, log, template
 from tests.snapshots.importers import TAGS, publish_state
+from tests.snapshots.templates import copied
 
 __all__ = ["log", "template"]
 
@@ -96,13 +97,23 @@ def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert [it for it in verified.findings if it.is_damage] == []
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("table", TABLES)
-def test_an_unreadable_last_commit(table: str, damage: str, tmp_path: Path) -> None:
-    """It is named with what drops it; then all that was published before is there."""
-    catalog = Catalog(str(tmp_path))
+@pytest.fixture(scope="module")
+def two_states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish two states, once for all tests."""
+    folder = tmp_path_factory.mktemp("two-states")
+    catalog = Catalog(str(folder))
     for number in range(2):
         publish_state(catalog, number)
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("table", TABLES)
+def test_an_unreadable_last_commit(
+    table: str, damage: str, two_states: Path, tmp_path: Path
+) -> None:
+    """It is named with what drops it; then all that was published before is there."""
+    catalog = copied(two_states, tmp_path)
     log_folder = tmp_path / table / "_delta_log"
     last = f"{max(int(it.stem) for it in log_folder.glob('*.json')) + 1:020}.json"
     (log_folder / last).write_bytes(DAMAGES[damage])

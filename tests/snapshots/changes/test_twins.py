@@ -236,3 +236,12 @@ def test_long_chains_of_twins() -> None:
     found = Found(state_of(builds, rounds=size))
     saved = [len(rows) for rows in found.twins.saved(found.twins)]
     assert saved == [*range(size, 0, -1)]
+
+
+@FEWER_EXAMPLES
+@given(CROWDS)
+def test_few_twins_are_counted_as_many_are(state: State) -> None:
+    """What reaches them is found row by row, or for all at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("snapshots.changes.twins._FEW", 0)
+        check(state)

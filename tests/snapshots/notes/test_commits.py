@@ -13,8 +13,9 @@ from snapshots.notes.changelog import Changelog
 from snapshots.notes.phrases import commit_sentence
 from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
+from snapshots.recipes.effects import Attribution, RecipesChange
 from tests.snapshots.changes.graphs import node
-from tests.snapshots.notes.stories import told
+from tests.snapshots.notes.stories import explained, told
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
 from tests.snapshots.notes.test_escaping import HOSTILE, Elements
 
@@ -135,6 +136,26 @@ def test_what_is_said_of_a_commit(log: Changelog, line: str, behind: str) -> Non
     assert line in sentences
     groups = found["largest_causes"]
     assert behind in [plain(templates.causes(group)) for group in groups]
+
+
+def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They name what each commit did, the first of many; without any they say nothing."""
+    why = explained(BASE, HEAD)
+
+    def story(*commits: Commit) -> str:
+        attribution = Attribution(why, Between(commits))
+        return templates.commits_story(RecipesChange(None, None, attribution, None, GITHUB), why)
+
+    link = f'<a href="{HUB}/pull/5277">#5277</a>'
+    assert story(a_commit()) == (
+        f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> rebuilt 2 specs "
+        "and reached 3</li>\n</ul>\n"
+    )
+    monkeypatch.setattr(templates, "MOST_IN_FEEDS", 1)
+    assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))
+    assert story() == ""
+    unknown = RecipesChange(None, None, None, "nobody knows", Links())
+    assert templates.commits_story(unknown, why) == ""
 
 
 def test_a_bump_of_spack_leads_to_what_changed() -> None:

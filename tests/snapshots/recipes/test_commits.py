@@ -3,7 +3,16 @@
 import pytest
 
 from snapshots.errors import InvalidArgument
-from snapshots.recipes.commits import FoundBy, Links, Recipes, links_of, package_of, stack_of
+from snapshots.recipes.commits import (
+    FoundBy,
+    Links,
+    Recipes,
+    SpackChange,
+    links_of,
+    package_of,
+    stack_of,
+    without_pull_request,
+)
 
 HUB = "https://github.com/spack/spack-packages"
 LAB = "https://gitlab.example.org/a/b"
@@ -35,8 +44,35 @@ def test_links(setting: str, repository: str, commit: str | None, pull_request: 
 
 
 @pytest.mark.parametrize(
+    ("setting", "url"),
+    [
+        (HUB, "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
+        (LAB, "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
+        ("none", None),
+        ("https://x.org/{hash}", None),
+        ("https://x.org/{hash} https://x.org/{before}/{after}", "https://x.org/v1.0/a%2Fb"),
+    ],
+)
+def test_where_two_commits_of_spack_are_compared(setting: str, url: str | None) -> None:
+    """On GitHub, where there are links at all, or as a template says; refs are escaped."""
+    links = links_of(setting, "/srv/packages")
+    assert links.spack(SpackChange("v1.0", "a/b")) == url
+    assert links.spack(SpackChange(None, "a")) is links.spack(SpackChange("a", None)) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "title"),
+    [("zlib: fix (#7)", "zlib: fix"), ("(#7)", "(#7)"), ("a (#7) b", "a (#7) b"), ("", "")],
+)
+def test_subjects_without_their_pull_requests(subject: str, title: str) -> None:
+    """What a subject ends with is left out, unless nothing else is there."""
+    assert without_pull_request(subject) == title
+
+
+@pytest.mark.parametrize(
     "setting",
     [
+        "https://x.org/{before}",
         "javascript:alert({hash})",
         "https://x/{name}",
         "https://x/{hash}/{number}",

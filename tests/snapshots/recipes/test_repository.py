@@ -44,7 +44,7 @@ def graph_of(
     """Return what is kept once revisions of these commits came to those of ``old``."""
     graph = graph or CommitGraph(())
     with open_recipes(str(location), ReadSettings()) as opened:
-        read = opened.read(opened.unknown(old, tips, graph))
+        read = opened.read(opened.unknown(old, tips, lambda: graph))
     return CommitGraph([*graph.commits.values(), *read])
 
 
@@ -200,8 +200,8 @@ def test_a_commit_is_read_once(repository: RecipesRepository) -> None:
     graph = graph_of(repository.folder, [second, third])
     assert set(graph.commits) == {third}
     with open_recipes(str(repository.folder), ReadSettings()) as opened:
-        assert opened.unknown([second, third], [third], graph) == []
-        assert opened.unknown([second, third], [first], graph) == [second]
+        assert opened.unknown([second, third], [third], lambda: graph) == []
+        assert opened.unknown([second, third], [first], lambda: graph) == [second]
 
 
 def test_a_merge_is_passed_over(repository: RecipesRepository) -> None:

@@ -36,7 +36,7 @@ def between(tmp_path_factory: pytest.TempPathFactory) -> Between:
     folder = the_week(tmp_path_factory.mktemp("week") / "recipes").folder
     with open_recipes(str(folder), ReadSettings()) as repository:
         base, head = map(repository.commit, ("refs/snapshots/base", "refs/snapshots/head"))
-        oids = repository.unknown((), (base, head), CommitGraph(()))
+        oids = repository.unknown((), (base, head), lambda: CommitGraph(()))
         return CommitGraph(repository.read(oids)).between(base, head)
 
 

@@ -24,7 +24,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.fixture(autouse=True)
 def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "LEAST_SPARED", 1)
+    monkeypatch.setattr(parquet, "LEAST_SPARED", 5)  # behind "PAR1"
 
 
 @pytest.fixture

@@ -1,0 +1,269 @@
+"""Repositories that change, move or break off between imports: what is kept, and what is said."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.recipes_import import KeptRecipes, keep_recipes
+from snapshots.errors import SourceError
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import FoundBy, Recipes
+from snapshots.recipes.repository import open_recipes
+from snapshots.sources import boundary
+from snapshots.sources.boundary import kind_of
+from snapshots.sources.settings import ReadSettings
+from tests.snapshots.factories import a_revision
+from tests.snapshots.recipes.repositories import FIRST, RecipesRepository, recipe
+from tests.snapshots.recipes.test_repository import at
+from tests.snapshots.sources.buildcache.misbehaving import serving, status
+
+REFS = "/info/refs?service=git-upload-pack"
+OLD_LAYOUT = "var/spack/repos/builtin/packages/{}/package.py"
+
+
+class Series:
+    """A catalog in which a series of revisions has its recipes, an hour apart from each other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalog = Catalog(str(folder / "catalog"))
+        self.settings = ReadSettings(cache_dir=folder / "cache")
+
+    def keep(self, number: int, repository: RecipesRepository | str) -> KeptRecipes:
+        """Keep the recipes of a revision that was taken so many hours after the first commit."""
+        location = repository if isinstance(repository, str) else str(repository.folder)
+        return keep_recipes(self.catalog, [revision(number)], location, settings=self.settings)
+
+    def of(self, number: int) -> Recipes:
+        """Return what is kept of a revision."""
+        recipes = self.catalog.recipes.of(revision(number))
+        assert recipes is not None
+        return recipes
+
+    def subjects(self, base: int, head: int) -> tuple[list[str], list[str]] | None:
+        """Return the subjects of the commits that were reached and taken back, if known."""
+        between = self.catalog.recipes.between(revision(base), revision(head))
+        if between is None:
+            return None
+        sides = between.reached, between.taken_back
+        reached, taken_back = ([commit.subject for commit in side] for side in sides)
+        return reached, taken_back
+
+    def why_unknown(self, base: int, head: int) -> str | None:
+        """Return why they are not known."""
+        return self.catalog.recipes.why_unknown(revision(base), revision(head))
+
+
+def revision(number: int) -> RevisionInfo:
+    """Return the revision that was taken so many hours after the first commit, and a bit."""
+    of_hour = a_revision("nightly", 0, f"content {number}")
+    return replace(of_hour, taken_at=at(number) + timedelta(minutes=1))
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Series:
+    """Return an empty series."""
+    return Series(tmp_path)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> RecipesRepository:
+    """Return a repository of three commits."""
+    made = RecipesRepository(tmp_path / "recipes")
+    for number in range(3):
+        made.commit(f"zlib: {number}", [recipe("zlib")])
+    return made
+
+
+def rewrite(repository: RecipesRepository) -> None:
+    """Let the last two commits be others, made of the first, as a force push does."""
+    repository.git("update-ref", "refs/heads/develop", repository.oids[0])
+    for number in (1, 2):
+        repository.commit(
+            f"hdf5: {number}",
+            [recipe("hdf5")],
+            parents=[0 if number == 1 else 3],
+            seconds=FIRST + 3600 * number,
+        )
+
+
+def forget(repository: RecipesRepository) -> None:
+    """Remove the commits that nothing reaches."""
+    repository.git("reflog", "expire", "--expire=now", "--all")
+    repository.git("gc", "--quiet", "--prune=now")
+
+
+def test_a_ref_that_moves(series: Series, repository: RecipesRepository) -> None:
+    """What it named at the time of the import stays, until somebody corrects it."""
+    pinned = replace(revision(2), tag="develop-2026-06-27")
+    location = str(repository.folder)
+    for number in (0, 1):
+        repository.git("update-ref", "refs/snapshots/develop-2026-06-27", repository.oids[number])
+        keep_recipes(series.catalog, [pinned], location, settings=series.settings)
+        recipes = series.catalog.recipes.of(pinned)
+        assert recipes
+        assert (recipes.commit, recipes.found_by) == (repository.oids[0], FoundBy.REF)
+    recorded_at = series.catalog.recipes.recorded_at(pinned)
+    assert series.catalog.recipes.recorded_at(revision(1)) is None
+    keep_recipes(series.catalog, [pinned], location, settings=series.settings, replace=True)
+    moved = Catalog(series.catalog.location)
+    moved.recipes.refresh()
+    recipes = moved.recipes.of(pinned)
+    assert recipes
+    assert recipes.commit == repository.oids[1]
+    corrected_at = moved.recipes.recorded_at(pinned)
+    assert recorded_at is not None
+    assert corrected_at is not None
+    assert recorded_at < corrected_at
+
+
+def test_a_branch_that_was_rewritten(series: Series, repository: RecipesRepository) -> None:
+    """It is said; what is gone from it, and is still there, counts as taken back."""
+    series.keep(2, repository)
+    assert series.keep(2, repository).warnings == ()
+    rewrite(repository)
+    kept = series.keep(3, repository)
+    (warning,) = kept.warnings
+    oid = repository.oids[2][:12]
+    assert f" has {oid} no longer on its default branch: its history was rewritten" in warning
+    assert series.subjects(2, 3) == (["hdf5: 2", "hdf5: 1"], ["zlib: 2", "zlib: 1"])
+
+
+def test_a_history_that_was_rewritten(series: Series, repository: RecipesRepository) -> None:
+    """It is said and marked where its commits are gone; revisions of each are compared."""
+    series.keep(1, repository)
+    series.keep(2, repository)
+    rewrite(repository)
+    forget(repository)
+    kept = series.keep(3, repository)
+    (warning,) = kept.warnings
+    assert "has not 2 commits that revisions were made of, such as " in warning
+    assert "its history was rewritten" in warning
+    assert [series.of(number).line for number in (1, 2, 3)] == [0, 0, 1]
+    assert series.subjects(2, 3) is None
+    assert series.why_unknown(2, 3) == (
+        "the history of the recipes' repository was rewritten between the two"
+    )
+    assert series.subjects(1, 2) == (["zlib: 2"], [])
+    repository.commit("raja: 4", [recipe("raja")], parents=[4], seconds=FIRST + 3600 * 4)
+    assert series.keep(4, repository).warnings == ()
+    assert series.of(4).line == 1
+    assert series.subjects(3, 4) == (["raja: 4"], [])
+
+
+def test_a_rewritten_history_at_a_url(series: Series, repository: RecipesRepository) -> None:
+    """The clone that is kept still has the commits of before: they are taken back."""
+    url = f"file://{repository.folder}"
+    series.keep(2, url)
+    rewrite(repository)
+    forget(repository)
+    (warning,) = series.keep(3, url).warnings
+    assert "its history was rewritten" in warning
+    assert series.subjects(2, 3) == (["hdf5: 2", "hdf5: 1"], ["zlib: 2", "zlib: 1"])
+
+
+def test_two_repositories_in_one_series(
+    series: Series, repository: RecipesRepository, tmp_path: Path
+) -> None:
+    """As in 2025, when recipes left Spack's own: between the two nothing is known."""
+    spack = RecipesRepository(tmp_path / "spack")
+    for number in range(2):
+        spack.commit(f"zlib: in Spack {number}", [OLD_LAYOUT.format("zlib")])
+    series.keep(0, spack)
+    series.keep(1, spack)
+    assert series.keep(2, repository).warnings == ()
+    assert series.subjects(0, 1) == (["zlib: in Spack 1"], [])
+    assert series.subjects(1, 2) is None
+    why = series.why_unknown(1, 2) or ""
+    assert why.startswith("the recipes are of two repositories, ")
+    assert str(spack.folder) in why
+    assert str(repository.folder) in why
+
+
+def test_a_recipe_that_is_renamed(series: Series, repository: RecipesRepository) -> None:
+    """It is touched under both names."""
+    series.keep(2, repository)
+    repository.commit("zlib-ng: rename", {recipe("zlib"): None, recipe("zlib-ng"): "3\n"})
+    series.keep(3, repository)
+    between = series.catalog.recipes.between(revision(2), revision(3))
+    assert between
+    assert [commit.packages for commit in between.reached] == [("zlib", "zlib-ng")]
+
+
+def test_recipes_that_move_to_another_folder(series: Series, tmp_path: Path) -> None:
+    """All at once, as in 2025 within Spack: each is touched once, by a commit that is sweeping."""
+    names = [f"py-{number}" for number in range(201)]
+    repository = RecipesRepository(tmp_path / "spack")
+    repository.commit("The beginning", list(map(OLD_LAYOUT.format, names)))
+    moved: dict[str, str | None] = dict.fromkeys(map(OLD_LAYOUT.format, names))
+    new = "var/spack/repos/spack_repo/builtin/packages/{}/package.py"
+    moved |= {new.format(name.replace("-", "_")): "0\n" for name in names}
+    repository.commit("all: move (#50000)", moved)
+    repository.commit("py-7: fix (#50001)", [new.format("py_7")])
+    for number in (0, 2):
+        series.keep(number, repository)
+    between = series.catalog.recipes.between(revision(0), revision(2))
+    assert between
+    fix, move = between.reached
+    assert (fix.packages, fix.is_sweeping) == (("py-7",), False)
+    assert (move.packages, move.is_sweeping) == (tuple(sorted(names)), True)
+
+
+def test_a_repository_that_breaks_off(series: Series, repository: RecipesRepository) -> None:
+    """Nothing is kept of what cannot be read whole, and what was kept stays."""
+    series.keep(1, repository)
+    for path in (repository.folder / ".git/objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o644)
+            path.write_bytes(b"")
+    with pytest.raises(SourceError):
+        series.keep(2, repository)
+    assert series.catalog.recipes.of(revision(2)) is None
+    assert series.of(1).commit == repository.oids[1]
+
+
+# -- redirects
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing stand between the tests and their servers, nor settings of who runs them."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+def test_a_url_that_redirects(
+    series: Series, repository: RecipesRepository, tmp_path: Path
+) -> None:
+    """The recipes are read where it leads, and named as they were given."""
+    bare = tmp_path / "served" / "recipes.git"
+    repository.git("clone", "--quiet", "--bare", ".", str(bare))
+    repository.git("--git-dir", str(bare), "update-server-info")
+    with serving() as server:
+        server.serve_folder(bare.parent)
+        server[f"/recipes.git{REFS}"] = server.replies["/recipes.git/info/refs"]
+        server[f"/old{REFS}"] = status(301, Location=server.at(f"/recipes.git{REFS}"))
+        series.keep(1, server.at("/old"))
+        series.keep(2, server.at("/old"))
+        assert series.of(2).repository == server.at("/old")
+    assert series.subjects(1, 2) == (["zlib: 2"], [])
+
+
+def test_a_redirect_to_a_special_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before anything is asked there."""
+    monkeypatch.setattr(
+        boundary, "kind_of", lambda address: None if address == "127.0.0.1" else kind_of(address)
+    )
+    with serving() as server:
+        server[f"/old{REFS}"] = status(302, Location=f"http://169.254.169.254{REFS}")
+        reading = ReadSettings(cache_dir=tmp_path / "cache")
+        with (
+            pytest.raises(SourceError, match="only an import that begins there"),
+            open_recipes(server.at("/old"), reading),
+        ):
+            pass
+        assert server.asked == [f"GET /old{REFS}"]
