@@ -392,6 +392,7 @@ class Gauges(msgspec.Struct, frozen=True):
         yield "stories", self.feeds.stories.num_bytes
         yield "package_changes", library.package_changes.num_bytes
         yield "histories", self.execution.answers.num_bytes
+        yield "rows", self.execution.api.rows.num_bytes
 
 
 def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
 from snapshots.spack.names import ROOT_STACK
-from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
+from snapshots.tables import SPEC_ROWS, spec_rows
 
 _required = attrgetter(*(fact.name for fact in SPEC_FACTS.values() if not fact.may_be_unknown))
 _OPTIONAL = [fact.name for fact in SPEC_FACTS.values() if fact.may_be_unknown]
@@ -115,7 +115,7 @@ class Content:
         return sum(sizes) if sizes else None
 
     def table(self) -> pa.Table:
-        """Return the rows of the table ``specs``, sorted by package so that they compress well."""
+        """Return one row a spec, sorted by package so that they compress well."""
         return SuccessiveTables().rows(self).table
 
 
@@ -185,7 +185,7 @@ class SuccessiveTables:
         return int(self._rows.nbytes)
 
     def rows(self, content: Content) -> ContentRows:
-        """Return the rows of the table ``specs``, sorted by package so that they compress well."""
+        """Return one row a spec, sorted by package so that they compress well."""
         rows = self._rows = pa.concat_tables(self._pieces(content)).combine_chunks()
         self._packages = {}
         start = 0
@@ -198,8 +198,7 @@ class SuccessiveTables:
             outside = spec_rows(content.outside.specs, in_cache=False)
             rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
             packages = packages | {"": PackageRows(content.outside.digest, start, len(rows))}
-        table = rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
-        return ContentRows(content.digest, table, packages)
+        return ContentRows(content.digest, rows, packages)
 
     def _pieces(self, content: Content) -> Iterator[pa.Table]:
         """Yield the rows of the packages in their order, in as few slices as possible."""

@@ -304,15 +304,18 @@ def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch
 def _column(field: pa.Field, values: list[Any]) -> pa.Array:
     if not pa.types.is_list(field.type):
         return pa.array(values, field.type)
-    # Few lists are distinct, and converting one takes as long as converting all its texts.
-    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
-    distinct: list[Any] = list(places)
+    # Few lists are distinct objects, and converting one takes as long as converting all its texts.
+    # To find those that are equal takes longer than to convert them.
+    ids = list(map(id, values))
+    objects = dict(zip(ids, values, strict=True))
+    places = {number: place for place, number in enumerate(objects)}
+    distinct: list[Any] = list(objects.values())
     if pa.types.is_struct(field.type.value_type):
         distinct = [
             None if edges is None else list(map(msgspec.structs.asdict, edges))
             for edges in distinct
         ]
-    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    rows = pa.array(list(map(places.__getitem__, ids)), pa.int32())
     return pa.array(distinct, field.type).take(rows)
 
 

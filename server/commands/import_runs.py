@@ -3,6 +3,7 @@
 The command imports this module when it runs.
 """
 
+import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -77,6 +78,8 @@ class ImportRun:
 
     def publish(self) -> None:
         """Publish what the options name, and print what was done."""
+        # What is there by now stays: the collector need not go through it again and again.
+        gc.freeze()
         with (
             open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
             closing(spans_from(self._settings)) as spans,

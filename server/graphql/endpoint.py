@@ -105,7 +105,8 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             method = scope["method"]
             charge = None
             if self.allowances.is_limited:
-                self.allowances.count_request(scope)
+                if _ANSWER not in scope:  # it was counted before it was left to be sent here
+                    self.allowances.count_request(scope)
                 charge = partial(self.allowances.charge, scope)
             if method == "POST":
                 content = await self.incoming.read(place, receive)

@@ -475,9 +475,9 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
         def answer_in_turn() -> None:
-            if cycle.disconnected or self.transport.is_closing():
-                return
-            answer = self._server.answer_of(work)
+            # Whose client is gone is not answered; the application notes it.
+            cycle.disconnected = cycle.disconnected or self.transport.is_closing()
+            answer = None if cycle.disconnected else self._server.answer_of(work)
             if answer is None:
                 self._start_asgi_task(cycle, self.app)
             else:

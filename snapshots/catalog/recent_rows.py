@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from cachetools import LRUCache
 
 from snapshots.contents import ContentRows
 from snapshots.frames.columns import Mask, Rows
 from snapshots.history import Pair
-from snapshots.tables import SPEC_ROWS
+from snapshots.models import NOTHING
+from snapshots.tables import SPEC_ROWS, with_columns
 
-_MAX_BYTES = 128 << 20
-"""How many bytes of rows are kept."""
+_MAX_BYTES = 32 << 20
+"""How many bytes of rows are kept, or the last two contents; and as many of pairs."""
 
 
 class RecentRows:
@@ -23,18 +23,28 @@ class RecentRows:
     """
 
     def __init__(self, before: Callable[[str], str | None] = lambda _: None) -> None:
-        self.contents = LRUCache[str, ContentRows](_MAX_BYTES, lambda rows: rows.table.nbytes)
+        self.contents: dict[str, ContentRows] = {}
         self.pairs: dict[Pair, tuple[pa.Table, pa.Table]] = {}
         self._before = before
 
     def noted(self, contents: Iterable[ContentRows]) -> Iterator[ContentRows]:
         """Yield contents, and keep what is to be compared."""
+        num_bytes = of_pairs = 0
         for head in contents:
-            base = self.contents.get(self._before(head.digest) or "")
-            if base is not None and (tables := deciding_rows(base, head)) is not None:
-                self.pairs[Pair(base.digest, head.digest)] = tables
-            if head.table.nbytes <= self.contents.maxsize:
-                self.contents[head.digest] = head
+            before = self._before(head.digest)
+            base = self.contents.get(before or "")
+            tables = None
+            if before is None:
+                before, tables = NOTHING, _deciding_first(head.table)
+            elif base is not None:
+                tables = deciding_rows(base, head)
+            if tables is not None and of_pairs <= _MAX_BYTES:
+                self.pairs[Pair(before, head.digest)] = tables
+                of_pairs += sum(rows.nbytes for rows in tables)
+            self.contents[head.digest] = head
+            num_bytes += head.table.nbytes
+            while num_bytes > _MAX_BYTES and len(self.contents) > 2:
+                num_bytes -= self.contents.pop(next(iter(self.contents))).table.nbytes
             yield head
 
 
@@ -57,6 +67,18 @@ def deciding_rows(base: ContentRows, head: ContentRows) -> tuple[pa.Table, pa.Ta
     telling = head.table.take(pa.array(_telling(head.table, alike)))
     before, after = (pa.concat_tables([rows, telling]) for rows in (before, after))
     return before, after
+
+
+def _deciding_first(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the same for a content that follows on nothing: all of it is new."""
+    none = pa.ListArray.from_arrays(np.zeros(len(rows) + 1, np.int32), pa.array([], pa.string()))
+    new = with_columns(
+        rows.select(["hash", "name", "version", "in_cache"])
+        .append_column("stacks", none)
+        .append_column("variants", none),
+        SPEC_ROWS.names,
+    )
+    return SPEC_ROWS.empty_table(), new
 
 
 def _telling(rows: pa.Table, mask: Mask) -> Rows:

@@ -161,15 +161,19 @@ class SortedTable:
 
     def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Return the rows of tables in their order, equal ones once."""
-        rows = pa.concat_tables([self._schema.empty_table(), *tables]).combine_chunks()
+        # No copy is made that can be spared: memory that is new to a process is what takes time.
+        filled = [rows for rows in tables if len(rows)] or [self._schema.empty_table()]
+        rows = pa.concat_tables(filled).combine_chunks()
         rows = rows.take(
             pc.sort_indices(rows, [(name, "ascending") for name in self._schema.names])
         )
         if len(rows) < 2:
             return rows
         columns = [column.combine_chunks() for column in rows.columns]
-        differs = (pc.not_equal(column[1:], column[:-1]) for column in columns)
-        return rows.filter(pa.concat_arrays([pa.array([True]), reduce(pc.or_, differs)]))
+        differs = reduce(pc.or_, (pc.not_equal(column[1:], column[:-1]) for column in columns))
+        if pc.all(differs).as_py():
+            return rows
+        return rows.filter(pa.concat_arrays([pa.array([True]), differs]))
 
     def _damaged(self, error: Exception) -> CatalogError:
         return self._error(f"{reason_of(error)}; {self._advice}")

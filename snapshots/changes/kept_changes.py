@@ -6,7 +6,7 @@ share a number by chance once in a million times.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -208,34 +208,47 @@ def comparisons_table(
     made: Iterable[KeptChanges], made_by: str, made_at: datetime | None
 ) -> pa.Table:
     """Return one row a pair, as the table ``comparisons`` has it."""
+    every = list(made)
     rows = [
         counts_row(kept.pair, kept.counts)
         | {
             "packages": packages_cell(kept.packages),
-            "new_specs": _new_specs(kept.rows),
-            "removed_specs": _removed_specs(kept.rows),
             "story": kept.story,
             "made_by": made_by,
             "made_at": made_at,
         }
-        for kept in made
+        for kept in every
     ]
-    return pa.Table.from_pylist(rows, schema=COMPARISONS)
+    # Of a first revision these are as many as it has specs: no objects are made of them.
+    numbers = {
+        "new_specs": [_new_specs(kept.rows) for kept in every],
+        "removed_specs": [_removed_specs(kept.rows) for kept in every],
+    }
+    others = pa.schema([field for field in COMPARISONS if field.name not in numbers])
+    table = pa.Table.from_pylist(rows, schema=others)
+    for name, values in numbers.items():
+        table = table.append_column(COMPARISONS.field(name), _lists(name, values))
+    return table.select(COMPARISONS.names).cast(COMPARISONS)
 
 
-def _new_specs(rows: pa.Table) -> list[dict[str, Any]]:
+def _lists(name: str, values: Sequence[pa.Array]) -> pa.ListArray:
+    ends = np.cumsum([0, *map(len, values)])
+    none = pa.array([], COMPARISONS.field(name).type.value_type)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays([none, *values]))
+
+
+def _new_specs(rows: pa.Table) -> pa.StructArray:
     new = rows.filter(pc.is_in(rows["reason"], pa.array([reason.value for reason in NEW_REASONS])))
-    numbers = numbers_of(new["hash"]).view(np.int64).tolist()
-    return [
-        {"number": number, "reason": reason}
-        for number, reason in zip(numbers, new["reason"].to_pylist(), strict=True)
-    ]
+    reasons = new["reason"].combine_chunks()
+    return pa.StructArray.from_arrays([_signed(new["hash"]), reasons], ["number", "reason"])
 
 
-def _removed_specs(rows: pa.Table) -> list[int]:
-    removed = rows.filter(pc.equal(rows["kind"], SpecChangeKind.REMOVED.value))
-    numbers: list[int] = numbers_of(removed["hash"]).view(np.int64).tolist()
-    return numbers
+def _removed_specs(rows: pa.Table) -> pa.Array:
+    return _signed(rows.filter(pc.equal(rows["kind"], SpecChangeKind.REMOVED.value))["hash"])
+
+
+def _signed(hashes: pa.ChunkedArray) -> pa.Array:
+    return pa.array(numbers_of(hashes).view(np.int64))
 
 
 def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:

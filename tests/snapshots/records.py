@@ -2,16 +2,25 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from snapshots.contents import Content
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.spack.query import SpecConstraint
+from snapshots.tables import SPECS
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:
     """Build a frame of records that no catalog holds."""
     content = Content.of(specs)
     return Frame(content.table(), content.digest)
+
+
+def with_digest(content: Content) -> pa.Table:
+    """Return the rows of a content as other tools write them, with the one that they belong to."""
+    rows = content.table()
+    return rows.append_column(SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
 
 def has_facts(asked: SpecConstraint, spec: Spec) -> bool:

@@ -5,7 +5,6 @@ from random import Random
 from typing import Any
 
 import orjson
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Fact, Sp
 from snapshots.sources.pages.cache_page import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPEC_ROWS
-from snapshots.tables import SPECS as COLUMNS
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
 
 NEWER_FACTS = dict.fromkeys(
@@ -167,10 +165,8 @@ def test_table(specs: list[Spec]) -> None:
     """A store gets every fact of every record, by package and hash."""
     content = Content.of(specs)
     table = content.table()
-    assert table.schema == pa.schema([COLUMNS.field("digest"), *SPEC_ROWS])
-    assert table.to_pylist() == [
-        {"digest": content.digest, **plain(spec), "in_cache": True} for spec in content.specs()
-    ]
+    assert table.schema == SPEC_ROWS
+    assert table.to_pylist() == [{**plain(spec), "in_cache": True} for spec in content.specs()]
 
 
 OUTSIDE = [
@@ -209,7 +205,7 @@ def test_specs_outside_the_cache_are_rows() -> None:
     rows = [(spec, True) for spec in content.specs()]
     rows += [(spec, False) for spec in sorted(OUTSIDE, key=lambda spec: spec.hash)]
     assert content.table().to_pylist() == [
-        {"digest": content.digest, **plain(spec), "in_cache": in_cache} for spec, in_cache in rows
+        {**plain(spec), "in_cache": in_cache} for spec, in_cache in rows
     ]
 
 
@@ -264,4 +260,3 @@ def test_successive_tables(
         specs = [*content.specs(), *outside]
         assert table["hash"].to_pylist() == [spec.hash for spec in specs]
         assert table["in_cache"].to_pylist() == [spec not in outside for spec in specs]
-        assert set(table["digest"].to_pylist()) <= {content.digest}

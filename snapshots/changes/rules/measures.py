@@ -67,7 +67,7 @@ Raises InvalidArgument where the commits are not known.
 
 def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
     """Raise InvalidArgument: of what is not published yet no commits are known."""
-    raise commits_unknown("the commits of the recipes are known of published revisions alone")
+    raise commits_unknown("the commits of the recipes are known only of published revisions")
 
 
 def commits_unknown(reason: str | None) -> InvalidArgument:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,7 @@ class Application:
             body += message["body"]
             if not message["more_body"]:
                 break
+        self.num_gone += message["type"] == "http.disconnect"
         if scope["path"] == "/slow-task":
             await asyncio.sleep(0.1)
         said = b"task %b %b" % (scope["path"].encode(), body or _names(scope))
@@ -46,7 +48,9 @@ class Application:
         await send({"type": "http.response.body", "body": said})
 
     def __init__(self) -> None:
-        self.num_held = 0
+        self.num_held = self.num_gone = 0
+        self.may_end = threading.Event()
+        """When the work for /turn-slow ends, and with it that of the event loop."""
 
     def leave(self) -> None:
         """Take note that a large answer was read."""
@@ -65,6 +69,8 @@ class Application:
             raise ZeroDivisionError
         if scope["path"].endswith("task"):
             return None
+        if scope["path"] == "/turn-slow":
+            self.may_end.wait(PATIENCE)
         if scope["path"] == "/large":
             self.num_held += 1
             return ReadyAnswer(200, b"content-length: %d\r\n" % LARGE, bytes(LARGE), self)
@@ -238,6 +244,20 @@ def test_clients_take_turns(ready: Running) -> None:
         assert {rest(connection).count(b" /turn ") for connection in connections} == {3}
 
 
+def test_a_client_that_leaves_before_its_turn_is_noted() -> None:
+    """By the application, as one that leaves while it works for it."""
+    application = Application()
+    with running(LIMITS, application) as server, ExitStack() as held:
+        connections = [held.enter_context(server.connect()) for _ in range(10)]
+        until(lambda: server.num_connections() == 10, "they are connected")
+        for path, connection in zip(["/turn-slow", *["/turn"] * 9], connections, strict=True):
+            connection.sendall(ask(path, CLOSE))
+        connections.pop().close()
+        application.may_end.set()
+        assert all(b" /turn" in rest(connection) for connection in connections)
+        until(lambda: application.num_gone == 1, "it was noted")
+
+
 def test_a_large_answer_is_held_until_it_is_read() -> None:
     """What waits for its client counts; nothing does when it has hung up."""
     application = Application()
@@ -262,6 +282,13 @@ def test_what_follows_an_answer_is_read_strictly(ready: Running) -> None:
     answer = said(ready, bad)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"/a" not in answer
+
+
+def test_nonsense_behind_requests_that_wait_closes_after_their_answers(ready: Running) -> None:
+    """What waits for its turn is answered, and nothing is held for the connection afterwards."""
+    answer = said(ready, ask("/turn") * 3 + b"nonsense\r\n\r\n")
+    assert answer.count(b" /turn ") == 3
+    until(lambda: not ready.num_connections(), "it is closed")
 
 
 def test_a_closed_connection_takes_no_memory(ready: Running) -> None:

@@ -63,7 +63,8 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     with application(Settings(catalog=str(demo_catalog), access_log=False)) as client:
         for _ in range(3):
             ask(client, "query Tags { tags { name } }", "Tags")
-        ask(client, "{ revision { specs { totalCount } } }")
+        for first in (1, 2):
+            ask(client, f"{{ revision {{ specs(first: {first}) {{ nodes {{ hash }} }} }} }}")
         ask(client, "query Bad { nope }", "Bad")
         client.post("/graphql", content=b"?", headers={"content-type": "application/json"})
         client.get("/nope")
@@ -78,6 +79,7 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     assert found["cachelog_response_cache_hits_total", ""] == 2
     assert found["cachelog_cache_bytes", "responses"] > 0
     assert found["cachelog_cache_bytes", "frames"] > 0
+    assert found["cachelog_cache_bytes", "rows"] > 0
     assert (found["cachelog_frames", ""], found["cachelog_revisions", ""]) == (1, 5)
     assert 0 <= found["cachelog_refresh_age_seconds", ""] < 60
     history = Catalog(str(demo_catalog)).require_history()

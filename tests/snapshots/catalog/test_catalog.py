@@ -25,6 +25,7 @@ from tests.snapshots.factories import (
     full_spec,
     hash_of,
 )
+from tests.snapshots.records import with_digest
 
 A = [a_spec("1"), a_spec("2", name="zlib", compiler=None, variants=(), stacks=("root",))]
 B = [a_spec("1"), a_spec("3", name="zlib")]
@@ -145,7 +146,7 @@ def test_specs_outside_the_cache(catalog: Catalog) -> None:
 
 def test_a_catalog_that_is_older_than_a_column(catalog: Catalog) -> None:
     """What was written before is read, what is written now is whole, and both stand together."""
-    old = Content.of(A).table().drop_columns(["in_cache", "package_hash"])
+    old = with_digest(Content.of(A)).drop_columns(["in_cache", "package_hash"])
     write_deltalake(f"{catalog.location}/specs", old, partition_by=["digest"])
     before, now = Content.of(A).digest, publish(catalog, [full_spec()])
     assert loaded(catalog, before) == A

@@ -28,6 +28,7 @@ from tests.snapshots.importers import (
     publish_within,
     specs_of,
 )
+from tests.snapshots.records import with_digest
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -143,7 +144,7 @@ def test_leftovers_of_another_version(tmp_path: Path) -> None:
     """What an import of the same content left that wrote other bytes does not stand twice."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
-    rows = with_columns(Content.of(specs_of(1)).table(), SPECS.names)
+    rows = with_columns(with_digest(Content.of(specs_of(1))), SPECS.names)
     write_deltalake(tmp_path / "specs", rows.slice(0, 4), mode="append", partition_by=["digest"])
     publish_state(catalog, 1)
     assert assert_is_sound(catalog) == [0, 1]
@@ -168,7 +169,7 @@ def test_files_that_another_tool_rewrote(tmp_path: Path) -> None:
 def test_a_catalog_of_before(tmp_path: Path) -> None:
     """A catalog whose rows name no files is read by the table's log, and goes on growing."""
     contents = [Content.of(specs_of(number)) for number in range(2)]
-    rows = pa.concat_tables([content.table() for content in contents])
+    rows = pa.concat_tables(map(with_digest, contents))
     write_deltalake(tmp_path / "specs", rows, partition_by=["digest"])
     revisions = [
         replace(a_revision(tag, number), digest=content.digest, num_specs=number + 10)

@@ -13,7 +13,7 @@ from snapshots.catalog.specs_table import ContentReader, SpecsTable
 from snapshots.changes.kept_changes import keep_changes
 from snapshots.contents import Content, ContentRows, SuccessiveTables
 from snapshots.history import History, Pair
-from snapshots.models import Dependency, Spec
+from snapshots.models import NOTHING, Dependency, Spec
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import NAMES, SPECS, a_spec, hash_of, seeded
 
@@ -46,9 +46,20 @@ def test_what_is_kept_follows_from_the_deciding_rows(specs: list[Spec], random: 
         return
     assert sides is not None
     kept = keep_changes(*sides)
-    expected = keep_changes(reader.side(base.digest), reader.side(head.digest))
-    assert kept == expected
+    assert kept == keep_changes(reader.side(base.digest), reader.side(head.digest))
     assert kept.rows.num_rows <= sum(len(side.frame) for side in sides)
+
+
+@given(SPECS, SPECS)
+def test_of_a_first_content_all_is_new(inside: list[Spec], outside: list[Spec]) -> None:
+    """Its changes follow from few columns of it, whatever else it states."""
+    hashes = {spec.hash for spec in inside}
+    apart = tuple(spec for spec in outside if spec.hash not in hashes)
+    first = rows_of(*inside, outside=apart)
+    reader = reader_of(first, rows_of(ONE))
+    sides = reader.narrow_sides(Pair(NOTHING, first.digest))
+    assert sides is not None
+    assert keep_changes(*sides) == keep_changes(reader.side(NOTHING), reader.side(first.digest))
 
 
 DEPENDENCY = Dependency(name="zlib", hash=hash_of("z"), types=("link",), virtuals=())
@@ -85,14 +96,12 @@ def test_few_rows_decide() -> None:
     assert {hash_of("a0"), hash_of("s")} <= {*before}
 
 
-def test_what_is_too_large_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only so many bytes are kept, those written last."""
-    rows = [rows_of(a_spec(label)) for label in "abc"]
-    monkeypatch.setattr(recent_rows, "_MAX_BYTES", 2 * rows[0].table.nbytes)
+@pytest.mark.parametrize(("most", "kept"), [(3, "bcd"), (1, "cd"), (0, "cd")])
+def test_the_last_contents_are_kept(monkeypatch: pytest.MonkeyPatch, most: int, kept: str) -> None:
+    """Within a limit in bytes, and always two of them, so that they need not be read."""
+    rows = {label: rows_of(a_spec(label)) for label in "abcd"}
+    monkeypatch.setattr(recent_rows, "_MAX_BYTES", most * rows["a"].table.nbytes)
     recent = RecentRows()
-    assert [*recent.noted(rows)] == rows
-    assert [*recent.contents] == [content.digest for content in rows[1:]]
-    monkeypatch.setattr(recent_rows, "_MAX_BYTES", 1)
-    recent = RecentRows()
-    assert [*recent.noted(rows)] == rows
-    assert not recent.contents
+    assert [*recent.noted(rows.values())] == [*rows.values()]
+    assert [*recent.contents] == [rows[label].digest for label in kept]
+    assert 1 <= len(recent.pairs) <= 1 + 2 * most

@@ -409,7 +409,7 @@ def test_a_limit_on_what_one_commit_rebuilt() -> None:
     assert result.message.startswith("1 spec rebuilt by one commit, at most 1: abc")
     (result,) = judge([replace(rule, package="none")], subject).results
     assert result.message.startswith("0 specs rebuilt by one commit where base has none, at most")
-    with pytest.raises(RuleUnusable, match="known of published revisions alone"):
+    with pytest.raises(RuleUnusable, match="known only of published revisions"):
         judge([rule], judged(base, head))
 
 
