@@ -36,7 +36,8 @@ class Holes(Records[Hole]):
     Equal ones stand by package, the newest version first, by hash. With ``rows``, a mask over the
     content's rows, only these count as affected, and only what they reach is a hole. Dependencies
     that the source does not state lead nowhere. ``num_affected`` is how many specs any hole
-    affects: those that are not whole.
+    affects: those that are not whole. ``num_whole`` is how many are, as far as it is known: what
+    reaches a spec whose dependencies are not stated is neither.
     """
 
     def __init__(self, graph: DependencyGraph, rows: Mask | None = None) -> None:
@@ -53,14 +54,14 @@ class Holes(Records[Hole]):
         self._hashes = list(map(frame.hashes.at, places.tolist()))
         self._names = [frame.packages[code] for code in frame.package.codes[places].tolist()]
         self._versions = [frame.version.at(place) for place in places.tolist()]
-        self.num_affected = self._count_all_affected(graph)
-
-    def _count_all_affected(self, graph: DependencyGraph) -> int:
         is_hole = np.zeros(graph.num_nodes, np.bool_)
         is_hole[self._nodes] = True
-        edges = is_hole[graph.targets] & (graph.types & INSTALLED.value != 0)
-        is_above = graph.nodes_above(edges, INSTALLED)[: graph.num_rows]
-        return int(np.count_nonzero(is_above & self._rows))
+        is_affected = self._rows & _rows_above(graph, is_hole)
+        self.num_affected = int(np.count_nonzero(is_affected))
+        is_unknown = np.zeros(graph.num_nodes, np.bool_)
+        is_unknown[: graph.num_rows] = ~graph.known
+        is_unsure = is_unknown[: graph.num_rows] | _rows_above(graph, is_unknown)
+        self.num_whole = int(np.count_nonzero(self._rows & ~is_affected & ~is_unsure))
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -100,6 +101,12 @@ def _count_affected(graph: DependencyGraph, edges: Edges, nodes: Nodes, rows: Ma
     numbers = np.arange(len(nodes))
     involvement = Involvement(len(nodes), nodes, numbers, order, graph.num_rows)
     return involvement.num_involved(np.flatnonzero(rows))
+
+
+def _rows_above(graph: DependencyGraph, nodes: Mask) -> Mask:
+    """Return the rows that reach any of some nodes by the edges of what is installed."""
+    edges = nodes[graph.targets] & (graph.types & INSTALLED.value != 0)
+    return graph.nodes_above(edges, INSTALLED)[: graph.num_rows]
 
 
 def _are_external(graph: DependencyGraph) -> Mask:

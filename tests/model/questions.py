@@ -41,6 +41,17 @@ def holes(state: State, digests: Collection[str] | None = None) -> dict[str, set
     return affected
 
 
+def whole(state: State) -> set[str]:
+    """Return the specs that can be installed from the cache alone, as far as it is known."""
+    affected = set().union(*holes(state).values())
+    unknown = {digest for digest, spec in state.specs.items() if spec.dependencies is None}
+    return {
+        digest
+        for digest in state.specs.keys() - affected
+        if unknown.isdisjoint({digest, *reached(state, digest, INSTALLED)})
+    }
+
+
 def names(state: State) -> dict[str, str]:
     """Return the package of each hash, of those that stand in edges alone, too."""
     edges = [edge for spec in state.nodes.values() for edge in spec.dependencies or ()]

@@ -86,8 +86,10 @@ def test_what_the_rest_is(catalog: Path, lock: Path) -> None:
         "rest: 1 spec of other revisions, 1.0 MiB",
         "nothing is left in 1 cell of package, stack and target",
         "  - goes e4s zen4",
-        f"{lock}: 0 of 2 specs are not kept",
+        f"{lock}: 2 of 2 specs are not kept, 2 of them in no revision",
     ]
+    kept = keep_list(catalog, "--impact", "--check", lock, "--lock", lock)
+    assert kept.lines[-1] == f"{lock}: 0 of 2 specs are not kept"
     everything = keep_list(catalog, "--impact", keep="all")
     assert everything.lines[1] == "rest: 0 specs of other revisions"
 
@@ -105,7 +107,7 @@ def test_for_programs(catalog: Path, lock: Path) -> None:
         "size": 1 << 20,
         "num_unknown": 0,
         "coverage_lost": [{"package": "goes", "stack": "e4s", "target": "zen4"}],
-        "lock_files": [{"file": str(lock), "num_specs": 2, "num_lost": 0}],
+        "lock_files": [{"file": str(lock), "num_specs": 2, "num_lost": 0, "num_absent": 2}],
     }
     assert {*document["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
     assert keep_list(catalog, "--json").json["rest"] is None

@@ -89,7 +89,7 @@ def test_what_another_series_has(catalog: Path) -> None:
     """It is named, so that one knows where to take it from."""
     done = cachelog("holes", "some", catalog=catalog)
     assert done.lines[1:3] == [
-        "1 of 2 specs are whole, 1 hole",
+        "0 of 2 specs are whole, 1 hole",
         "not known of 1 spec: its source does not tell what specs depend on",
     ]
     assert "in other of 2025-01-05" in done.lines[-1] or "gone in develop" in done.lines[-1]

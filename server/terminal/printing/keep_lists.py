@@ -24,11 +24,15 @@ _MOST_CELLS = 10
 
 
 class CheckedLock(msgspec.Struct, frozen=True):
-    """A lock file, how many specs it wants, and how many of the rest these are."""
+    """A lock file, how many specs it wants, and how many of them are not kept.
+
+    ``num_lost`` are those that revisions have, ``num_absent`` those that none has.
+    """
 
     file: str
     num_specs: int
     num_lost: int
+    num_absent: int
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -64,11 +68,12 @@ def list_kept(
     if checked is not None:
         every = dict.fromkeys(choice.revision.digest for choice in choices)
         rest = rest_of(opened.library, every, hashes)
-    broken = [
-        CheckedLock(file, len(specs), sum(spec.hash in rest.hashes for spec in specs))
-        for file, specs in files.items()
-        if rest is not None
-    ]
+    broken = []
+    for file, specs in files.items():
+        if rest is not None:
+            left = {spec.hash for spec in specs}.difference(hashes)
+            num_lost = len(left & rest.hashes)
+            broken.append(CheckedLock(file, len(specs), num_lost, len(left) - num_lost))
     return Kept(revisions, locks, sorted(hashes), rest, broken)
 
 
@@ -99,7 +104,10 @@ def impact_lines(kept: Kept, width: int | None) -> Iterator[str]:
     if (more := len(rest.cells) - _MOST_CELLS) > 0:
         yield styles.quiet(f"  and {counted(more, 'cell')} more")
     for lock in kept.checked:
-        lost = f"{lock.num_lost:,} of {counted(lock.num_specs, 'spec')} are not kept"
+        num_left = lock.num_lost + lock.num_absent
+        lost = f"{num_left:,} of {counted(lock.num_specs, 'spec')} are not kept"
+        if lock.num_absent:
+            lost += f", {lock.num_absent:,} of them in no revision"
         yield from wrapped(f"{lock.file}: {lost}", width)
 
 

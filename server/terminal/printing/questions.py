@@ -102,8 +102,7 @@ def holes_lines(found: FoundHoles, width: int | None) -> Iterator[str]:
     yield from wrapped(title(found.revision), width)
     holes = found.holes
     if holes is not None:
-        num_whole = found.graph.num_rows - holes.num_affected
-        whole = f"{num_whole:,} of {counted(found.graph.num_rows, 'spec')} are whole"
+        whole = f"{holes.num_whole:,} of {counted(found.graph.num_rows, 'spec')} are whole"
         yield f"{whole}, {counted(len(holes), 'hole')}"
     if remark := _unknown_line(found.graph):
         yield from wrapped(remark, width)

@@ -146,12 +146,14 @@ class HeadScope:
     def holes(self) -> tuple[DependencyGraph, Holes]:
         """Return what the specs of head that the rule is about lack, and the graph of head.
 
-        Raises InvalidArgument where the source of head states no dependencies.
+        Raises InvalidArgument where the source of head states the dependencies of none of them.
         """
-        graph = self._judged.load()
-        if len(self.head) and not graph.is_known:
-            raise InvalidArgument("forbid", "head tells no dependencies, so nothing can be judged")
-        return graph, Holes(graph, self.masks[1])
+        graph, rows = self._judged.load(), self.masks[1]
+        known = graph.known[rows] if rows.any() else graph.known
+        if len(known) and not known.any():
+            reason = "head tells no dependencies of these specs, so nothing can be judged"
+            raise InvalidArgument("forbid", reason)
+        return graph, Holes(graph, rows)
 
     def twins(self) -> Twins:
         """Return which of the specs of head that the rule is about are built more than once."""

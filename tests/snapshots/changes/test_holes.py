@@ -30,6 +30,7 @@ def affected_by(state: State) -> dict[str, set[str]]:
     }
     assert [hole.num_affected for hole in holes] == list(map(len, affected.values()))
     assert holes.num_affected == len(set().union(*affected.values()))
+    assert holes.num_whole == len(questions.whole(state))
     return affected
 
 

@@ -283,6 +283,11 @@ def test_holes_that_nobody_can_know_do_not_pass() -> None:
     """A source that states no dependencies states no holes either."""
     with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
+    stated = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
+    silent = a_spec("s", name="zlib", stacks=("e4s",))
+    assert judge_one(forbid(Forbidden.HOLE), None, [stated, silent]).passed
+    with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
+        judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleSubject(stack="e4s"))
 
 
 @pytest.mark.parametrize("base", [None, TEN[1:]])
