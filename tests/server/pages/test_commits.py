@@ -107,6 +107,8 @@ def test_a_commit_has_a_page(week: httpx.Client) -> None:
     page = shown(week, address)
     assert page.text("h1") == "gettext: fix libintl argument"
     assert "378 specs rebuilt in 1 series." in page.text()
+    headings = page.texts("thead th")
+    assert headings[:4] == ["Series", "Revision", "Specs rebuilt", "Specs reached"]
     (row,) = rows(page)
     assert row[0] == "develop-DATE"
     assert row[1].startswith("develop-2026-06-27")
