@@ -283,8 +283,9 @@ def blame_command(
     opened = open_catalog(catalog)
     if series is not None:
         require_series(series, opened.history)
-    entries = blamed(opened, subject, series or default_series(opened.history), limit)
+    series = series or default_series(opened.history)
+    entries = blamed(opened, subject, series, limit)
     if as_json:
         say_json(blame_facts(subject, entries))
     else:
-        say_pages(blame_lines(entries, width()))
+        say_pages(blame_lines(entries, series, width()))

@@ -62,7 +62,7 @@ def keep_recipes(
         before = tables.newest_dated(source)
         if before is not None and not repository.is_on_default_branch(before.commit):
             warnings.append(
-                f"{repository.location} has {short_digest(before.commit)} no longer on its default "
+                f"{repository.location} no longer has {short_digest(before.commit)} on its default "
                 "branch: its history was rewritten; commits that are gone from it count as taken "
                 "back"
             )
@@ -94,7 +94,7 @@ def _line_of(
     if lines:
         number = counted(len(lost), "commit")
         warnings.append(
-            f"{repository.location} has not {number} that revisions were made of, such as "
+            f"{repository.location} lacks {number} that revisions were made of, such as "
             f"{short_digest(min(lost))}: its history was rewritten, or it is a shallow clone; no "
             "commits are known between those revisions and the new ones"
         )

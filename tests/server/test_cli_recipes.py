@@ -127,6 +127,8 @@ def test_log_names_the_commits(week: Week) -> None:
     assert commit in came
     (_, gone) = week.run("log", f"/{hashes['replaced']}", "--commits", "--json").json["entries"]
     assert gone["rebuilds"] == []
+    (nothing,) = week.run("blame", f"/{hashes['replaced']}").lines
+    assert nothing == "nothing of it took the place of another in develop-DATE"
     assert week.run("log", "--oneline", "--commits").code == 2
 
 

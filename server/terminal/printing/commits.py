@@ -264,8 +264,8 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             subject = why.base.frame.hashes.at(before)
 
 
-def blame_lines(entries: Iterable[Blamed], width: int | None) -> Iterator[str]:
-    """Yield the rebuilds with their commits; or that there was none."""
+def blame_lines(entries: Iterable[Blamed], series: str, width: int | None) -> Iterator[str]:
+    """Yield the rebuilds with their commits; or that there was none in the series."""
     is_empty = True
     for entry in entries:
         is_empty = False
@@ -276,7 +276,7 @@ def blame_lines(entries: Iterable[Blamed], width: int | None) -> Iterator[str]:
             yield f"  {styles.quiet(unknown)}"
         yield from commits.lines(entry.rebuild.number, width, "  ", all_=True)
     if is_empty:
-        yield "nothing of it took the place of another"
+        yield f"nothing of it took the place of another in {series}"
 
 
 def blame_facts(subject: str, entries: Iterable[Blamed]) -> dict[str, Any]:

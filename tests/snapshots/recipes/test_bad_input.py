@@ -128,7 +128,7 @@ def test_a_branch_that_was_rewritten(series: Series, repository: RecipesReposito
     kept = series.keep(3, repository)
     (warning,) = kept.warnings
     oid = repository.oids[2][:12]
-    assert f" has {oid} no longer on its default branch: its history was rewritten" in warning
+    assert f" no longer has {oid} on its default branch: its history was rewritten" in warning
     assert series.subjects(2, 3) == (["hdf5: 2", "hdf5: 1"], ["zlib: 2", "zlib: 1"])
 
 
@@ -140,7 +140,7 @@ def test_a_history_that_was_rewritten(series: Series, repository: RecipesReposit
     forget(repository)
     kept = series.keep(3, repository)
     (warning,) = kept.warnings
-    assert "has not 2 commits that revisions were made of, such as " in warning
+    assert " lacks 2 commits that revisions were made of, such as " in warning
     assert "its history was rewritten" in warning
     assert [series.of(number).line for number in (1, 2, 3)] == [0, 0, 1]
     assert series.subjects(2, 3) is None
