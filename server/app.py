@@ -151,7 +151,11 @@ def create_app(
     pages = PageContext(
         catalog,
         Asker(execution, lanes, allowances),
-        Renderer(public_url=settings.public_address(), has_graphiql=settings.graphiql),
+        Renderer(
+            public_url=settings.public_address(),
+            has_graphiql=settings.graphiql,
+            recipes_url=settings.recipes_url,
+        ),
         answers.responses,
         lanes,
         allowances,

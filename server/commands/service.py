@@ -61,12 +61,14 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from server.settings import environ_of, settings_from, variable_of
     from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
+    from snapshots.recipes.commits import links_of
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     # Report errors before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
     settings.public_address()
     spans_from(settings).close()
+    links_of(settings.recipes_url, "")
     if settings.documents:
         read_manifest(Path(settings.documents))
     if settings.metrics and settings.metrics_dir:

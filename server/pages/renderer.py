@@ -1,6 +1,5 @@
 """Pages as HTML: filters, templates and the files that they load, and the responses."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -19,6 +18,7 @@ from server.pages.routes import Page
 from snapshots import texts
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.vocabulary import PACKAGE_KINDS
+from snapshots.recipes.commits import SpackChange, links_of
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import is_plain, short_digest, visible
 
@@ -130,16 +130,6 @@ def package_kind(name: str) -> str:
     return PACKAGE_KINDS[PackageChangeKind[name]]
 
 
-_SPACK = "https://github.com/spack/spack/compare/"
-_OID = re.compile("[0-9a-f]{7,64}")
-
-
-def spack_compare(change: Mapping[str, Any]) -> str:
-    """Return where two commits of Spack are compared; empty where one of them is not known."""
-    sides = [change["before"] or "", change["after"] or ""]
-    return _SPACK + "...".join(sides) if all(map(_OID.fullmatch, sides)) else ""
-
-
 def capitalize_first(text: str) -> str:
     """Return a message as a sentence begins, the rest of it as it stands."""
     return text[:1].upper() + text[1:]
@@ -155,7 +145,6 @@ FILTERS = {
     "package_kind": package_kind,
     "href": href,
     "capitalize_first": capitalize_first,
-    "spack_compare": spack_compare,
     "counted": texts.counted,
     "percent": texts.percent,
     "versioned": texts.versioned,
@@ -188,10 +177,13 @@ class Renderer:
     """Makes pages from their templates.
 
     ``public_url`` is where people reach the server, with a slash at its end; empty where nobody
-    said so. With ``has_graphiql`` pages lead to the question that they ask.
+    said so. With ``has_graphiql`` pages lead to the question that they ask. ``recipes_url`` is as
+    for ``links_of``: it says where two commits of Spack are compared. Raises InvalidArgument.
     """
 
-    def __init__(self, *, public_url: str = "", has_graphiql: bool = True) -> None:
+    def __init__(
+        self, *, public_url: str = "", has_graphiql: bool = True, recipes_url: str = ""
+    ) -> None:
         self._environment = Environment(
             loader=PackageLoader("server.pages"),
             autoescape=True,
@@ -202,6 +194,10 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FILTERS)
+        links = links_of(recipes_url, "")
+        self._environment.filters["spack_compare"] = lambda change: links.spack(
+            SpackChange(change["before"], change["after"])
+        )
         self._environment.globals.update(
             assets=assets(), has_graphiql=has_graphiql, ROOT_STACK=ROOT_STACK
         )

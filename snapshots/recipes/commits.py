@@ -167,8 +167,8 @@ def links_of(setting: str, repository: str) -> Links:
     if setting == "none":
         return Links()
     if not setting:
-        base = _web_address(repository)
-        return Links() if base is None else _of_forge(base, _forge_of(base))
+        base = _web_address(repository) or ""
+        return _of_forge(base, _forge_of(base))
     if "{" in setting:
         return _of_templates(setting.split())
     prefix, _, base = setting.partition(":")
@@ -199,7 +199,7 @@ def _of_templates(templates: Sequence[str]) -> Links:
 
 def _of_forge(base: str, forge: str | None) -> Links:
     if forge is None:
-        return Links()
+        return Links(spack_template=SPACK_COMPARE)
     commit, pull_request = (template.format(base=base) for template in _FORGES[forge])
     return Links(commit, pull_request, SPACK_COMPARE)
 

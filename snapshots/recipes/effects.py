@@ -134,8 +134,9 @@ class Attribution:
         most = max(effects, key=lambda effect: effect.num_specs, default=None)
         if most is None:
             return None
-        commit = most.commit
-        return CommitRebuild(f"{short_digest(commit.oid)} {commit.subject}", most.causes)
+        what = "taking back " if most.taken_back else ""
+        commit = f"{what}{short_digest(most.commit.oid)} {most.commit.subject}"
+        return CommitRebuild(commit, most.causes)
 
     def stacks(self, number: int) -> set[str]:
         """Return the stacks of the specs that a cause is involved in."""

@@ -141,6 +141,8 @@ def test_a_rule_on_what_one_commit_rebuilt(week: Week, tmp_path: Path) -> None:
     oid = week.recipes.oid_of(GETTEXT)[:12]
     message = f"109 specs rebuilt by one commit, at most 108: {oid} {GETTEXT}"
     assert f"error: No flood: {message}" in done.lines
+    reverse = week.run("gate", "..".join(reversed(RANGE.split(".."))), "--rules", rules)
+    assert f"at most 108: taking back {oid} {GETTEXT}" in "".join(reverse.lines)
     unknown = Week(tmp_path / "unknown")
     unknown.publish()
     done = unknown.run("gate", RANGE, "--rules", rules)

@@ -232,6 +232,13 @@ def test_a_setting_that_is_misspelt_is_told(demo_catalog: Path, runs: list[Run])
     )
 
 
+def test_links_that_lead_nowhere_are_refused(demo_catalog: Path, runs: list[Run]) -> None:
+    """Before anything is served, however many processes are to do so."""
+    done = cachelog("serve", "--workers", 2, catalog=demo_catalog, recipes_url="nowhere")
+    assert (done.code, done.out, runs) == (1, "", [])
+    assert done.err.startswith("cachelog: CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL")
+
+
 @pytest.mark.parametrize("is_file", [False, True])
 def test_a_folder_for_numbers_that_cannot_be_written_is_told(
     tmp_path: Path, demo_catalog: Path, runs: list[Run], *, is_file: bool

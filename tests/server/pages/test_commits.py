@@ -9,12 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.pages.renderer import spack_compare
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import FoundBy, Recipes
+from snapshots.recipes.commits import FoundBy, Recipes, SpackChange
 from tests import real_data
 from tests.model.real import STACKS
 from tests.server.commands import cachelog
@@ -160,7 +159,7 @@ def test_what_explains_little_stands_last(made_up: httpx.Client) -> None:
     assert {*marks} == {0, 1, 2}
     page = shown(made_up, f"{MADE_UP}/commits?levels=SPACK")
     (row,) = rows(page)
-    assert f"Spack {'a' * 12} → {'b' * 12} (compare)" in row[0]
+    assert f"Spack: {'a' * 12} → {'b' * 12} (compare)" in row[0]
     link = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
     assert link_to(page, "compare", "th a") == link
 
@@ -191,17 +190,26 @@ def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "link"),
+    ("setting", "spack", "text", "link"),
     [
-        ("a" * 40, "b" * 7, f"https://github.com/spack/spack/compare/{'a' * 40}...bbbbbbb"),
-        (None, "b" * 40, ""),
-        ("a" * 40, None, ""),
-        ("develop", "b" * 40, ""),
-        ("../evil", "b" * 40, ""),
+        ("none", SPACK, f"Spack: {'a' * 12} → {'b' * 12}", None),
+        ("https://x.org/{before}/{after}", SPACK, "(compare)", f"https://x.org/{SPACK.before}"),
+        ("", SpackChange(None, "b" * 40), f"Spack: unknown → {'b' * 12}", None),
+        ("", SpackChange(None, None), "Spack: another", None),
+        ("", SpackChange("../a", '"><b>'), "(compare)", "https://github.com/spack/spack/compare/"),
     ],
 )
-def test_two_commits_of_spack_are_compared_where_both_are_known(
-    before: str | None, after: str | None, link: str
+def test_where_two_commits_of_spack_are_compared(
+    tmp_path: Path, setting: str, spack: SpackChange, text: str, link: str | None
 ) -> None:
-    """By their hashes alone."""
-    assert spack_compare({"before": before, "after": after}) == link
+    """As the setting says, where both are known."""
+    catalog = Catalog(str(tmp_path))
+    catalog.publish(list(develop_history(revisions=3, packages=8, specs=40)))
+    keep_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)
+    with application(Settings(catalog=str(tmp_path), recipes_url=setting)) as client:
+        page = shown(client, f"{MADE_UP}/commits?levels=SPACK")
+    (row,) = rows(page)
+    assert text in row[0]
+    compared = page.links("th a").get("compare")
+    assert compared is None if link is None else str(compared).startswith(link)
+    assert not page.dom.cssselect("th b")

@@ -54,6 +54,7 @@ def test_references_to_pull_requests() -> None:
     assert f"`gettext`'s recipe changed ({link}), which rebuilt 2 specs and reached 3" in text
     assert f"| 2 | the recipe of `gettext` ({link}) | 3 |" in text
     assert "## Pull requests (1)\n\nFrom commit `aaaaaaaaaaaa` (found by date) of the" in text
+    assert "Several commits can explain one cause, and each is counted with all of it, so" in text
     assert f"\n- {link} `gettext: fix` rebuilt 2 specs and reached 3\n" in text
     page = templates.html(log)
     assert f'the recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page

@@ -48,13 +48,14 @@ def test_links(setting: str, repository: str, commit: str | None, pull_request: 
     [
         (HUB, "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
         (LAB, "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
+        ("", "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
         ("none", None),
         ("https://x.org/{hash}", None),
         ("https://x.org/{hash} https://x.org/{before}/{after}", "https://x.org/v1.0/a%2Fb"),
     ],
 )
 def test_where_two_commits_of_spack_are_compared(setting: str, url: str | None) -> None:
-    """On GitHub, where there are links at all, or as a template says; refs are escaped."""
+    """On GitHub, or as a template says if there are any; refs are escaped."""
     links = links_of(setting, "/srv/packages")
     assert links.spack(SpackChange("v1.0", "a/b")) == url
     assert links.spack(SpackChange(None, "a")) is links.spack(SpackChange("a", None)) is None
