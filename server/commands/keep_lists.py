@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from server.output_files import write
-from server.terminal.console import say, say_json, say_lines, width
+from server.terminal.console import note, say, say_json, say_lines, width
 from server.terminal.parameters import (
     catalog_option,
     json_option,
@@ -81,6 +81,7 @@ def keep_list_command(
         keep_list_document,
         list_kept,
         summary_line,
+        unknown_line,
     )
 
     if checked and not impact:
@@ -93,6 +94,8 @@ def keep_list_command(
         whole=whole,
         checked=checked if impact else None,
     )
+    if remark := unknown_line(kept):
+        note(remark)
     lines = [f"{text}\n" for text in kept.hashes]
     if output is not None:
         write(output, "".join(lines).encode())

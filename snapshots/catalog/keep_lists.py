@@ -4,6 +4,7 @@ The list is what Spack's ``buildcache prune --keeplist`` takes: a hash a line.
 """
 
 from collections.abc import Collection, Iterable, Set
+from itertools import compress
 
 import msgspec
 import numpy as np
@@ -17,22 +18,37 @@ Cell = tuple[str, str, str]
 """A package, a stack and a target; the stack is empty where a spec is in none but root."""
 
 
+class KeepList(msgspec.Struct, frozen=True):
+    """The hashes to keep, and of how many specs it is not known what they reach.
+
+    These are counted only where all that specs reach is to be kept.
+    """
+
+    hashes: Set[str]
+    num_unknown: int = 0
+
+
 def keep_list(
     library: Library, digests: Iterable[str], locked: Iterable[str] = (), *, whole: bool = False
-) -> set[str]:
+) -> KeepList:
     """Return the hashes that contents hold, and those that lock files do.
 
     With ``whole`` they are all that their specs reach over any edge, as well, as far as the source
-    of each content tells it. Raises CatalogError where a content cannot be read.
+    of any of the contents tells it. Raises CatalogError where a content cannot be read.
     """
     hashes = {*locked}
+    stated = {*hashes}
+    silent: set[str] = set()
     for digest in digests:
-        hashes.update(library.frames.get(digest).hashes.texts)
+        texts = library.frames.get(digest).hashes.texts
+        hashes.update(texts)
         if whole:
             graph = library.dependencies.get(digest)
             # Nothing is outside that no spec of the content reaches.
             hashes.update(graph.outside.hashes.texts)
-    return hashes
+            stated.update(compress(texts, graph.known.tolist()))
+            silent.update(compress(texts, (~graph.known).tolist()))
+    return KeepList(hashes, len(silent - stated))
 
 
 class Rest(msgspec.Struct, frozen=True):

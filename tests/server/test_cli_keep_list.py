@@ -58,6 +58,14 @@ def test_a_hash_a_line(catalog: Path) -> None:
     assert keep_list(catalog, keep="all").lines == hashes("stays", "comes", "goes", "release")
 
 
+def test_what_nobody_can_know(catalog: Path) -> None:
+    """What specs reach whose dependencies no source states: that is said beside the list."""
+    done = keep_list(catalog, "--whole")
+    assert done.lines == hashes("stays", "comes", "release")
+    remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
+    assert (done.code, done.err) == (0, f"{remark}\n")
+
+
 def test_lock_files_are_kept(catalog: Path, lock: Path) -> None:
     """All of their concrete specs, beside those of revisions."""
     alone, both = keep_list(catalog).lines, keep_list(catalog, "--lock", lock).lines

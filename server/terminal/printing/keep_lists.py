@@ -36,11 +36,15 @@ class CheckedLock(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The hashes to keep, sorted, of revisions and lock files, and what the rest is, if wanted."""
+    """The hashes to keep, sorted, of revisions and lock files, and what the rest is, if wanted.
+
+    ``num_unknown`` is as ``KeepList`` has it.
+    """
 
     revisions: Sequence[RevisionInfo]
     locks: Sequence[str]
     hashes: Sequence[str]
+    num_unknown: int
     rest: Rest | None
     checked: Sequence[CheckedLock]
 
@@ -63,7 +67,8 @@ def list_kept(
     choices = choose(opened.history, keep, whole_tags=whole_tags)
     revisions = [choice.revision for choice in choices if choice.kept_by]
     digests = dict.fromkeys(revision.digest for revision in revisions)
-    hashes = keep_list(opened.library, digests, locked, whole=whole)
+    listed = keep_list(opened.library, digests, locked, whole=whole)
+    hashes = listed.hashes
     rest = None
     if checked is not None:
         every = dict.fromkeys(choice.revision.digest for choice in choices)
@@ -74,7 +79,7 @@ def list_kept(
             left = {spec.hash for spec in specs}.difference(hashes)
             num_lost = len(left & rest.hashes)
             broken.append(CheckedLock(file, len(specs), num_lost, len(left) - num_lost))
-    return Kept(revisions, locks, sorted(hashes), rest, broken)
+    return Kept(revisions, locks, sorted(hashes), listed.num_unknown, rest, broken)
 
 
 def summary_line(kept: Kept) -> str:
@@ -83,6 +88,14 @@ def summary_line(kept: Kept) -> str:
     text = f"{num_hashes:,} {'hash' if num_hashes == 1 else 'hashes'}"
     text += f" of {counted(len(kept.revisions), 'revision')}"
     return f"{text} and {counted(len(kept.locks), 'lock file')}" if kept.locks else text
+
+
+def unknown_line(kept: Kept) -> str:
+    """Return what the list may lack because of unknown dependencies; empty where they are known."""
+    if not kept.num_unknown:
+        return ""
+    specs = counted(kept.num_unknown, "spec")
+    return f"The dependencies of {specs} are unknown: what only these reach is not on the list."
 
 
 def impact_lines(kept: Kept, width: int | None) -> Iterator[str]:

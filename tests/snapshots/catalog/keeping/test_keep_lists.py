@@ -72,11 +72,14 @@ def test_against_sets(states: list[State]) -> None:
     locked = {hash_of("locked"), *sorted(states[-1].specs)[:1]}
     with TemporaryDirectory() as folder:
         cache = Cache(Path(folder), states)
-        kept = keep_list(cache.library, cache.digests[:1], locked)
+        kept = keep_list(cache.library, cache.digests[:1], locked).hashes
         assert kept == {*first.specs, *locked}
-        whole = keep_list(cache.library, cache.digests[:1], whole=True)
+        listed = keep_list(cache.library, cache.digests[:1], whole=True)
+        whole = listed.hashes
         below = (questions.reached(first, digest) for digest in first.specs)
         assert whole == {*first.specs}.union(*below)
+        silent = [spec for spec in first.specs.values() if spec.dependencies is None]
+        assert listed.num_unknown == len(silent)
         for hashes in (kept, whole, set()):
             rest = rest_of(cache.library, cache.digests, hashes)
             every = [spec for state in states for spec in state.specs.values()]
@@ -97,6 +100,17 @@ def test_sizes_that_any_revision_knows(tmp_path: Path) -> None:
     rest = rest_of(cache.library, cache.digests, {c.hash})
     assert (rest.size, rest.num_unknown, len(rest.hashes)) == (10, 1, 2)
     assert rest_of(cache.library, cache.digests, {a.hash, b.hash, c.hash}).size is None
+
+
+def test_dependencies_that_any_revision_states(tmp_path: Path) -> None:
+    """What one revision or a lock file states is known, though another is silent."""
+    stated = state_of([Build(name="a"), Build(name="b")])
+    silent = State([replace(spec, dependencies=None) for spec in stated.specs.values()])
+    cache = Cache(tmp_path, [stated, silent])
+    assert keep_list(cache.library, cache.digests, whole=True).num_unknown == 0
+    locked = sorted(stated.specs)[:1]
+    assert keep_list(cache.library, cache.digests[1:], locked, whole=True).num_unknown == 1
+    assert keep_list(cache.library, cache.digests[1:]).num_unknown == 0
 
 
 def _sized(spec: Spec, size: int | None) -> Spec:
