@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -98,6 +99,18 @@ def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) 
     assert timeline is not None
     assert len(timeline.entries) == 5
     assert emulator.num_requests() - before <= HISTORY_REQUESTS
+
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize("is_bucket", [False, True])
+def test_a_file_is_read_from_its_end(is_bucket: bool, tmp_path: Path) -> None:
+    """The bytes from a place on stand where they do in the file, in a folder as in a bucket."""
+    files = Storage(parse_location("s3://bucket/ends" if is_bucket else str(tmp_path)))
+    files.write("table/file", pa.py_buffer(b"0123456789"))
+    assert files.read_end("table/file", 10, 6).to_pybytes()[6:] == b"6789"
+    assert files.read_end("table/file", 10, 0).to_pybytes() == b"0123456789"
+    with pytest.raises(FileNotFoundError):
+        files.read("table/none")
 
 
 @pytest.mark.usefixtures("variables")
