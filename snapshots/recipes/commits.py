@@ -26,6 +26,8 @@ OID_PREFIX_MIN = 7
 
 _PULL_REQUEST = re.compile(r"\(#([1-9]\d{0,8})\)\s*\Z", re.ASCII)
 _OID = re.compile(rf"[0-9a-f]{{{OID_PREFIX_MIN},64}}")
+_REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]*")
+"""What a pin of Spack may be to be linked: it is any text that stands in a file of the recipes."""
 
 
 def without_pull_request(subject: str) -> str:
@@ -135,11 +137,14 @@ class Links(msgspec.Struct, frozen=True):
         return None if template is None else template.replace("{number}", str(number))
 
     def spack(self, change: SpackChange) -> str | None:
-        """Return the URL of what changed between two commits of Spack; None if one is unknown."""
-        template = self.spack_template
-        if template is None or change.before is None or change.after is None:
+        """Return the URL of what changed between two commits of Spack.
+
+        None where one of them is unknown, or is no name of a commit, branch or tag.
+        """
+        template, sides = self.spack_template, (change.before or "", change.after or "")
+        if template is None or not all(map(_REF.fullmatch, sides)):
             return None
-        before, after = (quote(name, safe="") for name in (change.before, change.after))
+        before, after = (quote(name, safe="") for name in sides)
         return template.replace("{before}", before).replace("{after}", after)
 
 

@@ -198,7 +198,7 @@ def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
         ("https://x.org/{before}/{after}", SPACK, "(compare)", f"https://x.org/{SPACK.before}"),
         ("", SpackChange(None, "b" * 40), f"Spack: unknown → {'b' * 12}", None),
         ("", SpackChange(None, None), "Spack: another", None),
-        ("", SpackChange("../a", '"><b>'), "(compare)", "https://github.com/spack/spack/compare/"),
+        ("", SpackChange("../a", '"><b>'), "../a", None),
     ],
 )
 def test_where_two_commits_of_spack_are_compared(

@@ -58,7 +58,8 @@ def test_where_two_commits_of_spack_are_compared(setting: str, url: str | None) 
     """On GitHub, or as a template says if there are any; refs are escaped."""
     links = links_of(setting, "/srv/packages")
     assert links.spack(SpackChange("v1.0", "a/b")) == url
-    assert links.spack(SpackChange(None, "a")) is links.spack(SpackChange("a", None)) is None
+    for before, after in ((None, "a"), ("a", None), ("../a", "b"), ("a", '">'), ("a", "x:y()")):
+        assert links.spack(SpackChange(before, after)) is None
 
 
 @pytest.mark.parametrize(
