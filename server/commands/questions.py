@@ -149,6 +149,8 @@ def impact_command(
     is_range = len(words) == 1 and ".." in words[0]
     if is_range and not recipes:
         raise click.UsageError("A..B names commits of --recipes, which is missing.")
+    if not is_range and _is_written("recipes"):
+        raise click.UsageError("--recipes takes A..B, commits of that repository, and nothing else.")
     opened = open_catalog(catalog)
     if top is not None:
         largest = questions.find_largest(opened, ref, stack, top)
@@ -159,6 +161,12 @@ def impact_command(
     found = questions.find_impact(opened, ref, stack, words, touched)
     lines = questions.impact_lines(found, width())
     say_result(lambda: questions.impact_document(found), lines, as_json=as_json)
+
+
+def _is_written(option: str) -> bool:
+    """Tell whether an option of the running command is on the command line, not in a variable."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _touched(location: str, commits: str) -> "Touched":

@@ -270,7 +270,7 @@ def test_impact_of_commits(week: Week) -> None:
     commits = "refs/snapshots/base..refs/snapshots/head"
     document = week.impact(commits, "--json").json
     assert {"gettext", "expat"} <= {*document["packages"]}
-    alone = week.impact("gettext", "--json").json
+    alone = cachelog("impact", "gettext", "--json", catalog=week.catalog).json
     assert (alone["num_specs"], alone["size_label"]) == (112, "101-500")
     assert 112 < document["num_specs"] <= 222
     assert document["commits"]["num_commits"] == 69
@@ -294,6 +294,23 @@ def test_commits_that_touch_nothing(week: Week) -> None:
         f"0 commits in {head}..{head} touch 0 packages",
         "0 of 222 specs would be built again, of 0 packages",
     ]
+
+
+@pytest.mark.parametrize("arguments", [("zlib",), ("A..B", "zlib"), ("--top", 3)])
+def test_a_repository_without_commits(week: Week, arguments: tuple[object, ...]) -> None:
+    """It would be ignored, so it is refused."""
+    done = week.impact(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "--recipes takes A..B" in done.err
+
+
+@pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
+def test_a_repository_in_a_variable(
+    week: Week, arguments: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of all commands, and passed over where no commits are named."""
+    monkeypatch.setenv("CACHELOG_RECIPES", str(week.recipes.folder))
+    assert cachelog("impact", *arguments, catalog=week.catalog).code == 0
 
 
 @pytest.mark.parametrize("commits", ["nothing..refs/snapshots/head", "..HEAD", "HEAD.."])
