@@ -150,7 +150,7 @@ def impact_command(
     if is_range and not recipes:
         raise click.UsageError("A..B names commits of --recipes, which is missing.")
     if not is_range and _is_written("recipes"):
-        raise click.UsageError("--recipes takes A..B, commits of that repository, and nothing else.")
+        raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
     opened = open_catalog(catalog)
     if top is not None:
         largest = questions.find_largest(opened, ref, stack, top)
