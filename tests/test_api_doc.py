@@ -1,0 +1,92 @@
+"""docs/api.md: the function of its example asks the ten questions, and each gets an answer."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema.errors import CODES
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo.revisions import develop_history
+from tests.schema.usual import api
+from tests.server.servers import application
+
+TEXT = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
+DOCUMENTS = re.findall(r"^```graphql\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+(FUNCTION,) = re.findall(r"^```js\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+ASKING = """
+import { readFileSync } from "node:fs";
+import { ask } from "./ask.mjs";
+
+const { endpoint, documents } = JSON.parse(readFileSync(0, "utf8"));
+const answers = await Promise.all(documents.map((text) => ask(endpoint, text)));
+const wrong = '{ revision(ref: "develp") { tag } }';
+const { message, errors } = await ask(endpoint, wrong).catch((error) => error);
+const long = await ask(endpoint, `# ${"long ".repeat(500)}\\n{ revision { tag } }`);
+console.log(JSON.stringify({ answers, long, message, code: errors[0].extensions.code }));
+"""
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return what a program prints that asks by the example's function, on the sample data."""
+    folder = tmp_path_factory.mktemp("api")
+    Catalog(str(folder / "catalog")).publish(develop_history())
+    (folder / "ask.mjs").write_text(FUNCTION)
+    (folder / "main.mjs").write_text(ASKING)
+    with application(Settings(catalog=str(folder / "catalog"))) as client:
+        request = {"endpoint": str(client.base_url.join("graphql")), "documents": DOCUMENTS}
+        done = subprocess.run(
+            ["node", "main.mjs"],
+            cwd=folder,
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    answered: dict[str, Any] = json.loads(done.stdout)
+    return answered
+
+
+def empty(value: Any) -> bool:
+    """Return whether an answer holds no list item, and no value, below its root fields."""
+    if isinstance(value, dict):
+        return all(map(empty, value.values()))
+    return value in (None, [], 0)
+
+
+def test_every_question_is_answered(answered: dict[str, Any]) -> None:
+    """With something, not with empty lists."""
+    assert len(answered["answers"]) == len(DOCUMENTS) == TEXT.count("\n### ") == 10
+    for document, answer in zip(DOCUMENTS, answered["answers"], strict=True):
+        (field,) = answer.values()
+        assert not empty(field), document
+        assert all(it not in (None, []) for it in field.values()), document
+
+
+def test_the_function_tells_errors_and_sends_long_documents(answered: dict[str, Any]) -> None:
+    """By POST where an address would be too long."""
+    assert answered["code"] == "REVISION_NOT_FOUND"
+    assert "nearest: develop" in answered["message"]
+    assert answered["long"] == {"revision": {"tag": "develop"}}
+
+
+def test_prices_are_in_the_range_that_is_named() -> None:
+    """Of the ten documents, before they are executed."""
+    units = [api.cost(document, None, {}).units for document in DOCUMENTS]
+    lowest, highest = re.findall(r"cost between ([\d,]+) and ([\d,]+) units", TEXT)[0]
+    assert int(lowest.replace(",", "")) <= min(units)
+    assert max(units) <= int(highest.replace(",", ""))
+    assert f"may cost {api.limits.max_cost:,} units" in TEXT
+
+
+def test_the_table_has_the_codes_of_the_domain() -> None:
+    """Each that an error of a field can have."""
+    section = TEXT.split("\n## Errors\n")[1].split("\n## ")[0]
+    assert {*CODES.values()} <= {*re.findall(r"`([A-Z_]{6,})`", section)}
