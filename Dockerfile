@@ -8,10 +8,9 @@ WORKDIR /build
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends binutils \
     && rm -rf /var/lib/apt/lists/*
-COPY pyproject.toml deploy/trim_libraries.py ./
-RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
-    && python -m venv --without-pip /opt/cachelog \
-    && pip --python /opt/cachelog install --no-cache-dir --requirement requirements.txt \
+COPY deploy/requirements.txt deploy/trim_libraries.py ./
+RUN python -m venv --without-pip /opt/cachelog \
+    && pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement requirements.txt \
     && python trim_libraries.py /opt/cachelog
 
 FROM python:3.13-slim AS wheel

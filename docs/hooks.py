@@ -30,6 +30,7 @@ ELSEWHERE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "vulnerabilities.md",
     "deploy/README.md": "deploying.md",
     "tests/data/README.md": "real-data.md",
 }

@@ -16,6 +16,7 @@ OTHERS = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "deploy/README.md",
     "tests/data/README.md",
 )
