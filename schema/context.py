@@ -18,6 +18,7 @@ from schema.execution.budget import (
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion, HistoryTopic
 from snapshots.catalog.library import Covered, Library, best_covering, candidates
+from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -205,6 +206,15 @@ class Context:
             return self.library.recipes_change(base, head)
 
         return _held(self._recipes_changes, (base, head), changed)
+
+    def costs(self, info: RevisionInfo) -> FrameCosts | None:
+        """Return what building each spec of a revision takes; None without costs.
+
+        Other costs may be imported.
+        """
+        self.is_permanent = False
+        key = self.library.costs_key(info.digest)
+        return None if key is None else self._loaded(self.library.costs, key)
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""

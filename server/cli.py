@@ -31,6 +31,7 @@ from server.commands.lookups import (
 )
 from server.commands.maintenance import (
     backup_command,
+    costs_group,
     prune_command,
     remove_command,
     restore_command,
@@ -129,6 +130,7 @@ for _command in (
     gate_command,
     recipes_command,
     history_group,
+    costs_group,
     remove_command,
     prune_command,
     keep_list_command,

@@ -173,6 +173,18 @@ COMMITS = pa.schema(
 )
 """One row a commit that the recipes of some revisions reach, and not those of all."""
 
+COSTS = pa.schema(
+    [
+        _field("hash", pa.string(), "The DAG hash of the spec that was built; null for a package."),
+        _field("name", pa.string(), "The package's name; null where only the hash is known."),
+        _field("seconds", pa.float64(), "How long the build took."),
+        _field("cost", pa.float64(), "What it cost; null where the file had no such column."),
+        _field("unit", pa.string(), "The unit of the cost, as the header of the file named it."),
+        _field("recorded_at", _TIME, "When the file was imported; each import replaces all rows."),
+    ]
+)
+"""One row for each measured build of a spec, or of a package."""
+
 _BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
 _HEAD = _field("head", pa.string(), "The digest of the content after.")
 

@@ -15,7 +15,7 @@ from snapshots.catalog.recipes_import import keep_recipes
 from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
 from snapshots.sources.settings import ReadSettings
-from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
+from snapshots.tables import CHANGES, COMMITS, COMPARISONS, COSTS, HASHES, RECIPES, REVISIONS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.laying import laid_always
 from tests.snapshots.recipes.repositories import RecipesRepository, recipe
@@ -30,6 +30,7 @@ TABLES = {
     "hashes": HASHES,
     "recipes": RECIPES,
     "commits": COMMITS,
+    "costs": COSTS,
 }
 VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re.M | re.S)[0]
 """What the questions ask of."""
@@ -57,7 +58,9 @@ def type_name(column_type: pa.DataType) -> str:
         return "(" + ", ".join(f"{it.name}: {type_name(it.type)}" for it in column_type) + ")"
     if pa.types.is_timestamp(column_type):
         return "timestamp in UTC"
-    return {"string": "text", "int64": "whole number", "bool": "boolean"}[str(column_type)]
+    return {"string": "text", "int64": "whole number", "bool": "boolean", "double": "number"}[
+        str(column_type)
+    ]
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -19,7 +19,12 @@ from schema.comparisons.changes import (
     of_record,
     revisions_of_keys,
 )
-from schema.comparisons.commits import CAUSE_COMMITS, CommitEffectType, commits_of_cause
+from schema.comparisons.commits import (
+    CAUSE_COMMITS,
+    CommitEffectType,
+    cause_cost,
+    commits_of_cause,
+)
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     PAGE_MAX,
@@ -34,9 +39,11 @@ from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
+from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import Causes
+from snapshots.changes.costs import BuildCost
 from snapshots.changes.vocabulary import cause_title
 
 if TYPE_CHECKING:
@@ -183,6 +190,7 @@ class Cause(Node):
     packages: list[str] = _of_cause(
         Causes.packages_of, "The packages of the specs that it is the main cause of.", PACKAGES
     )
+    seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
 
     @classmethod
     def of_id(
@@ -199,6 +207,10 @@ class Cause(Node):
             comparison = load_comparison(context, *infos)
         number = comparison.explanation().causes.find(key)
         return None if number is None else cls(comparison=comparison, number=number)
+
+    def build_cost(self) -> BuildCost | None:
+        """Return what building the specs takes that it is the main cause of."""
+        return cause_cost(self.comparison, [self.number])
 
     def alone(self) -> CauseRows:
         """Return the list of this cause alone."""

@@ -12,6 +12,8 @@ from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, 
 from schema.fields.many import attribute
 from schema.fields.scalars import DateTime, describe_enum
 from schema.node import Node, node_id, node_of
+from schema.revisions.costs import cost_fields
+from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 
@@ -173,6 +175,10 @@ class CommitEffectType:
     def num_specs(self) -> int:
         return self.effect.num_specs
 
+    seconds, cost, cost_basis = cost_fields(
+        lambda self, _: cause_cost(self.loaded, self.effect.causes)
+    )
+
     num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
     @field(
@@ -190,6 +196,15 @@ class CommitEffectType:
         base, head = self.loaded.base.info, self.loaded.head.info
         comparison: ComparisonType = node_of("Comparison", base_info=base, head_info=head)
         return comparison
+
+
+def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
+    """Return what building the specs takes that have some causes as their main one."""
+    costs = comparison.head.context.costs(comparison.head.info)
+    if costs is None:
+        return None
+    causes = comparison.explanation().causes
+    return sum_of(costs.total(causes.rows_of(number)) for number in numbers)
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:

@@ -413,6 +413,7 @@ class ComparisonType(Node):
             context.explain(*sides),
             returned=context.returned(*sides),
             recipes=context.recipes_change(*sides),
+            costs=context.costs(self.head_info),
         )
         context.budget.check()
         return render(log, format, context.budget.each)

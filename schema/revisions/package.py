@@ -28,6 +28,7 @@ from schema.fields.many import (
 )
 from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
 from schema.node import Node, node_id, node_of, revision_of_key
+from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
     FacetCount,
     FilterArgument,
@@ -228,6 +229,8 @@ class ImpactType:
         "101-500, 501-1000, 1001+.",
         str,
     )
+
+    seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
     @field("How many of them each stack but root has, the largest first.", BY_STACK)
     def by_stack(self) -> list["StackCount"]:
@@ -440,7 +443,8 @@ class Package(Node):
         if not graph.is_known:
             return None
         mask = rows_above(frame, graph, [frame.packages[self.code]])
-        return ImpactType(counts=impact(frame, mask))
+        costs = self.loaded.context.costs(self.loaded.info)
+        return ImpactType(counts=impact(frame, mask, costs))
 
     @classmethod
     def of_id(cls, context: Context, key: str, name: str) -> Self | None:

@@ -11,6 +11,7 @@ from server.terminal.console import note, progress, say_result, width
 from server.terminal.parameters import (
     DURATION,
     REF_FORMS,
+    HintingGroup,
     catalog_option,
     jobs_option,
     json_option,
@@ -26,6 +27,37 @@ if TYPE_CHECKING:
     from snapshots.catalog.removal import Removal
     from snapshots.catalog.retention import RetentionRule
     from snapshots.models import RevisionInfo
+
+
+# -- costs
+
+
+@click.group("costs", cls=HintingGroup)
+def costs_group() -> None:
+    """Keep what it took to build specs."""
+
+
+@costs_group.command("import")
+@click.argument(
+    "file",
+    help="A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a "
+    "cost with its unit, as cost_usd.",
+)
+@json_option
+@catalog_option
+def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
+    """Keep measured costs of builds, in the place of those before.
+
+    From then on, time and cost stand wherever specs are counted that are built. What has no cost
+    by its hash is estimated by the median of its package. A file without rows removes all costs.
+    """
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.maintenance import costs_facts, costs_lines
+    from snapshots.sources.cost_files import read
+
+    rows = read(file)
+    open_catalog(catalog).catalog.costs.replace(rows)
+    say_result(lambda: costs_facts(rows), costs_lines(rows), as_json=as_json)
 
 
 # -- removing

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.costs_table import CostsTable
 from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
@@ -59,6 +60,8 @@ class Catalog:
         self._changes = HistoryTables(self.storage)
         self.recipes = RecipesTables(self.storage)
         """Which commits of the recipes revisions were made of, as of the last ``refresh``."""
+        self.costs = CostsTable(self.storage)
+        """What it took to build specs, as of the last ``refresh``."""
         self._lock = threading.RLock()
         self._files: Files = {}
         self._history = History()
@@ -106,6 +109,7 @@ class Catalog:
                 self.storage.location.require_folder()
                 self._changes.refresh()
                 self.recipes.refresh()
+                self.costs.refresh()
                 was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
@@ -114,7 +118,8 @@ class Catalog:
             # In this order: who publishes keeps what changed before the revisions are there.
             if with_counts and self._changes.refresh():
                 self._state += 1
-            if self.recipes.refresh():
+            is_other = self.recipes.refresh()
+            if self.costs.refresh() or is_other:
                 # What is told of revisions that are there already is another one from now on.
                 self._state += 1
                 self._generation = self._state

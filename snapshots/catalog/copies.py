@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.costs_table import COSTS_TABLE
 from snapshots.catalog.delta import CatalogTable, TableLog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
@@ -23,7 +24,7 @@ from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import REVISIONS
 
-_TABLES = ("revisions", *RECIPES_TABLES, *HISTORY_TABLES, "specs")
+_TABLES = ("revisions", COSTS_TABLE, *RECIPES_TABLES, *HISTORY_TABLES, "specs")
 """Each before those that hold what its rows name."""
 
 _COPIERS = 8

@@ -584,10 +584,14 @@ class CatalogTable:
         removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
         if not self.exchange(removed, merged, seen):
             return False
+        self.tidy()
+        return True
+
+    def tidy(self) -> None:
+        """Delete files that were struck off a day ago; where that fails, the next call does."""
         with suppress(DeltaError, OSError):  # as a vacuum does, too
             for path in self.out_of_use(_HOURS_OF_MERGED):
                 self._storage.remove(f"{self.name}/{path}")
-        return True
 
     def out_of_use(self, hours: int) -> list[str]:
         """Return the paths of files that were struck off so many hours ago or earlier.

@@ -27,6 +27,7 @@ from snapshots.catalog.past import (
 )
 from snapshots.catalog.publication import Planned
 from snapshots.catalog.recipes_tables import RecipesTables
+from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
@@ -57,6 +58,7 @@ RETURNED_BYTES = 16 << 20
 HOLES_BYTES = 8 << 20
 TWINS_BYTES = 96 << 20
 HASH_SET_BYTES = 96 << 20
+COSTS_BYTES = 32 << 20
 CHANGES_BYTES = 32 << 20
 
 _ROWS_BYTES = 4 << 10
@@ -193,6 +195,9 @@ class Library:
         self.twins: SharedCache[tuple[str, str | None, str | None], Twins] = SharedCache(
             self._find_twins, lambda value: value.num_bytes, TWINS_BYTES
         )
+        self.costs: SharedCache[tuple[int, str], FrameCosts | None] = SharedCache(
+            self._find_costs, lambda value: 0 if value is None else value.num_bytes, COSTS_BYTES
+        )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
         )
@@ -246,6 +251,20 @@ class Library:
         """Return how the recipes differ, and which of their commits explain which causes."""
         explain = partial(self.explain, base.digest, head.digest)
         return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
+
+    def costs_key(self, digest: str) -> tuple[int, str] | None:
+        """Return the key that ``costs`` keeps those of a content by; None without costs."""
+        costs = self._catalog.costs
+        return (costs.version, digest) if costs.is_there else None
+
+    def costs_of(self, digest: str) -> FrameCosts | None:
+        """Return what building each spec of a content takes; None without costs."""
+        key = self.costs_key(digest)
+        return None if key is None else self.costs.get(key)
+
+    def _find_costs(self, key: tuple[int, str]) -> FrameCosts | None:
+        costs = self._catalog.costs.current
+        return None if costs is None else costs.of(self.frames.get(key[1]))
 
     def links(self, repository: str) -> Links:
         """Return where commits of a repository are looked at."""

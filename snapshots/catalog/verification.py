@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.costs_table import COSTS_TABLE
 from snapshots.catalog.delta import (
     DROP,
     CatalogTable,
@@ -549,7 +550,7 @@ def _damage(reason: str) -> Finding:
 
 # -- all of a catalog
 
-_TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES)
+_TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):

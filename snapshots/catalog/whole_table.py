@@ -221,6 +221,15 @@ class WholeTable(Generic[Rows]):
         self.table.commit([add_action(file, len(rows), {})])
         self._read_new()
 
+    def replace(self, rows: pa.Table) -> None:
+        """Put rows in the place of all that the table has, in one commit, and read them."""
+        data, file = self._packed(rows)
+        self.table.prepare()
+        self._storage.write(f"{self._name}/{file.path}", data)
+        self.table.commit([add_action(file, len(rows), {})], replacing=())
+        self.table.tidy()
+        self._read_new()
+
     def _packed(self, rows: pa.Table) -> tuple[pa.Buffer, StoredFile]:
         data = to_parquet(with_first(rows, self._on_demand))
         return data, named_with_tail(f"{uuid4()}-", data, self._on_demand)

@@ -4,11 +4,13 @@ A changed recipe gives a new hash to every spec of the package, and to every spe
 of these over any edge. Specs outside the cache lead on, but are not counted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.involvement import Involvement
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -29,7 +31,9 @@ class Impact(msgspec.Struct, frozen=True):
     """What would be built again: counts of specs, those of the packages themselves included.
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None where none is
-    known. ``by_stack`` leaves root out; both lists begin with the largest.
+    known. ``by_stack`` leaves root out; both lists begin with the largest. ``build_cost`` is what
+    building all of them takes, the other costs those of each stack and target; None, and empty,
+    without costs.
     """
 
     num_specs: int
@@ -37,6 +41,9 @@ class Impact(msgspec.Struct, frozen=True):
     size: int | None
     by_stack: list[tuple[str, int]]
     by_target: list[tuple[str, int]]
+    build_cost: BuildCost | None = None
+    stack_costs: Sequence[BuildCost] = ()
+    target_costs: Sequence[BuildCost] = ()
 
     @property
     def size_label(self) -> str:
@@ -54,33 +61,47 @@ def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) ->
     return mask[: graph.num_rows]
 
 
-def impact(frame: Frame, mask: Mask) -> Impact:
-    """Return the counts of some rows of a frame."""
+def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
+    """Return the counts of some rows of a frame; ``costs`` are those of all its rows."""
     rows = np.flatnonzero(mask).astype(np.int32)
     stacks = [item for item in frame.facet("stacks", rows) if item[0] != ROOT_STACK]
+    targets = frame.facet("target", rows)
+    of_all: dict[str, Any] = {}
+    if costs is not None:
+        in_stacks = (mask & frame.in_stack(name) for name, _ in stacks)
+        of_targets = (
+            mask & (frame.target.among([name])[frame.target.codes]) for name, _ in targets
+        )
+        of_all = {
+            "build_cost": costs.total(rows),
+            "stack_costs": [costs.total(np.flatnonzero(each)) for each in in_stacks],
+            "target_costs": [costs.total(np.flatnonzero(each)) for each in of_targets],
+        }
     return Impact(
         num_specs=len(rows),
         num_packages=int(np.count_nonzero(frame.packages_having(mask))),
         size=frame.size.total(rows),
         by_stack=stacks,
-        by_target=frame.facet("target", rows),
+        by_target=targets,
+        **of_all,
     )
 
 
 class PackageImpact(msgspec.Struct, frozen=True):
-    """How many specs would be built again if a package changed."""
+    """How many specs would be built again if a package changed, and what that takes."""
 
     package: str
     num_specs: int
+    build_cost: BuildCost | None = None
 
 
 def largest_impacts(
-    frame: Frame, graph: DependencyGraph, mask: Mask, most: int
+    frame: Frame, graph: DependencyGraph, mask: Mask, most: int, costs: FrameCosts | None = None
 ) -> list[PackageImpact]:
     """Return the packages whose change would build most of the marked rows again, by name.
 
-    A package counts that has specs in the revision or outside of it. Those that nothing of the
-    rows reaches are left out.
+    ``costs`` are those of all rows. A package counts that has specs in the revision or outside of
+    it. Those that nothing of the rows reaches are left out.
     """
     names = sorted({*frame.packages, *graph.outside.packages})
     place_of = {name: place for place, name in enumerate(names)}
@@ -95,4 +116,13 @@ def largest_impacts(
     involvement = Involvement(len(names), nodes, items, order, graph.num_rows)
     counts = involvement.num_involved(np.flatnonzero(mask))
     places = np.argsort(-counts, kind="stable")[: min(most, np.count_nonzero(counts))]
-    return [PackageImpact(names[place], int(counts[place])) for place in places.tolist()]
+
+    def cost(name: str) -> BuildCost | None:
+        if costs is None:
+            return None
+        return costs.total(np.flatnonzero(rows_above(frame, graph, [name]) & mask))
+
+    return [
+        PackageImpact(names[place], int(counts[place]), cost(names[place]))
+        for place in places.tolist()
+    ]

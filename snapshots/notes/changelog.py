@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -231,7 +232,8 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     Where ``only`` narrows the notes, everything but ``base`` and ``head`` is about the specs in
     scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
     ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
-    told of the causes of some rebuilds; None where all are known. ``commits`` are those of the
+    told of the causes of some rebuilds; None where all are known. ``build_cost`` is what building
+    the added specs takes; None without costs. ``commits`` are those of the
     recipes that explain causes, between ``recipes``; None where they are not known, and
     ``why_no_commits`` says why.
     """
@@ -246,6 +248,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     highlights: list[Sentence]
     causes: list[CauseEntry]
     why_unknown: str | None
+    build_cost: BuildCost | None = None
     recipes: RecipesEntries | None
     commits: list[EffectEntry] | None
     why_no_commits: str | None
@@ -276,11 +279,13 @@ def changelog(
     scope: Scope | None = None,
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
+    costs: FrameCosts | None = None,
 ) -> Changelog:
     """Group the changes of an explained comparison of these two revisions.
 
     A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
-    ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``.
+    ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``,
+    of what building takes without ``costs``, which are those of head.
     """
     comparison = explanation.comparison
     only = Only() if scope is None else scope.only
@@ -290,7 +295,8 @@ def changelog(
     reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes)
+    rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes, costs)
+    added = comparison.specs.select([SpecChangeKind.ADDED]).after
     log = Changelog(
         base=base,
         head=head,
@@ -301,6 +307,7 @@ def changelog(
         highlights=[],
         causes=list(rebuilds.causes),
         why_unknown=why_unknown(rebuilds.causes),
+        build_cost=None if costs is None else costs.total(added),
         recipes=None if recipes is None else RecipesEntries.of(recipes),
         commits=None if rebuilds.commits is None else list(rebuilds.commits),
         why_no_commits=None if recipes is None else recipes.why_unknown,

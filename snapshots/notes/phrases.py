@@ -89,7 +89,8 @@ def commit_sentence(commit: EffectEntry) -> Sentence:
         pieces += [" (", *_spack_step(commit.spack), ")"]
     if commit.is_doubtful:
         pieces.append(" perhaps")
-    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}")
+    cost = "" if commit.build_cost is None else f": {commit.build_cost}"
+    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}{cost}")
 
 
 def _spack_step(spack: SpackEntry) -> list[str]:

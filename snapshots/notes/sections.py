@@ -1,7 +1,7 @@
 """The sections of release notes: packages and stacks, causes of rebuilds, and what is lost."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Self
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import CauseCount, Causes
+from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
@@ -125,6 +126,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     numbers add up; it is involved in ``num_involved``. ``together`` are the keys of causes that are
     involved in the same specs, what explains most of the scope first and no more than
     MOST_TOGETHER, of ``num_together``. ``facts`` are those of the package itself that differ.
+    ``build_cost`` is that of the ``num_specs``; None without costs.
     """
 
     key: str
@@ -141,6 +143,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     num_involved: int
     packages: list[str]
     commits: list["CommitEntry"] | None = None
+    build_cost: BuildCost | None = None
 
 
 class SpackEntry(msgspec.Struct, frozen=True):
@@ -211,6 +214,7 @@ class EffectEntry(CommitEntry, frozen=True, kw_only=True):
     causes: list[str]
     num_specs: int
     num_involved: int
+    build_cost: BuildCost | None = None
 
 
 def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
@@ -258,31 +262,47 @@ class Rebuilds(msgspec.Struct, frozen=True):
 
 
 def rebuilds_of(
-    causes: Causes, changes: SpecChanges, recipes: RecipesChange | None = None
+    causes: Causes,
+    changes: SpecChanges,
+    recipes: RecipesChange | None = None,
+    costs: FrameCosts | None = None,
 ) -> Rebuilds:
-    """Return the causes of the added specs among the changes, which may be all that there are."""
+    """Return the causes of the added specs among the changes, which may be all that there are.
+
+    ``costs`` are those of head.
+    """
     rows = changes.select([SpecChangeKind.ADDED]).after
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
-    packages = _packages_by_cause(changes.head, rows, causes.main_of(rows))
+    main = causes.main_of(rows)
+    packages = _packages_by_cause(changes.head, rows, main)
     keys = {count.number: causes.name_of(count.number).key for count in counts}
     alike: dict[int, list[str]] = {}
     for count in counts:
         alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
     entries = [_entry(causes, count, packages.get(count.number, []), alike) for count in counts]
+    of_causes = None if costs is None else costs_by_number(costs, rows, main)
+    if of_causes is not None:
+        entries = [
+            replace(entry, build_cost=of_causes.get(count.number, NO_COST))
+            for entry, count in zip(entries, counts, strict=True)
+        ]
     numbers = {key: number for number, key in keys.items()}
     reach = Reach(causes, changes.head, rows, numbers)
     if recipes is None or recipes.attribution is None:
         return Rebuilds(entries, reach)
     entries = [replace(entry, commits=commits_of(recipes, numbers[entry.key])) for entry in entries]
-    return Rebuilds(entries, reach, effects_of(recipes, causes, counts))
+    return Rebuilds(entries, reach, effects_of(recipes, causes, counts, of_causes))
 
 
 def effects_of(
-    recipes: RecipesChange, causes: Causes, counts: Iterable[CauseCount] | None = None
+    recipes: RecipesChange,
+    causes: Causes,
+    counts: Iterable[CauseCount] | None = None,
+    costs: Mapping[int, BuildCost] | None = None,
 ) -> list[EffectEntry]:
     """Return what each commit did that explains any of some causes, or of all.
 
-    There are none where the commits are not known.
+    There are none where the commits are not known. ``costs`` are those of the causes.
     """
     if recipes.attribution is None:
         return []
@@ -293,6 +313,7 @@ def effects_of(
             causes=[causes.name_of(number).key for number in effect.causes],
             num_specs=effect.num_specs,
             num_involved=effect.num_involved,
+            build_cost=costs and sum_of(costs.get(number, NO_COST) for number in effect.causes),
         )
         for effect in recipes.attribution.effects(counts)
     ]
@@ -320,6 +341,12 @@ def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
 def num_specs(group: Iterable[CauseEntry]) -> int:
     """Return how many specs have one of some causes as their main cause."""
     return sum(cause.num_specs for cause in group)
+
+
+def build_cost(group: Iterable[CauseEntry]) -> BuildCost | None:
+    """Return what building these specs takes; None without costs."""
+    costs = [cause.build_cost for cause in group if cause.build_cost is not None]
+    return sum_of(costs) if costs else None
 
 
 def leading(

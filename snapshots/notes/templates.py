@@ -23,6 +23,7 @@ from snapshots.notes.sections import (
     CauseEntry,
     CommitEntry,
     Section,
+    build_cost,
     effects_of,
     grouped,
     leading,
@@ -102,6 +103,7 @@ def _code(text: str) -> str:
 _told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentences.html)
 
 _PLAIN: Filters = {
+    "build_cost": build_cost,
     "commits_title": commits_title,
     "counted": counted,
     "day": units.long_day,

@@ -97,7 +97,9 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
     causeKinds { kind numCauses numSpecs }
     reasons { reason count }
     whyUnknown
-    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") { id title }
+    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
+      id title seconds cost costBasis { unit numEstimated numUnknown }
+    }
     specs(first: 50) { nodes {
       hash kind reason counterpart { hash } cause { title } causes { id title }
       path { name before { hash } after { hash } }
@@ -170,6 +172,7 @@ CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 EFFECT = """fragment E on CommitEffect {
   commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
+  seconds cost costBasis { unit numEstimated numUnknown }
 }
 fragment C on Commit {
   id oid committedAt subject url pullRequest { number url } packages stacks
@@ -204,6 +207,7 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     package(name: $name) {
       impact {
         numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+        seconds cost costBasis { unit numEstimated numUnknown }
       }
     }
   }

@@ -45,6 +45,8 @@ COMMANDS = (
     "completion",
     "history",
     "history fill",
+    "costs",
+    "costs import",
     "remove",
     "prune",
     "keep-list",

@@ -20,6 +20,7 @@ from server.terminal.printing.commits import ComparedCommits
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, CauseStep
+from snapshots.changes.costs import NO_COST, FrameCosts, costs_by_number
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
@@ -35,7 +36,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.changelog import FORMAT, Changelog, Only, Scope, changelog, scope_of, to_json
 from snapshots.notes.sections import Section
@@ -101,6 +102,11 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         """Which commits of the recipes explain which causes."""
         return ComparedCommits(self.opened, self.base, self.head, self.why)
 
+    @property
+    def costs(self) -> FrameCosts | None:
+        """What building each spec of head takes; None without costs."""
+        return self.opened.library.costs_of(self.head.digest)
+
     @cached_property
     def _returned(self) -> Mask:
         """The rows of head whose hash an earlier revision of the series had."""
@@ -146,7 +152,13 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
     def changelog(self) -> Changelog:
         """Return the changes in scope as release notes have them."""
         return changelog(
-            self.base, self.head, self.why, self.scope, self._returned, self.commits.recipes
+            self.base,
+            self.head,
+            self.why,
+            self.scope,
+            self._returned,
+            self.commits.recipes,
+            self.costs,
         )
 
     def own(self, reported: ReportedChange) -> Spec:
@@ -410,12 +422,14 @@ def causes_lines(
     )
     causes = compared.why.causes
     head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
-    rows = list(causes.counted(np.array(head_rows, np.int32)))
+    paired = np.array(head_rows, np.int32)
+    rows = list(causes.counted(paired))
     if not rows:
         return
     columns = [
         number("specs", 0, attrgetter("num_specs")),
         number("involved", 1, attrgetter("num_involved")),
+        *cost_columns(compared.costs, paired, causes.main_of(paired)),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
     head, *lines = table(rows, columns, width)
@@ -423,6 +437,14 @@ def causes_lines(
     for row, line in zip(rows, lines, strict=True):
         yield line
         yield from compared.commits.lines(row.number, width, _BELOW_CAUSE, all_=all_commits)
+
+
+def cost_columns(costs: FrameCosts | None, rows: Rows, main: Rows) -> Sequence[TableColumn]:
+    """Return a column of what building the specs of causes takes; none without costs."""
+    if costs is None:
+        return ()
+    of_causes = costs_by_number(costs, rows, main)
+    return (number("build time", 2, lambda row: str(of_causes.get(row.number, NO_COST))),)
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:

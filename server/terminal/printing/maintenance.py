@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
@@ -23,6 +25,28 @@ from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
 from snapshots.texts import counted, size
+
+# -- costs
+
+
+def costs_lines(rows: pa.Table) -> list[str]:
+    """Return how many costs were kept."""
+    facts = costs_facts(rows)
+    unit = f", in {facts['unit'].upper()}" if facts["unit"] else ""
+    kept = f"{counted(facts['num_hashes'], 'spec')} and {counted(facts['num_names'], 'package')}"
+    return [f"costs of {kept} kept{unit}"]
+
+
+def costs_facts(rows: pa.Table) -> dict[str, Any]:
+    """Return the same for programs."""
+    units = rows["unit"].unique().drop_null().to_pylist()
+    return {
+        "num_rows": len(rows),
+        "num_hashes": pc.count_distinct(rows["hash"]).as_py(),
+        "num_names": pc.count_distinct(rows["name"]).as_py(),
+        "unit": units[0] if units else None,
+    }
+
 
 # -- removing, deleting, copying
 

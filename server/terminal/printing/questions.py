@@ -15,6 +15,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from snapshots.changes.cause_names import CauseName
+from snapshots.changes.costs import BuildCost
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.impact import (
     Impact,
@@ -393,7 +394,11 @@ def find_impact(
     is_told = graph.is_known or not graph.num_rows
     counts = None
     if is_told:
-        counts = impact(frame, rows_above(frame, graph, present) & counted_rows)
+        counts = impact(
+            frame,
+            rows_above(frame, graph, present) & counted_rows,
+            opened.library.costs_of(revision.digest),
+        )
     num_specs = int(np.count_nonzero(counted_rows))
     return FoundImpact(revision, graph, stack, present, absent, touched, counts, num_specs)
 
@@ -440,16 +445,27 @@ def impact_lines(found: FoundImpact, width: int | None) -> Iterator[str]:
         text += f", if {styles.name(names)} changed"
     if counts.size is not None:
         text += f": {size(counts.size)}"
+    if counts.build_cost is not None:
+        text += f"; building them takes {counts.build_cost}"
     yield from wrapped(text, width)
-    for head, items in (("stack", counts.by_stack), ("target", counts.by_target)):
+    for head, items, costs in (
+        ("stack", counts.by_stack, counts.stack_costs),
+        ("target", counts.by_target, counts.target_costs),
+    ):
         if items:
-            yield from table(items, _of_each(head), width)
+            of_each: Sequence[BuildCost | None] = costs or [None] * len(items)
+            rows = [
+                (num_specs, name, cost)
+                for (name, num_specs), cost in zip(items, of_each, strict=True)
+            ]
+            yield from table(rows, _of_each(head, bool(costs)), width)
 
 
-def _of_each(head: str) -> Sequence[TableColumn]:
+def _of_each(head: str, has_costs: bool) -> Sequence[TableColumn]:
     return [
-        number("specs", 0, lambda item: item[1]),
-        TableColumn(head, 0, lambda item: shortened(item[0], 60), styles.name),
+        number("specs", 0, lambda item: item[0]),
+        *([number("build time", 1, lambda item: str(item[2]))] if has_costs else []),
+        TableColumn(head, 0, lambda item: shortened(item[1], 60), styles.name),
     ]
 
 
@@ -466,6 +482,7 @@ def impact_document(found: FoundImpact) -> dict[str, Any]:
         "num_unknown": int(np.count_nonzero(~found.graph.known)),
         "size": None,
         "size_label": None,
+        "build_cost": None,
         "by_stack": None,
         "by_target": None,
         "commits": None,
@@ -476,8 +493,9 @@ def impact_document(found: FoundImpact) -> dict[str, Any]:
             "num_packages": counts.num_packages,
             "size": counts.size,
             "size_label": counts.size_label,
-            "by_stack": _by_name("stack", counts.by_stack),
-            "by_target": _by_name("target", counts.by_target),
+            "build_cost": counts.build_cost,
+            "by_stack": _by_name("stack", counts.by_stack, counts.stack_costs),
+            "by_target": _by_name("target", counts.by_target, counts.target_costs),
         }
     if touched is not None:
         document["commits"] = {
@@ -490,8 +508,14 @@ def impact_document(found: FoundImpact) -> dict[str, Any]:
     return document
 
 
-def _by_name(key: str, items: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
-    return [{key: name, "num_specs": num_specs} for name, num_specs in items]
+def _by_name(
+    key: str, items: Sequence[tuple[str, int]], costs: Sequence[BuildCost]
+) -> list[dict[str, Any]]:
+    of_each: Sequence[BuildCost | None] = costs or [None] * len(items)
+    return [
+        {key: name, "num_specs": num_specs, "build_cost": cost}
+        for (name, num_specs), cost in zip(items, of_each, strict=True)
+    ]
 
 
 # -- the largest
@@ -513,7 +537,8 @@ def find_largest(
     """Return the packages whose change would build most specs of a revision again."""
     revision, frame, graph, rows = _looked_in(opened, ref, stack)
     is_told = graph.is_known or not graph.num_rows
-    largest = largest_impacts(frame, graph, rows, most) if is_told else None
+    costs = opened.library.costs_of(revision.digest)
+    largest = largest_impacts(frame, graph, rows, most, costs) if is_told else None
     return FoundLargest(revision, graph, stack, largest, int(np.count_nonzero(rows)))
 
 
@@ -526,6 +551,11 @@ def largest_lines(found: FoundLargest, width: int | None) -> Iterator[str]:
     if found.packages:
         columns = [
             number("specs", 0, attrgetter("num_specs")),
+            *(
+                [number("build time", 1, lambda package: str(package.build_cost))]
+                if found.packages[0].build_cost is not None
+                else []
+            ),
             TableColumn("if changed", 0, attrgetter("package"), styles.name),
         ]
         yield from table(found.packages, columns, width)
@@ -545,6 +575,7 @@ def largest_document(found: FoundLargest) -> dict[str, Any]:
                 "package": package.package,
                 "num_specs": package.num_specs,
                 "size_label": size_label(package.num_specs),
+                "build_cost": package.build_cost,
             }
             for package in found.packages
         ],

@@ -210,6 +210,7 @@ def test_json() -> None:
         "highlights",
         "causes",
         "why_unknown",
+        "build_cost",
         "recipes",
         "commits",
         "why_no_commits",
@@ -257,6 +258,7 @@ def test_json() -> None:
         "num_involved": 1,
         "packages": ["cmake"],
         "commits": None,
+        "build_cost": None,
     }
     assert document["packages"]["upgraded"] == [
         {

@@ -1,0 +1,146 @@
+"""What building specs takes: looked up by hash, estimated by package, summed."""
+
+import math
+from collections import defaultdict
+from statistics import median
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes.costs import (
+    NO_COST,
+    BuildCost,
+    Costs,
+    costs_by_number,
+    duration,
+    sum_of,
+)
+from snapshots.frames.frame import Frame
+from tests.snapshots.costs import rows
+from tests.snapshots.factories import a_spec, hash_of
+from tests.snapshots.records import frame_of
+
+
+def frame(**names: str) -> Frame:
+    """Return a frame of specs by the labels of their hashes, each with its package."""
+    return frame_of([a_spec(label, name=name) for label, name in names.items()])
+
+
+def test_a_hash_wins_over_a_name() -> None:
+    """The last of its rows; what has none is estimated by the median of the package."""
+    costs = Costs(
+        rows(
+            (hash_of("a"), "zlib", 1.0, 0.1),
+            (hash_of("a"), "zlib", 10.0, 1.0),
+            (None, "zlib", 20.0, 2.0),
+            (hash_of("x"), "zlib", 60.0, 6.0),
+            (hash_of("c"), None, 7.0, 0.7),
+            unit="usd",
+        )
+    )
+    specs = frame(a="zlib", b="zlib", c="hdf5", d="hdf5")
+    of_specs = costs.of(specs)
+    by_label = {
+        label: of_specs.total(np.array([specs.hashes.find(hash_of(label))])) for label in "abcd"
+    }
+    assert by_label == {
+        "a": BuildCost(10.0, 1.0, "usd", 0, 0),
+        "b": BuildCost(20.0, 2.0, "usd", 1, 0),
+        "c": BuildCost(7.0, 0.7, "usd", 0, 0),
+        "d": BuildCost(None, None, "usd", 0, 1),
+    }
+    total = of_specs.total(np.arange(4))
+    assert (total.seconds, total.num_estimated, total.num_unknown) == (37.0, 1, 1)
+    assert total.cost == pytest.approx(3.7)
+    assert sum_of(by_label.values()) == total
+    assert of_specs.num_bytes == 4 * (8 + 8 + 1)
+    assert len(costs) == 4
+
+
+def test_seconds_alone() -> None:
+    """Without a unit there is no cost, and names alone will do."""
+    costs = Costs(rows((None, "zlib", 5.0, None), (None, "zlib", 6.0, None)))
+    total = costs.of(frame(a="zlib", b="hdf5")).total(np.arange(2))
+    assert total == BuildCost(5.5, None, None, 1, 1)
+    assert costs.of(frame(a="zlib")).num_bytes == 8 + 1
+
+
+VALUES = st.floats(0, 1e6, allow_nan=False)
+LABELS = st.sampled_from([*"abcdefgh"])
+PACKAGES = st.sampled_from(["hdf5", "mpich", "zlib", "png"])
+
+
+@given(
+    costs=st.lists(
+        st.tuples(st.none() | LABELS, st.none() | PACKAGES, VALUES, VALUES).filter(
+            lambda row: row[0] is not None or row[1] is not None
+        ),
+        max_size=20,
+    ),
+    specs=st.dictionaries(LABELS, PACKAGES, min_size=1),
+)
+def test_sums_are_those_of_dictionaries(
+    costs: list[tuple[str | None, str | None, float, float]], specs: dict[str, str]
+) -> None:
+    """As the definition has it, row by row."""
+    by_hash: dict[str, tuple[str | None, float]] = {}
+    by_name = defaultdict(list)
+    for label, name, seconds, _ in costs:
+        if label is not None:
+            by_hash[label] = (name, seconds)
+        elif name is not None:
+            by_name[name].append(seconds)
+    for name, seconds in by_hash.values():
+        if name is not None:
+            by_name[name].append(seconds)
+    known = {label: by_hash[label][1] for label in specs if label in by_hash}
+    estimated = {
+        label: median(by_name[name])
+        for label, name in specs.items()
+        if label not in by_hash and name in by_name
+    }
+    table = rows(
+        *((label and hash_of(label), name, seconds, cost) for label, name, seconds, cost in costs),
+        unit="eur",
+    )
+    total = Costs(table).of(frame(**specs)).total(np.arange(len(specs)))
+    all_seconds = [*known.values(), *estimated.values()]
+    assert total.num_estimated == len(estimated)
+    assert total.num_unknown == len(specs) - len(all_seconds)
+    if all_seconds:
+        assert total.seconds == pytest.approx(math.fsum(all_seconds))
+    else:
+        assert total.seconds is None
+
+
+def test_sums_by_number() -> None:
+    """Rows of -1 are left out, numbers without rows are not there."""
+    costs = Costs(rows((None, "zlib", 2.0, None))).of(frame(a="zlib", b="zlib", c="zlib"))
+    sums = costs_by_number(costs, np.array([0, 1, 2]), np.array([3, -1, 3]))
+    assert sums == {3: BuildCost(4.0, None, None, 2, 0)}
+    assert costs_by_number(costs, np.array([0]), np.array([-1])) == {}
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (BuildCost(0.2, None, None, 0, 0), "0 seconds"),
+        (BuildCost(59.4, None, None, 0, 0), "59 seconds"),
+        (BuildCost(59.6, None, None, 0, 0), "1.0 minutes"),
+        (BuildCost(3_600, None, None, 3, 0), "1.0 hours (3 estimated)"),
+        (BuildCost(7.2e6, 1234.5, "usd", 0, 2), "2,000.0 hours, 1,234.50 USD (2 unknown)"),
+        (BuildCost(90, 0, "eur", 1_000, 2), "1.5 minutes, 0.00 EUR (1,000 estimated, 2 unknown)"),
+        (BuildCost(None, None, "usd", 0, 2), "build time unknown"),
+        (NO_COST, "no build time"),
+    ],
+)
+def test_as_people_read_it(cost: BuildCost, text: str) -> None:
+    """The largest unit, the cost, and how far it is known."""
+    assert str(cost) == text
+
+
+def test_one_second() -> None:
+    """It is one."""
+    assert duration(1) == "1 second"
