@@ -114,6 +114,16 @@ class Content:
         sizes = [size for size in totals if size is not None]
         return sum(sizes) if sizes else None
 
+    def summary(self) -> "ContentSummary":
+        """Return the summary that a revision records."""
+        return ContentSummary(
+            digest=self.digest,
+            num_packages=len(self.packages),
+            num_specs=len(self),
+            num_stacks=len(self.stacks - {ROOT_STACK}),
+            total_size=self.total_size(),
+        )
+
     def table(self) -> pa.Table:
         """Return one row a spec, sorted by package so that they compress well."""
         return SuccessiveTables().rows(self).table
@@ -238,14 +248,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def summary(self) -> "ContentSummary":
         """Return the summary of the content."""
-        content = self.content
-        return ContentSummary(
-            digest=content.digest,
-            num_packages=len(content.packages),
-            num_specs=len(content),
-            num_stacks=len(content.stacks - {ROOT_STACK}),
-            total_size=content.total_size(),
-        )
+        return self.content.summary()
 
     def packed(self, rows: pa.Table | None) -> "PackedSnapshot":
         """Return the state without its records, with the rows of its content if they are needed."""

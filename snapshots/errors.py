@@ -10,6 +10,7 @@ from snapshots.texts import (
     is_plain,
     legible,
     nearest_hint,
+    nearest_names,
     quoted,
     short_digest,
     shortened,
@@ -143,6 +144,21 @@ class RevisionNotFound(CachelogError):
         hint = nearest_hint(self.nearest)
         what = f"no revision {quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
+
+
+class StackNotFound(CachelogError):
+    """A revision does not have a stack; ``stacks`` are those that it has.
+
+    ``ref`` is what names the revision, ``nearest`` holds the stacks whose names resemble it.
+    """
+
+    def __init__(self, ref: str, stack: str, stacks: Sequence[str]) -> None:
+        self.ref = ref
+        self.stack = stack
+        self.stacks = tuple(stacks)
+        self.nearest = tuple(nearest_names(stack, stacks) or sorted(stacks)[:_MOST_NAMED])
+        hint = nearest_hint(self.nearest) if stacks else ": its source tells no stacks"
+        super().__init__(f"{ref} has no stack {quoted(stack)}{hint}")
 
 
 class AmbiguousRef(CachelogError):

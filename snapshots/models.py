@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
 from types import NoneType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeGuard, get_args
 
 import msgspec
 
@@ -370,6 +370,9 @@ INSTALLATION = SourceKind("installation")
 GIT = SourceKind("git", goes_on=True)
 DEMO = SourceKind("demo")
 
+LOCK_FILE = SourceKind("lock_file")
+"""What is compared and never published."""
+
 SOURCE_KINDS = {kind.name: kind for kind in (PAGES, INDEX, INSTALLATION, GIT, DEMO)}
 SOURCE_KIND_TEXT = "What was read: pages, index, installation, git or demo."
 
@@ -426,6 +429,92 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
         """How many stacks there are; None where there are specs whose source told no stacks."""
         return self.num_stacks if self.num_stacks or not self.num_specs else None
 
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.tag
+
+    @property
+    def content(self) -> str:
+        """What a catalog and its library know the compared specs by."""
+        return self.digest
+
+
+class StackInfo(RevisionInfo, frozen=True, kw_only=True):
+    """A stack of a revision as a side of a comparison; the counts are of its specs alone.
+
+    That a spec is in the stack says no more of it, so a side like this one tells no stacks.
+    """
+
+    stack: str
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.tag}:{self.stack}"
+
+    @property
+    def content(self) -> str:
+        """What a catalog and its library know the compared specs by."""
+        return content_of_stack(self.digest, self.stack)
+
+
+class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as a side of a comparison: it was never published, so it has no tag and no times.
+
+    ``roots`` are the hashes that were requested themselves; None where it is no lock file.
+    """
+
+    tag: None = None
+    digest: str
+    taken_at: None = None
+    published_at: None = None
+    num_packages: int
+    num_specs: int
+    num_stacks: int
+    total_size: int | None
+    source: Source
+    num_proven: int | None = None
+    unproven: tuple[Unproven, ...] | None = None
+    roots: tuple[str, ...] | None = None
+
+    @property
+    def known_stacks(self) -> int | None:
+        """How many stacks there are; None where there are specs whose source told no stacks."""
+        return self.num_stacks if self.num_stacks or not self.num_specs else None
+
+    @property
+    def name(self) -> str:
+        """What people call it: its path."""
+        return self.source.location
+
+    @property
+    def content(self) -> str:
+        """What a library knows the compared specs by."""
+        return self.digest
+
+
+SideInfo = RevisionInfo | FileInfo
+"""What can be a side of a comparison; a stack of a revision is a RevisionInfo, too."""
+
+_STACK_SIGN = ":"
+
+
+def is_revision(side: SideInfo) -> TypeGuard[RevisionInfo]:
+    """Tell whether a side is a whole revision, which others of its series stand before."""
+    return type(side) is RevisionInfo
+
+
+def content_of_stack(digest: str, stack: str) -> str:
+    """Return what the specs of a stack of a content are known by."""
+    return f"{digest}{_STACK_SIGN}{stack}"
+
+
+def stack_of_content(content: str) -> tuple[str, str | None]:
+    """Return the digest of a content and the stack of it; None for all of it."""
+    digest, sign, stack = content.partition(_STACK_SIGN)
+    return digest, stack if sign else None
+
 
 @lru_cache(maxsize=1 << 14)
 def _key(tag: str, taken_at: datetime, digest: str) -> str:
@@ -433,7 +522,14 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
     return sha256(name.encode()).hexdigest()[:18]
 
 
-def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
-    """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times."""
+def revision_facts(revision: SideInfo) -> dict[str, Any]:
+    """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times.
+
+    A stack has its name beside them, a file the number of its roots.
+    """
     facts: dict[str, Any] = msgspec.to_builtins(revision)
-    return facts | {"num_stacks": revision.known_stacks}
+    facts["num_stacks"] = revision.known_stacks
+    if isinstance(revision, FileInfo):
+        del facts["roots"]
+        facts["num_roots"] = None if revision.roots is None else len(revision.roots)
+    return facts

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from snapshots.errors import InvalidArgument
-from snapshots.models import RevisionInfo, utc
+from snapshots.models import FileInfo, SideInfo, utc
 from snapshots.texts import day, quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
@@ -134,6 +134,46 @@ def catalog_order(tag: str) -> tuple[int, str]:
     return 3, family
 
 
-def title(revision: RevisionInfo) -> str:
-    """Return how a revision is called in a sentence: TAG of DAY (DIGEST)."""
-    return f"{revision.tag} of {day(revision.taken_at)} ({short_digest(revision.digest)})"
+def title(side: SideInfo) -> str:
+    """Return how a revision or another side is called in a sentence: TAG of DAY (DIGEST)."""
+    when = "" if isinstance(side, FileInfo) else f" of {day(side.taken_at)}"
+    return f"{side.name}{when} ({short_digest(side.digest)})"
+
+
+# -- the sides of a comparison
+
+
+_PATH = re.compile(r"\.{0,2}/.*|.+\.(json|lock)", re.S)
+_MOMENT = r"\d{4}-\d{2}-\d{2}(?:[Tt ][\d:.]*(?:[Zz]|[+-]\d{2}:\d{2})?)?"
+_STACK = re.compile(
+    rf"(?P<ref>[^@:~]+(?:@{_MOMENT})?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
+)
+_DOTS = re.compile(r"\.\.(?!/|\Z)|(?<=[^/])\.\.")
+
+
+class SideWords(msgspec.Struct, frozen=True):
+    """What names a side of a comparison: a ref, perhaps with a stack of the revision, or a path."""
+
+    text: str
+    stack: str | None = None
+    is_path: bool = False
+
+
+def parse_side(text: str) -> SideWords:
+    """Tell what a text names: a path, ``REF:STACK``, or a ref, which is not looked into.
+
+    A path begins with ``/``, ``./`` or ``../``, or ends in ``.json`` or ``.lock``.
+    """
+    if _PATH.fullmatch(text):
+        return SideWords(text, is_path=True)
+    match = _STACK.fullmatch(text)
+    return SideWords(text) if match is None else SideWords(match["ref"], match["stack"])
+
+
+def split_range(text: str) -> tuple[str, str] | None:
+    """Return the two sides of ``BASE..HEAD``; None where the text names one.
+
+    Two dots that are the name of a folder in a path are part of it.
+    """
+    match = _DOTS.search(text)
+    return None if match is None else (text[: match.start()], text[match.end() :])

@@ -5,6 +5,8 @@ from operator import attrgetter
 from typing import Any, get_args, get_origin
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -352,6 +354,41 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     if pc.all(in_cache, min_count=0).as_py():
         return table, table.slice(0, 0)
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
+
+
+def rows_of_stack(rows: pa.Table, stack: str) -> pa.Table:
+    """Return the rows of the specs of a stack; what they depend on besides is outside the cache.
+
+    ``rows`` have all columns of ``SPEC_ROWS``. None of those returned tells stacks.
+    """
+    inside = _having(rows["stacks"].combine_chunks(), stack)
+    inside &= pc.fill_null(rows["in_cache"], True).to_numpy()
+    edges = rows["dependencies"].combine_chunks()
+    sources = pc.list_parent_indices(edges).to_numpy()
+    ends = pc.index_in(edges.flatten().field("hash"), rows["hash"].combine_chunks())
+    targets = pc.fill_null(ends, -1).to_numpy()
+    reached = inside.copy()
+    latest = inside
+    while latest.any():
+        nodes = targets[latest[sources] & (targets >= 0)]
+        latest = np.zeros(len(rows), np.bool_)
+        latest[nodes] = True
+        latest &= ~reached
+        reached |= latest
+    stackless = pa.array([[]] * int(reached.sum()), SPEC_ROWS.field("stacks").type)
+    columns = {"stacks": stackless, "in_cache": pa.array(inside[reached])}
+    kept = rows.select(SPEC_ROWS.names).filter(pa.array(reached))
+    for name, column in columns.items():
+        kept = kept.set_column(SPEC_ROWS.get_field_index(name), SPEC_ROWS.field(name), column)
+    return kept
+
+
+def _having(lists: pa.ListArray, item: str) -> npt.NDArray[np.bool_]:
+    """Return a mask over lists: those that have an item."""
+    owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), item))
+    mask = np.zeros(len(lists), np.bool_)
+    mask[owners.to_numpy()] = True
+    return mask
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

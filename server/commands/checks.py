@@ -17,12 +17,13 @@ from server.terminal.console import (
 )
 from server.terminal.parameters import (
     PERCENT,
-    REF_FORMS,
+    SIDE_FORMS,
     catalog_option,
     in_option,
     json_option,
     refs_of,
     series_option,
+    split_range,
 )
 from snapshots.errors import CachelogError
 
@@ -48,8 +49,8 @@ _STDIN = "-"
     "standard input.",
 )
 @in_option(
-    f"The revision to look in: {REF_FORMS}. By default the newest of develop; where there is "
-    "no develop, of the catalog."
+    f"Where to look: {SIDE_FORMS}. By default in the newest revision of develop; where there is no "
+    "develop, of the catalog."
 )
 @click.option(
     "--best",
@@ -80,7 +81,6 @@ def check_command(
     For each spec that is missing: when it was last there, why it went, and what is nearest to it.
     External and development specs are left out: no build cache has them.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.checks import check, check_document, check_lines
     from snapshots.sources import lock_files
 
@@ -92,7 +92,7 @@ def check_command(
         locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
         locked = lock_files.read(file)
-    checked = check(open_catalog(catalog), locked, ref, best=best, series=series)
+    checked = check(catalog, locked, ref, best=best, series=series)
     say_result(lambda: check_document(checked), check_lines(checked, width()), as_json=as_json)
     if fail_under is not None and checked.is_under(fail_under):
         note(f"That is less than {float(fail_under):g} %.")
@@ -122,15 +122,15 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once. Without "
-    "HEAD it is judged alone, by rules that need no other.",
+    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD names both at once. Without HEAD it is "
+    "judged alone, by rules that need no other.",
 )
 @click.argument(
     "head",
     metavar="[HEAD]",
     required=False,
     shell_complete=complete_ref,
-    help="The revision that is judged, named likewise.",
+    help="What is judged, named likewise.",
 )
 @click.option(
     "--rules",
@@ -157,15 +157,16 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
 )
 @catalog_option
 def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
-    """Judge a revision by the rules of a file.
+    """Judge a revision or a lock file by rules.
 
     The exit code is 1 where a rule of level error is broken, and 2 where nothing could be judged.
     """
     from server.terminal.printing import verdicts
 
-    refs = (base,) if head is None and ".." not in base else refs_of(base, head)
+    is_alone = head is None and split_range(base) is None
+    sides = (base,) if is_alone else refs_of(base, head)
     try:
-        report = verdicts.judge_revisions(rules, catalog, refs)
+        report = verdicts.judge_sides(rules, catalog, sides)
     except CachelogError as error:
         say_fault(error)
         raise SystemExit(NOT_JUDGED) from None

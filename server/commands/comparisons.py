@@ -21,6 +21,7 @@ from server.terminal.parameters import (
     refs_of,
     require_no_more,
     require_package_or_hash,
+    split_range,
     stack_option,
     two_refs,
 )
@@ -130,7 +131,7 @@ def diff_command(
     metavar="HEAD [PACKAGE|/HASH]",
     nargs=-1,
     shell_complete=complete_head_or_package,
-    help="The revision to compare to, named likewise. After it, a package or the hash of a spec, "
+    help="What to compare to, named likewise. After it, a package or the hash of a spec, "
     "of which the first characters are enough: why it changed.",
 )
 @click.option(
@@ -191,7 +192,7 @@ def why_command(
 
 def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, str | None]:
     """Return HEAD, and the package or hash; None for what is omitted."""
-    expected = 1 if ".." in base else 2
+    expected = 2 if split_range(base) is None else 1
     require_no_more(words, expected)
     named = [*words, None, None]
     return (None, named[0]) if expected == 1 else (named[0], named[1])

@@ -14,10 +14,11 @@ from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import fill, left_out, missing_pairs
+from snapshots.catalog.side_reader import SideReader
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, SideInfo
 from snapshots.refs import series as series_of
 from snapshots.texts import nearest_hint, nearest_names
 from snapshots.timelines.packages import PackageTimeline
@@ -42,9 +43,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """Return the revision that a ref names, by default the newest; raises as ``resolve``."""
         return self.history.revisions[0] if ref is None else self.history.resolve(ref)
 
-    def frame(self, revision: RevisionInfo) -> Frame:
-        """Return what a revision holds."""
-        return self.library.frames.get(revision.digest)
+    def frame(self, side: SideInfo) -> Frame:
+        """Return what a revision, or another side of a comparison, holds."""
+        return self.library.frames.get(side.content)
 
     def complete(self, series: str | None = None) -> Self:
         """Compare the neighbours whose changes are missing, and keep the changes.
@@ -113,6 +114,20 @@ def open_catalog(location: str) -> OpenedCatalog:
     catalog = Catalog(location)
     library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
     return OpenedCatalog(catalog, catalog.require_history(), library)
+
+
+def open_sides(location: str, texts: Sequence[str]) -> tuple[OpenedCatalog, list[SideInfo]]:
+    """Open a catalog, and read the sides of a comparison that some texts name.
+
+    There need not be a catalog where all of them are files. Raises as ``open_catalog`` and
+    ``SideReader.read`` do.
+    """
+    settings = settings_from(os.environ)
+    catalog = Catalog(location)
+    library = Library(catalog, recipes_url=settings.recipes_url)
+    reader = SideReader(library, catalog.require_history, settings.reading)
+    sides = list(map(reader.read, texts))
+    return OpenedCatalog(catalog, catalog.history, library), sides
 
 
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:

@@ -86,8 +86,10 @@ def complete_head_or_package(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[str]:
     """Return refs until both revisions are named, and then the packages with this prefix."""
+    from snapshots.refs import split_range
+
     typed = [ctx.params.get("base") or "", *(ctx.params.get("words") or ())]
-    is_complete = len(typed) > 1 or ".." in typed[0]
+    is_complete = len(typed) > 1 or split_range(typed[0]) is not None
     return (complete_package if is_complete else complete_ref)(ctx, param, incomplete)
 
 

@@ -127,9 +127,9 @@ def say_json(value: Any) -> None:
 
 def _fields(value: Any) -> Any:
     """Return what JSON has of a value that is none of its own types."""
-    from snapshots.models import RevisionInfo, revision_facts
+    from snapshots.models import SideInfo, revision_facts
 
-    if isinstance(value, RevisionInfo):
+    if isinstance(value, SideInfo):
         return revision_facts(value)
     names = getattr(value, "__struct_fields__", None)
     return list(value) if names is None else facts_of(value, *names)

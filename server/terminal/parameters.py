@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+SIDE_FORMS = (
+    f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
+    "an installation's .spack-db (./FILE)"
+)
 
 _MOST_JOBS = 256
 
@@ -181,7 +185,7 @@ base_argument = click.argument(
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once.",
+    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD names both at once.",
 )
 
 
@@ -204,24 +208,34 @@ def two_refs(command: Decorated) -> Decorated:
         metavar="HEAD",
         required=False,
         shell_complete=complete_ref,
-        help="The revision to compare to, named likewise.",
+        help="What to compare to, named likewise.",
     )
     return base_argument(head(command))
 
 
 def refs_of(base: str, head: str | None) -> tuple[str, str]:
-    """Return the refs of base and head, which ``BASE..HEAD`` holds both.
+    """Return the words for base and head, which ``BASE..HEAD`` holds both.
 
     Raises UsageError where one of the two is missing.
     """
+    from snapshots.refs import parse_side
+
     if head is not None:
         return base, head
-    base, dots, head = base.partition("..")
-    if not dots:
+    both = split_range(base)
+    if both is None:
         raise click.UsageError("Missing argument 'HEAD': write BASE HEAD, or BASE..HEAD.")
-    if not base or not head or head.startswith("."):
+    base, head = both
+    if not base or not head or (head.startswith(".") and not parse_side(head).is_path):
         raise click.UsageError("Write two revisions with two dots between them: BASE..HEAD.")
-    return base, head
+    return both
+
+
+def split_range(text: str) -> tuple[str, str] | None:
+    """Return the two sides of ``BASE..HEAD``; None where the text names one."""
+    from snapshots import refs
+
+    return refs.split_range(text)
 
 
 def require_package_or_hash(*words: str) -> None:

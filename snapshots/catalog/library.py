@@ -26,7 +26,9 @@ from snapshots.catalog.past import (
     require_complete,
 )
 from snapshots.catalog.publication import Planned
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
@@ -36,6 +38,7 @@ from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
+from snapshots.contents import Content, SuccessiveTables
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -45,7 +48,7 @@ from snapshots.frames.pools import Pools
 from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.frames.shared_arrays import Shared
 from snapshots.history import History
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, SideInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import is_name
@@ -167,6 +170,7 @@ class Library:
         self.past = Past(catalog)
         self._catalog = catalog
         self._recipes_url = recipes_url
+        self._held = RecentRows()
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self.frames: SharedCache[str, Frame] = SharedCache(
@@ -234,6 +238,10 @@ class Library:
 
         return unknown_names(queries.read(query), frame, graph, self.package_names)
 
+    def hold(self, content: Content) -> None:
+        """Keep a content that the catalog does not have, to be asked for by its digest."""
+        self._held.contents[content.digest] = SuccessiveTables().rows(content)
+
     def compare(self, base: str, head: str) -> Comparison:
         """Return what changed from one content to the other."""
         return self.comparisons.get((base, head))
@@ -247,9 +255,9 @@ class Library:
         """Which commits of the recipes revisions were made of."""
         return self._catalog.recipes
 
-    def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
+    def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
         """Return how the recipes differ, and which of their commits explain which causes."""
-        explain = partial(self.explain, base.digest, head.digest)
+        explain = partial(self.explain, base.content, head.content)
         return recipes_change(self._catalog.recipes, base, head, explain, self._recipes_url)
 
     def costs_key(self, digest: str) -> tuple[int, str] | None:
@@ -270,13 +278,16 @@ class Library:
         """Return where commits of a repository are looked at."""
         return links_of(self._recipes_url, repository)
 
-    def find_returned(self, history: History, base: RevisionInfo, head: RevisionInfo) -> Mask:
+    def find_returned(self, history: History, base: SideInfo, head: SideInfo) -> Mask:
         """Return a mask over the rows of head: those that an earlier revision of its series had.
 
+        Only whole revisions have earlier ones: of other sides nothing has returned.
         Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
         mask. Where changes of the series are missing this can take reading earlier contents, a
         second or two where they are hundreds; ``returned`` keeps the answer.
         """
+        if not (is_revision(base) and is_revision(head)):
+            return np.zeros(len(self.frames.get(head.content)), np.bool_)
         return self.returned.get(self.earlier_contents(history, base, head)).mask
 
     def earlier_contents(
@@ -307,10 +318,13 @@ class Library:
         return self._catalog.changes.changes_of([key[1]])
 
     def _load(self, digest: str) -> Frame:
-        return self._pools.share(self._catalog.load(digest))
+        return self._pools.share(self._reader().frame(digest))
+
+    def _reader(self) -> ContentReader:
+        return self._catalog.reader(recent=self._held)
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
-        table = self._catalog.load_dependencies(digest)
+        table = self._reader().dependencies(digest)
         return DependencyGraph(table, self.frames.get(digest).hashes)
 
     def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
@@ -386,8 +400,8 @@ def best_covering(
 
 def recipes_change(
     tables: RecipesTables,
-    base: RevisionInfo,
-    head: RevisionInfo,
+    base: SideInfo,
+    head: SideInfo,
     explain: Callable[[], Explanation],
     recipes_url: str,
 ) -> RecipesChange:
@@ -409,23 +423,23 @@ def recipes_change(
 # -- revisions ready to be judged by rules
 
 
-def judged(library: Library, base: RevisionInfo | None, head: RevisionInfo) -> Judged:
-    """Return what rules are judged over: two revisions, or head alone.
+def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
+    """Return what rules are judged over: two sides, or head alone.
 
     What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
     """
-    after = _searched(library, head.digest)
-    before = None if base is None else _searched(library, base.digest)
+    after = _searched(library, head.content)
+    before = None if base is None else _searched(library, base.content)
     find = finder(before, after, library.package_names)
     if base is None:
         return Judged(after.frame, after.load, find)
-    digests = base.digest, head.digest
+    contents = base.content, head.content
     return Judged(
         after.frame,
         after.load,
         find,
-        library.compare(*digests),
-        partial(library.explain, *digests),
+        library.compare(*contents),
+        partial(library.explain, *contents),
         lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
     )
 

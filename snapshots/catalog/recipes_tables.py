@@ -20,7 +20,7 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots.catalog.storage import Storage, translated
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.errors import CatalogError
-from snapshots.models import RevisionInfo
+from snapshots.models import FileInfo, RevisionInfo, SideInfo
 from snapshots.recipes.commits import (
     Between,
     Commit,
@@ -92,8 +92,10 @@ class RecipesTables:
         """The recipes of all revisions that have some, those of removed ones too."""
         return [row.recipes for row in self._of_revisions.values()]
 
-    def of(self, revision: RevisionInfo) -> Recipes | None:
-        """Return the recipes of a revision; None where they are not known."""
+    def of(self, revision: SideInfo) -> Recipes | None:
+        """Return the recipes of a revision or a stack of it; None where they are not known."""
+        if isinstance(revision, FileInfo):
+            return None
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recipes
 
@@ -111,7 +113,7 @@ class RecipesTables:
         ]
         return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
 
-    def between(self, base: RevisionInfo, head: RevisionInfo) -> Between | None:
+    def between(self, base: SideInfo, head: SideInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None where one is not known.
 
         It is None, too, where the two are of different repositories, or of one whose history was
@@ -122,7 +124,7 @@ class RecipesTables:
             return None
         return self.graph(after.source).between(before.commit, after.commit)
 
-    def why_unknown(self, base: RevisionInfo, head: RevisionInfo) -> str | None:
+    def why_unknown(self, base: SideInfo, head: SideInfo) -> str | None:
         """Return why ``between`` is None; None where it is not."""
         before, after = self.of(base), self.of(head)
         if before is None or after is None:

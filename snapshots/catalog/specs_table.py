@@ -40,12 +40,20 @@ from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import Found, Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
-from snapshots.errors import CatalogError
+from snapshots.errors import CatalogError, StackNotFound
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind
-from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, split_by_cache, with_columns
+from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind, stack_of_content
+from snapshots.tables import (
+    SPEC_ROWS,
+    SPECS,
+    Files,
+    StoredFile,
+    rows_of_stack,
+    split_by_cache,
+    with_columns,
+)
 from snapshots.texts import short_digest
 
 # -- contents as they are stored
@@ -491,7 +499,15 @@ class ContentReader:
 
     @contextmanager
     def _opened(self, digest: str) -> Iterator[ReadColumns]:
-        """Have what reads columns; raises CatalogError, which says what to do about damage."""
+        """Have what reads columns; raises CatalogError, which says what to do about damage.
+
+        Raises StackNotFound where a stack is asked for that the content does not have.
+        """
+        digest, stack = stack_of_content(digest)
+        if stack is not None:
+            with self._opened(digest) as read:
+                yield _columns_of(_of_stack(read(SPEC_ROWS.names), digest, stack))
+            return
         if digest == NOTHING:
             yield _read_nothing
             return
@@ -508,6 +524,15 @@ class ContentReader:
 
 def _columns_of(rows: pa.Table) -> ReadColumns:
     return lambda columns, coded=(): _coded(rows.select(columns), coded)
+
+
+def _of_stack(rows: pa.Table, digest: str, stack: str) -> pa.Table:
+    """Return the rows of a stack of a content. Raises StackNotFound."""
+    of_stack = rows_of_stack(rows, stack)
+    if not len(of_stack):
+        stacks = pc.unique(rows["stacks"].combine_chunks().flatten()).to_pylist()
+        raise StackNotFound(short_digest(digest), stack, stacks)
+    return of_stack
 
 
 def _side(digest: str, read: ReadColumns) -> Side:

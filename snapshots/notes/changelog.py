@@ -28,7 +28,7 @@ from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Codes, Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.models import SideInfo, revision_facts
 from snapshots.notes.phrases import (
     causes_sentence,
     losses_sentence,
@@ -239,8 +239,8 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format: int = FORMAT
-    base: RevisionInfo
-    head: RevisionInfo
+    base: SideInfo
+    head: SideInfo
     only: Only
     before: Totals
     after: Totals
@@ -273,15 +273,15 @@ def _plain_value(value: Any) -> str:
 
 
 def changelog(
-    base: RevisionInfo,
-    head: RevisionInfo,
+    base: SideInfo,
+    head: SideInfo,
     explanation: Explanation,
     scope: Scope | None = None,
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
     costs: FrameCosts | None = None,
 ) -> Changelog:
-    """Group the changes of an explained comparison of these two revisions.
+    """Group the changes of an explained comparison of these two sides.
 
     A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
     ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
-from snapshots.models import RevisionInfo
+from snapshots.models import SideInfo
 from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
@@ -203,14 +203,14 @@ def _title(log: Changelog) -> Sentence:
     return Sentence("Spack build cache: ", *base, " → ", *head, *scope)
 
 
-def _names(base: RevisionInfo, head: RevisionInfo) -> tuple[list[str], list[str]]:
-    """Return how the two revisions are told apart: by tag, else also by day, else by digest."""
-    if base.tag != head.tag:
-        return [Value(base.tag)], [Value(head.tag)]
-    words = day(base.taken_at), day(head.taken_at)
-    if words[0] == words[1]:
-        words = short_digest(base.digest), short_digest(head.digest)
-    return [Value(base.tag), f" ({words[0]})"], [Value(head.tag), f" ({words[1]})"]
+def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
+    """Return how the two sides are told apart: by name, else also by day, else by digest."""
+    if base.name != head.name:
+        return [Value(base.name)], [Value(head.name)]
+    days = [day(side.taken_at) for side in (base, head) if side.taken_at is not None]
+    if len({*days}) < 2:
+        days = [short_digest(base.digest), short_digest(head.digest)]
+    return [Value(base.name), f" ({days[0]})"], [Value(head.name), f" ({days[1]})"]
 
 
 def _scope(only: Only) -> list[str]:

@@ -19,9 +19,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from snapshots.contents import Content
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
-from snapshots.sources.buildcache.database import NEWEST_FORMAT, EdgeRecord, NodeRecord, SpecReader
+from snapshots.sources.buildcache.database import (
+    NEWEST_FORMAT,
+    EdgeRecord,
+    NodeRecord,
+    SpecReader,
+    circle_reason,
+    circles,
+)
 from snapshots.sources.inputs import decode_json, read_regular
 from snapshots.texts import legible, quoted
 
@@ -303,6 +311,9 @@ def _behind_white(text: str, place: int) -> int:
 
 # -- lock files
 
+NAME = "spack.lock"
+"""What Spack calls the lock file in the folder of an environment."""
+
 MAX_BYTES = 128 << 20
 """How many bytes a lock file may have; one of 1,500 specs has some three million."""
 
@@ -355,7 +366,7 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
 def read(location: str) -> LockFile:
     """Read a file, or the ``spack.lock`` in a folder. Raises SourceError, as ``parse`` does."""
     if os.path.isdir(location):  # noqa: PTH112 - that of Path raises for a name that is too long
-        location = str(Path(location) / "spack.lock")
+        location = str(Path(location) / NAME)
     return parse(read_regular(location, MAX_BYTES), location)
 
 
@@ -366,6 +377,83 @@ def parse(data: bytes, location: str) -> LockFile:
     one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
     the key of what is wrong.
     """
+    document = _read_whole(data, location)
+    specs: list[ConcreteSpec] = []
+    left_out: list[LeftOut] = []
+    for locked, spec in document.specs:
+        why = _why_left_out(locked.node, spec)
+        if why is None:
+            specs.append(_wanted(spec, is_root=locked.is_root))
+        else:
+            left_out.append(
+                LeftOut(
+                    hash=spec.hash,
+                    name=spec.name,
+                    version=spec.version,
+                    why=why,
+                    is_root=locked.is_root,
+                )
+            )
+    return LockFile(
+        specs=tuple(specs),
+        left_out=tuple(left_out),
+        groups=tuple(RootGroup(name=name, roots=roots) for name, roots in document.groups.items()),
+        writer=document.writer,
+    )
+
+
+class LockedContent(msgspec.Struct, frozen=True):
+    """All that a lock file says of its specs: a content to compare, and the hashes of its roots.
+
+    External specs are outside the content, and none of its roots.
+    """
+
+    content: Content
+    roots: tuple[str, ...]
+
+
+def read_content(location: str) -> LockedContent:
+    """Read the specs of a file with their dependencies.
+
+    Raises as ``read`` does, and for specs that depend on themselves.
+    """
+    read = list(_read_whole(read_regular(location, MAX_BYTES), location).specs)
+    for circle in circles({spec.hash: spec for _, spec in read}):
+        raise SourceError(location, circle_reason(circle), key=circle[0].hash)
+    inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
+    external = [spec for locked, spec in read if locked.node.external is not None]
+    roots = [spec.hash for locked, spec in inside if locked.is_root]
+    return LockedContent(Content.of((spec for _, spec in inside), external), tuple(roots))
+
+
+class Form(Enum):
+    """What a JSON document holds: specs of a lock file or as printed, an index, or neither."""
+
+    SPECS = "specs"
+    INDEX = "index"
+    OTHER = "other"
+
+
+def form_of(data: bytes, location: str) -> Form:
+    """Return what a document holds, by its keys alone. Raises SourceError for what is no JSON."""
+    document = next(documents(data, location))
+    if bytes(memoryview(document)[:1]) == b"[":
+        return Form.SPECS
+    form = decode_json(document, _Form, location)
+    if any(raw is not UNSET for raw in (form.concrete_specs, form.meta, form.spec)):
+        return Form.SPECS
+    return Form.OTHER if form.database is UNSET else Form.INDEX
+
+
+class _Whole(msgspec.Struct, frozen=True):
+    """What all documents of a file hold, each hash once; the roots of each group by its name."""
+
+    specs: Iterator[tuple[LockedSpec, Spec]]
+    groups: Mapping[str, tuple[str, ...]]
+    writer: Writer | None
+
+
+def _read_whole(data: bytes, location: str) -> _Whole:
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
     if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
@@ -382,28 +470,14 @@ def parse(data: bytes, location: str) -> LockFile:
         for name in locked.groups:
             groups[name][locked.hash] = None
     reader = SpecReader({digest: locked.node for digest, locked in locked_specs.items()}, location)
-    specs: list[ConcreteSpec] = []
-    left_out: list[LeftOut] = []
-    for digest, locked in locked_specs.items():
-        spec = reader.spec(digest, locked.entry, locked.place)
-        why = _why_left_out(locked.node, spec)
-        if why is None:
-            specs.append(_wanted(spec, is_root=locked.is_root))
-        else:
-            left_out.append(
-                LeftOut(
-                    hash=digest,
-                    name=spec.name,
-                    version=spec.version,
-                    why=why,
-                    is_root=locked.is_root,
-                )
-            )
-    return LockFile(
-        specs=tuple(specs),
-        left_out=tuple(left_out),
-        groups=tuple(RootGroup(name=name, roots=tuple(roots)) for name, roots in groups.items()),
-        writer=writers[0] if writers else None,
+    specs = (
+        (locked, reader.spec(digest, locked.entry, locked.place))
+        for digest, locked in locked_specs.items()
+    )
+    return _Whole(
+        specs,
+        {name: tuple(roots) for name, roots in groups.items()},
+        writers[0] if writers else None,
     )
 
 

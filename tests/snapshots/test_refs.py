@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from snapshots.errors import InvalidArgument
 from snapshots.refs import (
     Ref,
+    SideWords,
     catalog_order,
     check_tag,
     is_whole_digest,
     parse_moment,
     parse_ref,
+    parse_side,
     series,
+    split_range,
     tag_date,
     title,
 )
@@ -182,3 +185,86 @@ def test_a_revision_has_a_title() -> None:
     revision = a_revision("develop", 19)
     day = revision.taken_at.date()
     assert title(revision) == f"develop of {day} ({revision.digest[:12]})"
+
+
+A_PATH = [
+    "/",
+    "/opt/spack/.spack-db",
+    "./spack.lock",
+    "./site",
+    "../site",
+    "../../spack.lock",
+    "spack.lock",
+    "site/index.json",
+    "a:b.json",
+    "/66d2kqr",
+]
+NO_PATH = ["develop", "develop-json", "develop~1", ".json", "..", ".spack-db", "a/b", "~/spack"]
+
+
+@pytest.mark.parametrize("text", [*A_PATH, *NO_PATH])
+def test_a_path_is_told_by_its_beginning_or_end(text: str) -> None:
+    """It begins with /, ./ or ../, or ends in .json or .lock."""
+    assert parse_side(text) == SideWords(text, is_path=text in A_PATH)
+
+
+@pytest.mark.parametrize(
+    ("text", "ref", "stack"),
+    [
+        ("develop", "develop", None),
+        ("develop:e4s", "develop", "e4s"),
+        ("develop~1:e4s", "develop~1", "e4s"),
+        ("develop:ml-linux-x86_64-cpu", "develop", "ml-linux-x86_64-cpu"),
+        ("0123abcd:e4s", "0123abcd", "e4s"),
+        ("develop@2025-03-30:e4s", "develop@2025-03-30", "e4s"),
+        ("develop@2025-03-30~2:e4s", "develop@2025-03-30~2", "e4s"),
+        ("develop@2025-03-30T12:00:00Z", "develop@2025-03-30T12:00:00Z", None),
+        ("develop@2025-03-30T12:00:00Z:e4s", "develop@2025-03-30T12:00:00Z", "e4s"),
+        ("develop@2025-03-30T14:00:00+02:00", "develop@2025-03-30T14:00:00+02:00", None),
+        ("develop@2025-03-30T14:00:00+02:00~1:e4s", "develop@2025-03-30T14:00:00+02:00~1", "e4s"),
+        ("develop@2025-03-30T12:00:00:e4s", "develop@2025-03-30T12:00:00", "e4s"),
+        ("develop:", "develop", ""),
+        (":e4s", ":e4s", None),
+        ("develop:e4s~1", "develop:e4s~1", None),
+        ("develop:a:b", "develop:a:b", None),
+    ],
+)
+def test_a_stack_follows_its_revision(text: str, ref: str, stack: str | None) -> None:
+    """Colons of a time are no such sign; what is neither is left to who resolves refs."""
+    assert parse_side(text) == SideWords(ref, stack)
+
+
+@pytest.mark.parametrize(
+    ("text", "both"),
+    [
+        ("a..b", ("a", "b")),
+        ("develop~1:e4s..develop:e4s", ("develop~1:e4s", "develop:e4s")),
+        ("../a.lock..develop", ("../a.lock", "develop")),
+        ("develop..../a.lock", ("develop", "../a.lock")),
+        ("develop.././a.lock", ("develop", "/./a.lock")),
+        ("develop..../../a.lock", ("develop", "../../a.lock")),
+        ("develop.../a.lock", ("develop", "./a.lock")),
+        ("develop../a.lock", ("develop", "/a.lock")),
+        ("/a/../b.lock..c", ("/a/../b.lock", "c")),
+        ("../../a..../../b", ("../../a", "../../b")),
+        ("./x/..develop", ("./x/", "develop")),
+        ("a..", ("a", "")),
+        ("..b", ("", "b")),
+        ("a...b", ("a", ".b")),
+        ("a", None),
+        ("..", None),
+        ("../a.lock", None),
+        ("/a/..", None),
+        ("./a/../../b.lock", None),
+        ("a.b", None),
+    ],
+)
+def test_two_sides_with_two_dots_between(text: str, both: tuple[str, str] | None) -> None:
+    """Two dots that name a folder in a path are part of it."""
+    assert split_range(text) == both
+
+
+@given(st.lists(st.sampled_from(["..", "a", "b.lock", "."]), max_size=4).map("/".join))
+def test_a_path_alone_is_no_range(path: str) -> None:
+    """Whatever folders it leads through."""
+    assert split_range(path) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from server.terminal.catalogs import OpenedCatalog, require_series
+from server.terminal.catalogs import OpenedCatalog, open_catalog, open_sides, require_series
 from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
@@ -15,7 +15,7 @@ from snapshots.catalog.library import Covered, best_covering, candidates
 from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.pairings import FieldChange
 from snapshots.errors import CatalogError, IncompleteHistory
-from snapshots.models import ConcreteSpec, RevisionInfo, Spec
+from snapshots.models import ConcreteSpec, SideInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.sources.lock_files import LockFile
@@ -48,14 +48,14 @@ class GroupCounts(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A revision with what it holds of a lock file, ``locked``.
+    """A side with what it holds of a lock file, ``locked``.
 
     ``seen`` says where hashes that are missing were last, None where that is unknown; a spec
     that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
     first; none where one was named.
     """
 
-    revision: RevisionInfo
+    revision: SideInfo
     lookup: Lookup
     locked: LockFile
     seen: Mapping[str, LastSeen] | None
@@ -88,25 +88,26 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def check(
-    opened: OpenedCatalog, locked: LockFile, ref: str | None, *, best: bool, series: str | None
+    location: str, locked: LockFile, text: str | None, *, best: bool, series: str | None
 ) -> Checked:
-    """Look for what a lock file wants in a revision, or in the one that has most of it.
+    """Look for what a lock file wants in the side that a text names.
 
-    The revision is by default the newest of develop, or else of all. With ``best`` the newest of
-    each tag is searched, or all of a ``series``.
+    That is by default the newest revision of develop, or else of all. With ``best`` it is the one
+    that has most, of the newest of each tag or of all of a ``series``.
     """
-    if series is not None:
-        require_series(series, opened.history)
+    revision: SideInfo
     needed = Wanted(locked.specs)
     covered: Sequence[Covered] = ()
-    if best:
-        covered = best_covering(opened.library, candidates(opened.history, series), needed)
-    if covered:
-        revision = covered[0].revision
-    elif ref is not None:
-        revision = opened.history.resolve(ref)
+    if text is not None:
+        opened, [revision] = open_sides(location, [text])
     else:
-        revision = (opened.history.of_tag(_USUAL_TAG) or opened.history.revisions)[0]
+        opened = open_catalog(location)
+        if series is not None:
+            require_series(series, opened.history)
+        if best:
+            covered = best_covering(opened.library, candidates(opened.history, series), needed)
+        usual = opened.history.of_tag(_USUAL_TAG) or opened.history.revisions
+        revision = covered[0].revision if covered else usual[0]
     lookup = Lookup(needed, opened.frame(revision))
     missing = [needed.specs[place] for place in lookup.missing.tolist()]
     seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)
@@ -114,14 +115,17 @@ def check(
 
 
 def find_last_seen(
-    opened: OpenedCatalog, names: Mapping[str, str], revision: RevisionInfo
+    opened: OpenedCatalog, names: Mapping[str, str], revision: SideInfo
 ) -> dict[str, LastSeen] | None:
     """Return where hashes, each with the name of its package, were last, if anywhere.
 
-    The series of the revision comes first. None, with a note, if it is unknown.
+    The series of the revision comes first. None if it is unknown: with a note, or because nothing
+    but files is looked into.
     """
     if not names:
         return {}
+    if revision.tag is None:
+        return None
     try:
         opened = opened.complete()
         histories = opened.library.past.hash_histories(opened.history, names)

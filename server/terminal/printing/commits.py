@@ -20,7 +20,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.sections import CommitEntry, commits_of
 from snapshots.recipes.commits import FoundBy, Links, Recipes
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
@@ -46,7 +46,7 @@ class ComparedCommits:
     """The commits of the causes of a comparison, as far as they are known."""
 
     def __init__(
-        self, opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, why: Explanation
+        self, opened: OpenedCatalog, base: SideInfo, head: SideInfo, why: Explanation
     ) -> None:
         self._tables = opened.catalog.recipes
         self._sides = base, head

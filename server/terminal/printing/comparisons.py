@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import orjson
 
-from server.terminal.catalogs import OpenedCatalog, open_catalog, require_package, require_stack
+from server.terminal.catalogs import OpenedCatalog, open_sides, require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.commits import ComparedCommits
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
@@ -37,7 +37,7 @@ from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.columns import Mask, Rows
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import SideInfo, Spec
 from snapshots.notes.changelog import FORMAT, Changelog, Only, Scope, changelog, scope_of, to_json
 from snapshots.notes.sections import Section
 from snapshots.refs import title
@@ -71,20 +71,20 @@ class ReportedChange(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True, dict=True):
-    """Two revisions of a catalog; each part of the comparison is made when it is first used.
+    """Two sides, as revisions of a catalog; each part of the comparison is made when first used.
 
     ``scope`` has the specs that are compared; None for all.
     """
 
-    base: RevisionInfo
-    head: RevisionInfo
+    base: SideInfo
+    head: SideInfo
     scope: Scope | None
     opened: OpenedCatalog
 
     @cached_property
     def whole(self) -> Comparison:
         """What changed from base to head, in scope or not."""
-        return self.opened.library.compare(self.base.digest, self.head.digest)
+        return self.opened.library.compare(self.base.content, self.head.content)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -95,7 +95,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def why(self) -> Explanation:
         """Why it changed, in scope or not."""
-        return self.opened.library.explain(self.base.digest, self.head.digest)
+        return self.opened.library.explain(self.base.content, self.head.content)
 
     @cached_property
     def commits(self) -> ComparedCommits:
@@ -178,19 +178,18 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         return self.comparison.base.spec(before), self.comparison.head.spec(after)
 
 
-def compare(location: str, refs: tuple[str, str], **scope: str | None) -> Compared:
-    """Return the comparison of the revisions of a catalog that two refs name.
+def compare(location: str, texts: tuple[str, str], **scope: str | None) -> Compared:
+    """Return the comparison of the two sides that texts name.
 
-    ``scope`` are the fields of ``Only``. Raises as ``History.resolve`` does, InvalidArgument for
-    names that neither revision has, and UnknownPackage for a name in a query that nothing has.
+    ``scope`` are the fields of ``Only``. Raises as ``open_sides`` does, InvalidArgument for
+    names that neither side has, and UnknownPackage for a name in a query that nothing has.
     """
-    opened = open_catalog(location)
-    base, head = map(opened.history.resolve, refs)
+    opened, (base, head) = open_sides(location, texts)
     only = Only(**scope)
     return Compared(base, head, _scope(opened, base, head, only) if only else None, opened)
 
 
-def _scope(opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, only: Only) -> Scope:
+def _scope(opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: Only) -> Scope:
     frames = opened.frame(base), opened.frame(head)
     if only.package is not None:
         require_package(only.package, frames)
@@ -199,10 +198,10 @@ def _scope(opened: OpenedCatalog, base: RevisionInfo, head: RevisionInfo, only: 
     matching = None
     if only.matching is not None:
         library = opened.library
-        before, after = (library.find(side.digest, only.matching) for side in (base, head))
+        before, after = (library.find(side.content, only.matching) for side in (base, head))
         if not before.any() and not after.any():
             # A mistyped name would otherwise read as "nothing changed".
-            for unknown in library.unknown_names(head.digest, only.matching):
+            for unknown in library.unknown_names(head.content, only.matching):
                 raise UnknownPackage(unknown.name, unknown.nearest)
         matching = before, after
     return scope_of(only, frames, matching)

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import click
 import msgspec
 
-from server.terminal.catalogs import open_catalog
+from server.terminal.catalogs import open_sides
 from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
@@ -17,7 +17,7 @@ from snapshots.catalog.publication import Approve, Planned
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.changes.rules.rules import RuleLevel, RuleResult, Verdict, judge
 from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
-from snapshots.models import RevisionInfo
+from snapshots.models import SideInfo
 from snapshots.refs import title
 from snapshots.texts import counted, visible
 
@@ -32,19 +32,18 @@ class GateReport(msgspec.Struct, frozen=True):
     """What was judged by the rules of a file, and the verdict; no base where head was alone."""
 
     rules: str
-    base: RevisionInfo | None
-    head: RevisionInfo
+    base: SideInfo | None
+    head: SideInfo
     verdict: Verdict
 
 
-def judge_revisions(rules: str, location: str, refs: Sequence[str]) -> GateReport:
-    """Judge the last of one or two revisions by the rules of a file, which is read first.
+def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
+    """Judge the last of one or two sides by the rules of a file, which is read first.
 
     Raises CachelogError where that cannot be done.
     """
     rule_set = read_rules(rules)
-    opened = open_catalog(location)
-    *before, head = map(opened.history.resolve, refs)
+    opened, (*before, head) = open_sides(location, texts)
     base = before[0] if before else None
     subject = judged(opened.library, base, head)
     with _placed(rules):
@@ -197,10 +196,9 @@ def junit(report: GateReport) -> str:
     failures = len(report.verdict.broken(RuleLevel.ERROR))
     counts = {"tests": str(len(report.verdict.results)), "failures": str(failures), "errors": "0"}
     suites = Element("testsuites", {"name": _SUITE, **counts, "time": "0"})
-    moment = f"{report.head.taken_at:%Y-%m-%dT%H:%M:%S}"
-    suite = SubElement(
-        suites, "testsuite", {"name": _SUITE, **counts, "time": "0", "timestamp": moment}
-    )
+    taken = report.head.taken_at
+    moment = {} if taken is None else {"timestamp": f"{taken:%Y-%m-%dT%H:%M:%S}"}
+    suite = SubElement(suites, "testsuite", {"name": _SUITE, **counts, "time": "0", **moment})
     properties = SubElement(suite, "properties")
     for name, revision in (("base", report.base), ("head", report.head)):
         if revision is not None:

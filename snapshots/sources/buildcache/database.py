@@ -457,18 +457,22 @@ def gather(
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    for circle in _circles({**outside, **in_cache}):
-        names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+    for circle in circles({**outside, **in_cache}):
         where = place(circle[0].hash)
-        reason = f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
-        report.bad(SourceError(where.location, reason, key=where.node))
+        report.bad(SourceError(where.location, circle_reason(circle), key=where.node))
         for spec in circle:
             in_cache.pop(spec.hash, None)
             outside.pop(spec.hash, None)
     return IndexSpecs(in_cache, outside, unproven, is_installation)
 
 
-def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+def circle_reason(circle: Sequence[Spec]) -> str:
+    """Return what is wrong with specs that depend on themselves."""
+    names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+    return f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+
+
+def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
     """Yield circles of dependencies, the specs of each in order, until without them none is left.
 
     A hash covers those of the dependencies, so that only what was tampered with has one.

@@ -1,0 +1,86 @@
+"""The sides of a comparison, by the words that name them: whatever holds specs can be one.
+
+Those are a revision, a stack of a revision, and what lies at a path: a lock file, an index, or the
+database of an installation. What is read from a path is kept in memory and never published.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from msgspec.structs import asdict
+
+from snapshots.catalog.library import Library
+from snapshots.errors import StackNotFound
+from snapshots.frames.frame import Frame
+from snapshots.history import History
+from snapshots.models import FileInfo, RevisionInfo, SideInfo, StackInfo, content_of_stack
+from snapshots.refs import parse_side
+from snapshots.sources.settings import ReadSettings
+
+
+class SideReader:
+    """Reads sides; what they hold is in the library by their ``content``.
+
+    ``load_history`` returns the revisions; it is called when the first of them is needed, so that
+    files are compared without a catalog. ``load_settings`` returns how indexes are read.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        load_history: Callable[[], History],
+        load_settings: Callable[[], ReadSettings] = ReadSettings,
+    ) -> None:
+        self._library = library
+        self._load_history = load_history
+        self._load_settings = load_settings
+
+    @cached_property
+    def _history(self) -> History:
+        return self._load_history()
+
+    def read(self, text: str) -> SideInfo:
+        """Return the side that a text names: see ``snapshots.refs.parse_side``.
+
+        Raises as ``History.resolve`` does; StackNotFound; SourceError for what lies at a path.
+        """
+        words = parse_side(text)
+        if words.is_path:
+            return self._read_file(words.text)
+        revision = self._history.resolve(words.text)
+        if words.stack is None:
+            return revision
+        return self._of_stack(words.text, revision, words.stack)
+
+    def _of_stack(self, ref: str, revision: RevisionInfo, stack: str) -> StackInfo:
+        try:
+            frame = self._library.frames.get(content_of_stack(revision.digest, stack))
+        except StackNotFound as error:
+            raise StackNotFound(ref, stack, error.stacks) from None
+        return stack_info(revision, stack, frame)
+
+    def _read_file(self, path: str) -> FileInfo:
+        # Imported late: what reads build caches takes a while to import.
+        from snapshots.sources import side_files
+
+        file = side_files.read(path, self._load_settings())
+        self._library.hold(file.content)
+        return FileInfo(
+            **asdict(file.content.summary()),
+            source=file.source,
+            num_proven=file.proof.num_proven if file.proof else None,
+            unproven=file.proof.unproven if file.proof else None,
+            roots=file.roots,
+        )
+
+
+def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
+    """Return a stack of a revision as a side; ``frame`` has its specs."""
+    known_sizes = frame.size.numbers[frame.size.numbers >= 0]
+    facts = asdict(revision) | {
+        "num_packages": len(frame.packages),
+        "num_specs": len(frame),
+        "num_stacks": 0,
+        "total_size": int(known_sizes.sum()) if len(known_sizes) else None,
+    }
+    return StackInfo(**facts, stack=stack)

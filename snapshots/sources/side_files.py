@@ -1,0 +1,84 @@
+"""Files as sides of a comparison: lock files, and what an import reads of a path.
+
+They are indexes, build caches in folders, and databases of installations.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from snapshots.contents import Content
+from snapshots.errors import SourceError
+from snapshots.models import LOCK_FILE, ProofCounts, Source
+from snapshots.program import importer_name
+from snapshots.sources import lock_files
+from snapshots.sources.buildcache import reader as build_caches
+from snapshots.sources.inputs import open_regular, read_regular
+from snapshots.sources.reports import Asked, ReadHere, Report
+from snapshots.sources.settings import ReadSettings
+
+_TAG = "side"
+"""Readers of indexes have to be told a tag; nothing is published under this one."""
+
+_FORMS = "a lock file nor the index of a build cache or an installation"
+_HEAD_BYTES = 4096
+
+
+class SideFile(msgspec.Struct, frozen=True):
+    """What lies at a path.
+
+    ``proof`` is None where hashes were not computed anew. ``roots`` are the hashes that a lock file
+    has as requested themselves; None for any other file.
+    """
+
+    content: Content
+    source: Source
+    proof: ProofCounts | None = None
+    roots: tuple[str, ...] | None = None
+
+
+def read(path: str, settings: ReadSettings) -> SideFile:
+    """Read what lies at a path; raises SourceError, also for what holds no specs."""
+    if "://" in path:
+        raise SourceError(path, "is a URL; only files are compared, so import it first")
+    location = _lock_file_at(path)
+    if location is not None:
+        locked = lock_files.read_content(location)
+        source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
+        return SideFile(locked.content, source, roots=locked.roots)
+    report = Report()
+    [snapshot] = build_caches.read_apart(
+        [path],
+        Asked([_TAG]),
+        settings=settings,
+        report=report,
+        reader=ReadHere(settings, report, lambda snapshot: snapshot),
+    )
+    return SideFile(snapshot.content, snapshot.source, snapshot.proof)
+
+
+def _lock_file_at(path: str) -> str | None:
+    """Return the lock file at a path or in a folder; None where there is an index.
+
+    Raises SourceError, which says what is there instead.
+    """
+    if os.path.isdir(path):  # noqa: PTH112 - that of Path raises for a name that is too long
+        location = Path(path) / lock_files.NAME
+        if location.is_file():
+            return str(location)
+        if not build_caches.recognise(path, ReadSettings()):
+            raise SourceError(path, f"is a folder with neither {_FORMS}")
+        return None
+    file, size = open_regular(path)
+    with file:
+        head = file.read(_HEAD_BYTES).lstrip()
+    if head.startswith((b"{", b"[")) and size <= lock_files.MAX_BYTES:
+        match lock_files.form_of(read_regular(path, lock_files.MAX_BYTES), path):
+            case lock_files.Form.SPECS:
+                return path
+            case lock_files.Form.OTHER:
+                raise SourceError(path, f"is neither {_FORMS}")
+    elif not build_caches.recognise(path, ReadSettings()):
+        raise SourceError(path, f"is neither {_FORMS}")
+    return None

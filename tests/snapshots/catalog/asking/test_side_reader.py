@@ -1,0 +1,246 @@
+"""The sides of a comparison: what each holds, and what is wrong with words that name none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.catalog.side_reader import SideReader
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.errors import CachelogError, NoCatalog, StackNotFound
+from snapshots.models import (
+    Dependency,
+    FileInfo,
+    SideInfo,
+    Spec,
+    StackInfo,
+    is_revision,
+    revision_facts,
+)
+from snapshots.refs import title
+from snapshots.sources.settings import ReadSettings
+from tests.model import real
+from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.sources.buildcache.indexes import (
+    GCC,
+    LIBELF,
+    RUNTIME,
+    WRAPPER,
+    installation,
+    small_database,
+)
+from tests.snapshots.sources.lockfiles.locks import HDF5, ZLIB, lock_file, small_lock_file
+
+SETTINGS = ReadSettings(proof=False)
+
+
+def needs(spec: Spec) -> Dependency:
+    """Return an edge to a spec."""
+    return Dependency(spec.name, spec.hash, ("link",))
+
+
+TOOL = a_spec("tool", name="tool", stacks=("hep",), dependencies=())
+BOTH = a_spec("both", name="both", stacks=("e4s", "hep"), dependencies=(), size=5)
+APP = a_spec("app", name="app", stacks=("e4s",), dependencies=(needs(TOOL), needs(BOTH)))
+
+
+class Sides:
+    """A catalog of one revision, and what reads sides of it."""
+
+    def __init__(self, location: Path) -> None:
+        self.catalog = Catalog(str(location))
+        self.library = Library(self.catalog)
+        self.reader = SideReader(self.library, self.catalog.require_history, lambda: SETTINGS)
+
+    def read(self, text: object) -> SideInfo:
+        """Read a side."""
+        return self.reader.read(str(text))
+
+    def hashes(self, side: SideInfo) -> set[str]:
+        """Return the hashes of a side."""
+        hashes = self.library.frames.get(side.content).hashes
+        return {hashes.at(row) for row in range(len(hashes))}
+
+    def outside(self, side: SideInfo) -> set[str]:
+        """Return the names of what specs of a side depend on without being in it."""
+        graph = self.library.dependencies.get(side.content)
+        return {graph.outside.spec(row).name for row in range(len(graph.outside))}
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Sides:
+    """Return a catalog with a revision of two stacks."""
+    sides = Sides(tmp_path / "catalog")
+    sides.catalog.publish([a_snapshot([TOOL, BOTH, APP])], taken_at=day(1))
+    return sides
+
+
+def written(path: Path, value: Any) -> Path:
+    """Write a value as JSON to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return path
+
+
+def test_a_revision(sides: Sides) -> None:
+    """It is what the ref names, and all of it."""
+    side = sides.read("develop")
+    assert is_revision(side)
+    assert side == sides.catalog.history.revisions[0]
+    assert sides.hashes(side) == {TOOL.hash, BOTH.hash, APP.hash}
+
+
+def test_a_stack_of_a_revision(sides: Sides) -> None:
+    """It holds the specs of the stack; what they need besides is outside, and no stack is told."""
+    side = sides.read("develop:e4s")
+    assert isinstance(side, StackInfo)
+    assert not is_revision(side)
+    assert sides.hashes(side) == {BOTH.hash, APP.hash}
+    assert sides.outside(side) == {"tool"}
+    assert title(side).startswith("develop:e4s of 2025-01-06 (")
+    assert (side.num_packages, side.num_specs, side.known_stacks, side.total_size) == (
+        2,
+        2,
+        None,
+        5,
+    )
+    assert revision_facts(side)["stack"] == "e4s"
+    assert not sides.library.frames.get(side.content).stacks.items
+
+
+def test_a_spec_of_two_stacks_differs_in_none(sides: Sides) -> None:
+    """Which other stacks have it is not compared."""
+    base, head = sides.read("develop:e4s"), sides.read("develop:hep")
+    compared = sides.library.compare(base.content, head.content)
+    changes = {(change.hash, change.kind) for change in compared.specs}
+    assert changes == {(TOOL.hash, SpecChangeKind.ADDED), (APP.hash, SpecChangeKind.REMOVED)}
+    assert compared.num_unchanged == 1
+    assert not sides.library.find_returned(sides.catalog.history, base, head).any()
+
+
+@pytest.mark.parametrize("place", ["spack.lock", "env/spack.lock", "other.json"])
+def test_a_lock_file(sides: Sides, tmp_path: Path, place: str) -> None:
+    """It holds its concrete specs, external ones apart, and its roots are known."""
+    file = written(tmp_path / place, small_lock_file())
+    side = sides.read(file.parent if place.startswith("env") else file)
+    assert isinstance(side, FileInfo)
+    assert sides.hashes(side) == {HDF5, ZLIB}
+    assert sides.outside(side) == {"gcc"}
+    assert side.roots == (HDF5,)
+    assert title(side) == f"{side.source.location} ({side.digest[:12]})"
+    facts = revision_facts(side)
+    assert (facts["tag"], facts["taken_at"], facts["num_roots"]) == (None, None, 1)
+    assert "roots" not in facts
+
+
+def test_what_is_under_development_is_a_spec(sides: Sides, tmp_path: Path) -> None:
+    """No build cache has it, but the environment builds it."""
+    value = small_lock_file()
+    value["concrete_specs"][ZLIB]["dev_path"] = "/src/zlib"
+    side = sides.read(written(tmp_path / "spack.lock", value))
+    assert sides.hashes(side) == {HDF5, ZLIB}
+
+
+@pytest.mark.parametrize("place", ["index.json", "opt/.spack-db/index.json"])
+def test_an_index(sides: Sides, tmp_path: Path, place: str) -> None:
+    """It is read as an import reads it, and nothing of it is published."""
+    is_installation = "opt" in place
+    file = written(tmp_path / place, installation() if is_installation else small_database())
+    side = sides.read(file.parent if is_installation else file)
+    assert isinstance(side, FileInfo)
+    assert side.source.kind == ("installation" if is_installation else "index")
+    external = {GCC} if is_installation else set()
+    assert sides.hashes(side) == {LIBELF, RUNTIME, WRAPPER} | external
+    assert sides.outside(side) == (set() if is_installation else {"gcc"})
+    assert side.roots is None
+    assert revision_facts(side)["num_roots"] is None
+    sides.catalog.refresh()
+    assert len(sides.catalog.history.revisions) == 1
+
+
+def test_files_are_compared_without_a_catalog(tmp_path: Path) -> None:
+    """Only a ref needs one."""
+    sides = Sides(tmp_path / "none")
+    assert sides.read(written(tmp_path / "spack.lock", small_lock_file())).num_specs == 2
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(NoCatalog):
+        sides.read("develop")
+
+
+def circular(path: Path) -> None:
+    """Write a lock file of a spec that depends on itself."""
+    value = small_lock_file()
+    nodes = value["concrete_specs"]
+    nodes[ZLIB]["dependencies"] = [
+        edge for edge in nodes[HDF5]["dependencies"] if edge["name"] == "zlib"
+    ]
+    written(path, value)
+
+
+NEITHER = "is neither a lock file nor the index of a build cache or an installation"
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda _: None, "does not exist"),
+    "folder": (Path.mkdir, "is a folder with neither a lock file nor the index"),
+    "empty": (Path.touch, NEITHER),
+    "text": (lambda path: path.write_text("# specs\n"), NEITHER),
+    "object": (lambda path: path.write_text("{}"), NEITHER),
+    "half": (lambda path: path.write_text('{"roots": '), "is no good JSON"),
+    "tags": (lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}), NEITHER),
+    "old": (lambda path: written(path, lock_file([], [], 3)), "'3' is not a version"),
+    "circle": (circular, "depends on itself, which no spec can: zlib"),
+}
+
+
+@pytest.mark.parametrize(("make", "reason"), WRONG.values(), ids=WRONG.keys())
+def test_what_lies_at_a_path_and_is_no_side(
+    sides: Sides, tmp_path: Path, make: Callable[[Path], object], reason: str
+) -> None:
+    """The error names the path and says what is wrong there."""
+    path = tmp_path / "side.json"
+    make(path)
+    with pytest.raises(CachelogError) as caught:
+        sides.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("develop:e5s", "develop has no stack 'e5s'; nearest: e4s"),
+        ("develop:none", "develop has no stack 'none'; nearest: e4s, hep"),
+        ("develop:", "develop has no stack ''; nearest: e4s, hep"),
+        ("main", "no revision 'main': there is no tag main; nearest: develop"),
+        ("main:e4s", "no revision 'main': there is no tag main; nearest: develop"),
+        ("develop~1:e4s", "no revision 'develop~1': develop is the first of its series"),
+        ("https://x.org/index.json", "https://x.org/index.json: is a URL; only files are compared"),
+    ],
+)
+def test_what_names_no_side(sides: Sides, text: str, message: str) -> None:
+    """The error says which word is wrong, and what is near it."""
+    with pytest.raises(CachelogError) as caught:
+        sides.read(text)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_stack_of_a_source_without_stacks(sides: Sides) -> None:
+    """It is not said that there are others."""
+    sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
+    with pytest.raises(StackNotFound, match="pages has no stack 'e4s': its source tells no stacks"):
+        sides.read("pages:e4s")
+
+
+@pytest.mark.parametrize("stack", real.STACKS)
+@pytest.mark.parametrize("date", real.dates())
+def test_a_real_lock_file_holds_what_the_index_has(tmp_path: Path, date: str, stack: str) -> None:
+    """Spack wrote both of one concretization: nothing differs between them."""
+    sides = Sides(tmp_path)
+    folder = real.history() / date / stack
+    base, head = sides.read(folder / "index.json"), sides.read(folder / "spack.lock")
+    compared = sides.library.compare(base.content, head.content)
+    assert not len(compared.specs)
+    assert compared.num_unchanged == base.num_specs
