@@ -105,7 +105,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
     @property
     def costs(self) -> FrameCosts | None:
         """What building each spec of head takes; None without costs."""
-        return self.opened.library.costs_of(self.head.digest)
+        return self.opened.library.costs_of(self.head.content)
 
     @cached_property
     def _returned(self) -> Mask:
