@@ -11,6 +11,7 @@ is what the specs are, so the order of rows makes no difference.
 Where several have one key, all pairs of one key are put in one order, and from its top each pair is
 taken of which both are still free. A pair precedes another one if, in this order,
 
+- it has more votes (``votes.py``),
 - more of what lies below both is common: the share of (name, version) of all their dependencies,
 - more of it is common where variants count too: the share of (name, version, variants),
 - more of their stacks is common, root left out,
@@ -21,6 +22,9 @@ taken of which both are still free. A pair precedes another one if, in this orde
 
 A share is what is common of all that either has: 1 where neither has any.
 
+Counterparts vote, so they are found several times: first without votes, then with the votes of
+those found last, until these are the same votes, at most ``MOST_ROUNDS`` times.
+
 Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
 equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
 have one key on a side, they are ranked in pieces of that size, newest versions first, and what is
@@ -29,7 +33,7 @@ paired. Where a stack in common is needed, that begins with some 250,000 pairs o
 have one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -49,11 +53,14 @@ from snapshots.changes.candidates import (
 )
 from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
 from snapshots.changes.sides import Fingerprints, Side, mixed
+from snapshots.changes.votes import Votes, count_votes
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]
+
+_NO_KEY = -1
 
 _BELOW = (("package", "version"), ("package", "version", "variants"))
 """The columns by which sets of what lies below specs are compared, in the order of ranking."""
@@ -64,6 +71,17 @@ class Group(msgspec.Struct, frozen=True):
 
     places: Places
     keys: Places
+
+    def without(self, places: Places) -> "Group":
+        """Return the others."""
+        kept = np.isin(self.places, places, invert=True)
+        return Group(self.places[kept], self.keys[kept])
+
+    def keys_among(self, size: int) -> Places:
+        """Return the number of the key of each of so many candidates, -1 where there is none."""
+        keys = np.full(size, _NO_KEY, np.int64)
+        keys[self.places] = self.keys
+        return keys
 
 
 class _Ranked(msgspec.Struct, frozen=True):
@@ -76,6 +94,11 @@ class _Ranked(msgspec.Struct, frozen=True):
     candidates: Candidates
     sets: Sequence[Numbers]
     versions: Places
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return len(self.candidates)
 
     def marks(self, group: Group) -> Fingerprints:
         """Return what is the same for those that are alike in all but the hash."""
@@ -120,18 +143,23 @@ class Ranking:
         self._head = _Ranked(head, theirs, versions[1])
 
     def pair(
-        self, base: Group, head: Group, *, with_common_stack: bool
+        self, base: Group, head: Group, votes: Votes | None, *, with_common_stack: bool
     ) -> tuple[Places, Places, bool]:
-        """Pair the candidates of each key, most alike first.
+        """Pair the candidates of each key: those with most votes, then the most alike first.
 
         Return the places of the pairs in base and in head, and whether there may be more pairs.
 
         ``with_common_stack`` leaves out pairs that have no stack but root in common.
         """
+        pairs = []
+        if votes:
+            voted = self._voted(base, head, votes, with_common_stack=with_common_stack)
+            pairs.append(voted)
+            base, head = base.without(voted[0]), head.without(voted[1])
         marks = self._base.marks(base), self._head.marks(head)
         # Nothing precedes those that are alike, and each class has one that it is alike with.
         first, second = twins(*marks)
-        pairs = [(base.places[first], head.places[second])]
+        pairs.append((base.places[first], head.places[second]))
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
         if with_common_stack:
@@ -154,6 +182,29 @@ class Ranking:
             pairs.append((np.array(of_base, np.int64), np.array(of_head, np.int64)))
         places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
         return places[0], places[1], ours.is_cut or theirs.is_cut
+
+    def _voted(
+        self, base: Group, head: Group, votes: Votes, *, with_common_stack: bool
+    ) -> tuple[Places, Places]:
+        """Pair candidates of one key that have votes."""
+        keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
+        ours, theirs = keys[0][votes.base], keys[1][votes.head]
+        of_key = np.flatnonzero((ours == theirs) & (ours != _NO_KEY))
+        before, after = votes.base[of_key], votes.head[of_key]
+        stacks = self._shares("stacks", before, after)
+        if with_common_stack:
+            common = np.flatnonzero(stacks > 0)
+            of_key, stacks = of_key[common], stacks[common]
+            before, after = before[common], after[common]
+        ranks = -votes.counts[of_key], *self._ranks(before, after, stacks), before, after
+        order = np.lexsort(ranks[::-1])
+        partners: dict[int, int] = {}
+        taken = set[int]()
+        for one, other in zip(before[order].tolist(), after[order].tolist(), strict=True):
+            if one not in partners and other not in taken:
+                partners[one] = other
+                taken.add(other)
+        return np.array([*partners], np.int64), np.array([*partners.values()], np.int64)
 
     def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return what pairs are ranked by, the smallest first, all but their hashes."""
@@ -241,50 +292,94 @@ class Counterparts(msgspec.Struct, frozen=True, dict=True):
         return sum(array.nbytes for array in rows)
 
 
+MOST_ROUNDS = 10
+"""How often votes are counted and counterparts found anew; real ones are the same after a few."""
+
+
 def find_counterparts(base: Side, removed: Rows, head: Side, added: Rows) -> Counterparts:
     """Pair the removed rows of base with the added rows of head."""
-    base_of = np.full(len(head.frame), _NO_ROW, np.int32)
-    head_of = np.full(len(base.frame), _NO_ROW, np.int32)
-    for ours, theirs in _Search(base, removed, head, added).pairs():
-        base_of[theirs] = ours
-        head_of[ours] = theirs
-    return Counterparts(base_of, head_of)
+    search = _Search(base, removed, head, added)
+    pairs = search.pairs()
+    for _ in range(MOST_ROUNDS):
+        if not search.vote(pairs):
+            break
+        pairs = search.pairs()
+    return pairs
+
+
+class _State(msgspec.Struct):
+    """How far a search is: the pass that it is in, and what is paired.
+
+    ``free`` marks the candidates that have no counterpart yet, of base and of head.
+    """
+
+    number: int
+    free: tuple[Mask, Mask]
+    pairs: list[tuple[Places, Places]]
+
+    def copy(self) -> "_State":
+        """Return a state that changes by itself."""
+        return _State(self.number, (self.free[0].copy(), self.free[1].copy()), [*self.pairs])
+
+    def take(self, base: Places, head: Places) -> None:
+        """Pair candidates of base with those of head."""
+        self.free[0][base] = self.free[1][head] = False
+        self.pairs.append((base, head))
+
+
+_PASSES = (
+    *((("package", "architecture", *tier), False) for tier in TIERS),
+    *((("package", *tier), True) for tier in TIERS),
+)
+"""The facts in the keys of each pass, and whether a stack in common is needed."""
 
 
 class _Search:
-    """The search for pairs, tier by tier; ``_free`` marks the candidates that have none yet."""
+    """The search for pairs, tier by tier."""
 
     def __init__(self, base: Side, removed: Rows, head: Side, added: Rows) -> None:
-        self._base, self._head = Candidates(base, removed), Candidates(head, added)
-        self._free = np.ones(len(removed), np.bool_), np.ones(len(added), np.bool_)
+        self._sides = Candidates(base, removed), Candidates(head, added)
+        free = np.ones(len(removed), np.bool_), np.ones(len(added), np.bool_)
+        self._state = _State(0, free, [])
+        self._first_ranking: _State | None = None
+        self._votes: Votes | None = None
 
-    def pairs(self) -> Iterator[tuple[Rows, Rows]]:
-        """Yield rows of base and their counterparts in head."""
-        for tier in TIERS:
-            yield from self._pair_all(("package", "architecture", *tier), by_stack=False)
-        for free, candidates in zip(self._free, (self._base, self._head), strict=True):
-            free &= candidates.has_stack
-        for tier in TIERS:
-            yield from self._pair_all(("package", *tier), by_stack=True)
+    def pairs(self) -> Counterparts:
+        """Return the counterparts by the votes of the last ones; none vote the first time."""
+        # What precedes the first ranking does not depend on votes.
+        state = self._state = (self._first_ranking or self._state).copy()
+        for number in range(state.number, len(_PASSES)):
+            state.number = number
+            facts, by_stack = _PASSES[number]
+            if by_stack:
+                for free, candidates in zip(state.free, self._sides, strict=True):
+                    free &= candidates.has_stack
+            while self._pair(facts, by_stack=by_stack):
+                pass
+        base, head = self._sides
+        base_of = np.full(len(head.side.frame), _NO_ROW, np.int32)
+        head_of = np.full(len(base.side.frame), _NO_ROW, np.int32)
+        for ours, theirs in state.pairs:
+            base_of[head.rows[theirs]] = base.rows[ours]
+            head_of[base.rows[ours]] = head.rows[theirs]
+        return Counterparts(base_of, head_of)
 
-    def _pair_all(self, facts: Sequence[str], *, by_stack: bool) -> Iterator[tuple[Rows, Rows]]:
-        """Yield the pairs of one tier."""
-        is_cut = True
-        while is_cut:
-            is_cut = False
-            for base, head, may_be_more in self._pair(facts, by_stack=by_stack):
-                self._free[0][base] = self._free[1][head] = False
-                is_cut = may_be_more and len(base) > 0
-                yield self._base.rows[base], self._head.rows[head]
+    def vote(self, pairs: Counterparts) -> bool:
+        """Let counterparts vote; return whether they vote for others than the last ones did."""
+        if self._first_ranking is None:
+            return False
+        rows = pairs.base_rows, pairs.head_rows
+        last, self._votes = self._votes, count_votes(self._sides, self._first_ranking.free, rows)
+        return not self._votes.is_same_as(last) if last else len(self._votes.counts) > 0
 
-    def _pair(
-        self, facts: Sequence[str], *, by_stack: bool
-    ) -> Iterator[tuple[Places, Places, bool]]:
-        """Yield pairs with one key as places of candidates, and whether there may be more."""
-        base, head = map(np.flatnonzero, self._free)
+    def _pair(self, facts: Sequence[str], *, by_stack: bool) -> bool:
+        """Pair candidates with one key; return whether there may be more such pairs."""
+        state = self._state
+        base, head = map(np.flatnonzero, state.free)
         if not len(base) or not len(head):
-            return
-        both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
+            return False
+        keys_of_base, keys_of_head = self._sides[0].keys(facts), self._sides[1].keys(facts)
+        both = np.concatenate([keys_of_base[base], keys_of_head[head]])
         distinct, keys = np.unique(both, return_inverse=True)
         of_base, of_head = np.split(keys, [len(base)])
         before, after = (
@@ -292,20 +387,26 @@ class _Search:
         )
         # Two that are alone with their key need no ranking, but a stack in common is to be seen.
         alone = (before == 1) & (after == 1) & (not by_stack)
-        yield _by_key(base, of_base, alone), _by_key(head, of_head, alone), False
+        state.take(_by_key(base, of_base, alone), _by_key(head, of_head, alone))
         several = (before > 0) & (after > 0) & ~alone
-        if several.any():
-            ours, theirs = several[of_base], several[of_head]
-            groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
-            yield self._ranking.pair(*groups, with_common_stack=by_stack)
+        if not several.any():
+            return False
+        self._first_ranking = self._first_ranking or state.copy()
+        ours, theirs = several[of_base], several[of_head]
+        groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
+        first, second, may_be_more = self._ranking.pair(
+            *groups, self._votes, with_common_stack=by_stack
+        )
+        state.take(first, second)
+        return may_be_more and len(first) > 0
 
     @cached_property
     def _ranking(self) -> Ranking:
         """The ranking of all that are free and may have counterparts; made when first needed."""
-        base, head = map(np.flatnonzero, self._free)
-        ours, theirs = self._base.package[base], self._head.package[head]
-        base, head = base[np.isin(ours, theirs)], head[np.isin(theirs, ours)]
-        return Ranking(self._base, base, self._head, head)
+        base, head = map(np.flatnonzero, self._state.free)
+        ours, theirs = (candidates.package for candidates in self._sides)
+        of_base, of_head = np.isin(ours[base], theirs[head]), np.isin(theirs[head], ours[base])
+        return Ranking(self._sides[0], base[of_base], self._sides[1], head[of_head])
 
 
 def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:

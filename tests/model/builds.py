@@ -290,3 +290,25 @@ def _need(random: Random, number: int) -> Need:
 
 towers = seeded(_tower)
 """Draws of two states that are tall: what changes deep down is felt far above."""
+
+
+def _users(random: Random) -> tuple[State, State]:
+    """Return two states with many specs of few packages, none in both, that use each other."""
+    differing = random.sample(_CROWDED, random.randint(0, 2))
+    base, head = (
+        state_of(
+            [
+                _alike(random, differing, recipe)._replace(
+                    name=random.choice("abc"),
+                    needs=tuple(_need(random, number) for _ in range(random.randrange(3))),
+                )
+                for number in range(random.randint(4, 16))
+            ]
+        )
+        for recipe in ("r1", "r2")
+    )
+    return base, head
+
+
+users = seeded(_users)
+"""Draws of two states in which what uses candidates says which took the place of which."""

@@ -206,6 +206,8 @@ def _edge_causes(before: Spec, after: Spec) -> Iterator[Cause]:
 
 Fact = Callable[[Spec], Hashable]
 Candidate = tuple[Spec, Spec]
+Pair = tuple[str, str]
+"""The hashes of two nodes, in base and in head."""
 
 
 def _variants(spec: Spec) -> Hashable:
@@ -229,16 +231,51 @@ TIERS: tuple[tuple[Fact, ...], ...] = (
 """What two counterparts have in common beside package and architecture, most first."""
 
 
+MOST_ROUNDS = 10
+"""How often counterparts are found anew with the votes of the last ones."""
+
+
 @lru_cache(maxsize=64)
 def counterparts(base: State, head: State) -> dict[str, str]:
     """Return the hash in base of what each spec of head took the place of, by its own hash."""
+    pairs = _found(base, head, Counter())
+    for _ in range(MOST_ROUNDS):
+        last, pairs = pairs, _found(base, head, votes(base, head, pairs))
+        if pairs == last:
+            break
+    return pairs
+
+
+def votes(base: State, head: State, pairs: Mapping[str, str]) -> Counter[Pair]:
+    """Return how many counterparts depend on two specs, each by a name that it depends on once."""
+    return Counter(
+        (used[0], now_used[0])
+        for after, before in pairs.items()
+        for used, now_used in _uses_of_both(base.specs[before], head.specs[after])
+        if len(used) == len(now_used) == 1
+    )
+
+
+def _uses_of_both(before: Spec, after: Spec) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the hashes that two specs depend on for each name of a dependency of either."""
+    for name in {edge.name for edges in _dependencies(before, after) for edge in edges}:
+        olds, news = (
+            [edge.hash for edge in edges if edge.name == name]
+            for edges in _dependencies(before, after)
+        )
+        yield olds, news
+
+
+def _found(base: State, head: State, votes: Counter[Pair]) -> dict[str, str]:
+    """Return the counterparts where pairs have these votes."""
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
     pairs: dict[str, str] = {}
     for is_close in (_same_architecture, _common_stack):
         for tier in TIERS:
             for olds, news in _by_common_key(removed.values(), added.values(), tier):
-                for before, after in _most_alike_first(base, head, olds, news, is_close):
+                candidates = [pair for pair in product(olds, news) if is_close(*pair)]
+                for before, after in _most_alike_first(base, head, candidates, votes):
                     if before.hash in removed and after.hash in added:
                         del removed[before.hash], added[after.hash]
                         pairs[after.hash] = before.hash
@@ -265,18 +302,19 @@ def _by_common_key(
 
 
 def _most_alike_first(
-    base: State,
-    head: State,
-    olds: list[Spec],
-    news: list[Spec],
-    is_close: Callable[[Spec, Spec], bool],
+    base: State, head: State, candidates: list[Candidate], votes: Counter[Pair]
 ) -> list[Candidate]:
-    """Return the candidates of one key, the most alike first."""
-    candidates = [pair for pair in product(olds, news) if is_close(*pair)]
+    """Return the candidates of one key, those with most votes and then the most alike first."""
     if len(candidates) < 2:
         return candidates
-    order = _version_places(base, head, olds[0].name)
-    ranked = [(_rank(base, head, pair, order), pair) for pair in candidates]
+    order = _version_places(base, head, candidates[0][0].name)
+    ranked = [
+        (
+            (-votes[before.hash, after.hash], *_rank(base, head, (before, after), order)),
+            (before, after),
+        )
+        for before, after in candidates
+    ]
     return [pair for _, pair in sorted(ranked, key=itemgetter(0))]
 
 
@@ -358,9 +396,6 @@ def _what_is_missing(other: State, spec: Spec) -> str:
 
 
 # -- causes
-
-Pair = tuple[str, str]
-"""The hashes of two nodes, in base and in head."""
 
 
 class Causes:

@@ -184,6 +184,98 @@ def test_builds_over_two_pythons() -> None:
         assert found == expected(*(f"before{it} {label}" for it, label in labels.items()))
 
 
+def using(side: str, uses: str, *others: str) -> list[Spec]:
+    """Return two builds of zlib of one side, and hdf5 and py, which use those of two numbers."""
+    version = {"base": "1", "head": "2"}[side]
+    names = dict(zip(("hdf5", "py"), uses, strict=True))
+    return [
+        *(node(f"zlib:{side}{n}", version=version, target="zen4") for n in range(2)),
+        *(node(f"{name}:{side}", f"zlib:{side}{n}", *others) for name, n in names.items()),
+    ]
+
+
+@pytest.mark.parametrize("before", ["01", "10"])
+@pytest.mark.parametrize("after", ["01", "10"])
+def test_votes(before: str, after: str) -> None:
+    """What uses candidates says which took the place of which, whatever the hashes are."""
+    found = paired(using("base", before), using("head", after))
+    pairs = (f"zlib:base{n} zlib:head{m}" for n, m in zip(before, after, strict=True))
+    assert found == expected("hdf5:base hdf5:head", "py:base py:head", *pairs)
+
+
+def test_votes_precede_what_lies_below() -> None:
+    """They say so where what lies below is more alike the other way round."""
+    outside = [node("m4"), node("m4:2", version="2"), node("m4:3", version="3")]
+
+    def side(label: str, uses: dict[str, str], below: dict[str, str]) -> list[Spec]:
+        builds = [node(f"zlib:{label}{n}", it, target="zen4") for n, it in below.items()]
+        return [*builds, *(node(f"{it}:{label}", f"zlib:{label}{n}") for it, n in uses.items())]
+
+    uses = {"hdf5": "0", "py": "1"}
+    base = side("base", uses, {"0": "m4", "1": "m4:2"})
+    head = side("head", uses, {"0": "m4:2", "1": "m4:3"})
+    users = "hdf5:base hdf5:head", "py:base py:head"
+    straight = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
+    assert paired(base, head, outside) == expected(*users, *straight)
+    crossed = "zlib:base0 zlib:head1", "zlib:base1 zlib:head0"
+    head = side("head", {"hdf5": "1", "py": "0"}, {"0": "m4:2", "1": "m4:3"})
+    assert paired(base, head, outside) == expected(*users, *crossed)
+
+
+def test_votes_go_down() -> None:
+    """Those that votes have paired vote in turn for what they use."""
+
+    def side(label: str, below: str) -> list[Spec]:
+        zlib = [node(f"zlib:{label}{n}", f"m4:{label}{it}") for n, it in enumerate(below)]
+        return [*using(label, "01")[2:], *zlib, *(node(f"m4:{label}{n}") for n in range(2))]
+
+    for before in ("01", "10"):
+        for after in ("01", "10"):
+            found = paired(side("base", before), side("head", after))
+            pairs = (f"m4:base{n} m4:head{m}" for n, m in zip(before, after, strict=True))
+            zlib = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
+            assert found == expected("hdf5:base hdf5:head", "py:base py:head", *zlib, *pairs)
+
+
+def test_votes_need_one_dependency_of_a_name() -> None:
+    """What uses several of one name does not vote for any of them; the hashes decide."""
+    base, head = (
+        [*using(side, "00")[:2], node(f"py:{side}", f"zlib:{side}0", f"zlib:{side}1")]
+        for side in ("base", "head")
+    )
+    ours, theirs = (sorted(it.hash for it in specs if it.name == "zlib") for specs in (base, head))
+    found = paired(base, head)
+    assert found == {*expected("py:base py:head"), *zip(ours, theirs, strict=True)}
+
+
+def test_votes_do_not_precede_keys() -> None:
+    """A more exact key pairs, whatever uses the others."""
+    base = [hdf5("hdf5:a"), hdf5("hdf5:b", version="2"), node("py:base", "hdf5:a")]
+    head = [hdf5("hdf5:c"), hdf5("hdf5:d", version="2"), node("py:head", "hdf5:d")]
+    assert paired(base, head) == expected("hdf5:a hdf5:c", "hdf5:b hdf5:d", "py:base py:head")
+
+
+def test_votes_for_what_has_no_stack_in_common() -> None:
+    """Of several on other targets only those with a stack in common can be paired."""
+    base = [
+        *using("base", "01")[2:],
+        *(
+            node(f"zlib:base{n}", target="zen3", stacks=(stack, "root"))
+            for n, stack in enumerate("ab")
+        ),
+    ]
+    head = [
+        *using("head", "01")[2:],
+        *(
+            node(f"zlib:head{n}", target="zen4", stacks=(stack, "root"))
+            for n, stack in enumerate("ba")
+        ),
+    ]
+    assert paired(base, head) == expected(
+        "hdf5:base hdf5:head", "py:base py:head", "zlib:base0 zlib:head1", "zlib:base1 zlib:head0"
+    )
+
+
 def test_hashes_decide_last() -> None:
     """Where nothing else differs, the smallest hash in base has the smallest one in head."""
     base, head = ([hdf5(f"{side}{n}") for n in range(7)] for side in ("base", "head"))

@@ -15,7 +15,7 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES, examples
-from tests.model.builds import crowds, towers, weeks
+from tests.model.builds import crowds, towers, users, weeks
 from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
 from tests.model.explained import Explained
 from tests.model.real import STACKS, dates
@@ -201,6 +201,14 @@ def test_reasons(week: Week) -> None:
 @given(crowds)
 def test_reasons_among_many(week: Week) -> None:
     """So they do where a package has many specs that are much alike."""
+    assert_same_reasons(*week)
+
+
+@pytest.mark.no_cover
+@examples(200)
+@given(users)
+def test_reasons_where_many_vote(week: Week) -> None:
+    """So they do where what uses many alike ones says which took the place of which."""
     assert_same_reasons(*week)
 
 
