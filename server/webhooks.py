@@ -248,21 +248,15 @@ class Deliverer:
 
     def _connections(self) -> "tuple[httpx.Client, BoundedBackend]":
         """Return a client and what bounds it; to make them takes a while."""
-        import httpx
-
-        from snapshots.sources.network import BoundedBackend, keep_within
+        from snapshots.sources.network import bounded_client
 
         if self._opened is None:
-            client = httpx.Client(
+            self._opened = bounded_client(
+                Boundary(hosts_of(*(receiver.url for receiver in self._receivers))),
                 follow_redirects=False,
                 timeout=self._patience.silence,
                 headers={"User-Agent": importer_name().replace(" ", "/")},
             )
-            backend = BoundedBackend(
-                Boundary(hosts_of(*(receiver.url for receiver in self._receivers)))
-            )
-            keep_within(client, backend)
-            self._opened = client, backend
         return self._opened
 
     def _headers(self, body: bytes, delivery: str) -> dict[str, str]:

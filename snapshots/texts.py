@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import takewhile
 
 _SHORT_HASH = 7
@@ -185,9 +186,6 @@ def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) 
 
     Of a long name only its beginning is compared.
     """
-    # Imported late: every command imports the errors, few have to look for names.
-    from difflib import get_close_matches
-
     spellings: dict[str, list[str]] = {}
     for other in {*names}:
         spellings.setdefault(other.lower(), []).append(other)

@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries where one takes more than 20 ms, or where many are needed."""
+"""How much a test tries where one example takes more than 20 ms, or where many are needed."""
 
 from hypothesis import settings
 
@@ -9,7 +9,11 @@ FEWER_EXAMPLES = settings(max_examples=settings().max_examples // 2, deadline=No
 """Half of what the profile says: 10, or 50 by ``HYPOTHESIS_PROFILE=default``."""
 
 
+def cases(number: int) -> int:
+    """Return how many of so many cases a run of the suite tries: two fifths."""
+    return number * 2 // 5 if settings().max_examples < _OF_ALL else number
+
+
 def examples(number: int) -> settings:
     """Return settings of so many examples, of which a run of the suite tries two fifths."""
-    is_quick = settings().max_examples < _OF_ALL
-    return settings(max_examples=number * 2 // 5 if is_quick else number, deadline=None)
+    return settings(max_examples=cases(number), deadline=None)

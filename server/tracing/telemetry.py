@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import (
@@ -91,8 +92,6 @@ def _exporter(environ: Mapping[str, str]) -> SpanExporter | None:
     variable = next(filter(environ.get, _PROTOCOLS), None)
     if variable is not None and environ[variable] != _HTTP:
         raise InvalidArgument(variable, f"{environ[variable]!r} is not {_HTTP}")
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
     return OTLPSpanExporter()
 
 

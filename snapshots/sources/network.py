@@ -1,9 +1,11 @@
 """Connections of httpx that keep to a boundary and a deadline."""
 
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import httpcore
@@ -122,3 +124,22 @@ def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
                 versions = f"httpx {httpx.__version__} and httpcore {httpcore.__version__}"
                 raise RuntimeError(f"{versions} have no backend that can be bounded")
             pool._network_backend = backend  # noqa: SLF001
+
+
+def bounded_client(
+    boundary: Boundary, *, max_connections: int | None = None, **options: Any
+) -> tuple[httpx.Client, BoundedBackend]:
+    """Return a client with these options that keeps to a boundary, and what sets its deadlines.
+
+    To make them takes a while. Raises RuntimeError as ``keep_within``.
+    """
+    limits = httpx.Limits(max_connections=max_connections)
+    client, backend = httpx.Client(limits=limits, **options), BoundedBackend(boundary)
+    keep_within(client, backend)
+    return client, backend
+
+
+@cache
+def authorities() -> ssl.SSLContext:
+    """Return the authorities that certificates are checked against; to load them takes a while."""
+    return httpx.create_ssl_context()

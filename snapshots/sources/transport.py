@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
@@ -43,8 +42,6 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
     from snapshots.sources.network import BoundedBackend
@@ -454,25 +451,22 @@ class Transport:
             raise SourceError(url, "reading was stopped")
 
     def _client(self) -> "httpx.Client":
-        import httpx
-
-        from snapshots.sources.network import BoundedBackend, keep_within
+        from snapshots.sources.network import authorities, bounded_client
 
         with self._lock:
             if self._http is None:
-                client = httpx.Client(
-                    verify=_trust(),
+                client, self._backend = bounded_client(
+                    self._boundary,
+                    verify=authorities(),
                     follow_redirects=True,
                     max_redirects=_MAX_REDIRECTS,
                     timeout=self.settings.timeout,
-                    limits=httpx.Limits(max_connections=self.settings.workers),
+                    max_connections=self.settings.workers,
                     headers={
                         "Accept-Encoding": "gzip",
                         "User-Agent": importer_name().replace(" ", "/"),
                     },
                 )
-                self._backend = BoundedBackend(self._boundary)
-                keep_within(client, self._backend)
                 self._http = self._open.enter_context(client)
             return self._http
 
@@ -513,11 +507,3 @@ def _files(location: str) -> Iterator[tuple[str, None]]:
     for folder, _, names in os.walk(location, onerror=refuse):
         for name in names:
             yield os.path.join(folder, name), None  # noqa: PTH118 - of a million files
-
-
-@cache
-def _trust() -> "ssl.SSLContext":
-    """Return the authorities that certificates are checked against; to load them takes a while."""
-    import httpx
-
-    return httpx.create_ssl_context()

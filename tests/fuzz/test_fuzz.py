@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.expensive import cases
 from tests.fuzz.readers import READERS, attempt, folders
 
 CASES = {"repositories": 40, "locations": 300, "pages of values": 500}
@@ -18,7 +19,7 @@ def test_damaged_inputs(reader: str, tmp_path: Path) -> None:
     """
     results = set()
     new = folders(tmp_path)
-    for seed in range(CASES.get(reader, USUAL_CASES)):
+    for seed in range(cases(CASES.get(reader, USUAL_CASES))):
         try:
             results.add(attempt(reader, seed, next(new)))
         except Exception as error:

@@ -16,7 +16,7 @@ ANSWER_SECONDS_LOADED = 4.0
 VICTIM_P99_LOADED = 0.25
 """What is asked on a machine that does other things, too."""
 
-_LEAST_SECONDS = 0.3
+_LEAST_SECONDS = 0.15
 """For how long the victim is watched at least, so that there are latencies to sort."""
 
 _SETTLE_SECONDS = 4.0

@@ -23,7 +23,7 @@ _BOUNDS = Bounds(
     ANSWER_SECONDS_LOADED, VICTIM_P99_LOADED, documented_bytes(SMALL_CACHES), _IDLE_FACTOR
 )
 _TRIES = 5
-_LONGEST = 0.75
+_LONGEST = 0.3
 """More of the same shows little more; ``python -m tests.hostile`` goes on for longer."""
 
 

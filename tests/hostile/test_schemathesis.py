@@ -5,11 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.expensive import cases
 from tests.hostile.attack import HOST
 from tests.hostile.runner import ANSWER_SECONDS_LOADED
 from tests.hostile.target import AttackedServer
 
-_EXAMPLES = 15
+_EXAMPLES = cases(15)
 """How many requests it makes for each field of Query."""
 
 _HOOKS = "tests.hostile.schemathesis_hooks"

@@ -1,6 +1,6 @@
 """Imports of each kind that are killed while another runs beside them.
 
-Twelve are killed by default; ``CACHELOG_TEST_KILLS=200 pytest tests/server/test_killed_imports.py``
+Six are killed by default; ``CACHELOG_TEST_KILLS=200 pytest tests/server/test_killed_imports.py``
 kills as many as it says.
 """
 
@@ -22,13 +22,14 @@ from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.kept_changes import keep_changes
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
+from tests.expensive import cases
 from tests.server.cache_pages import detail, page
 from tests.server.commands import cachelog
 from tests.server.test_cli_import import commit, git
 from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state
 
-KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(15)))
 SPECS = 40
 
 

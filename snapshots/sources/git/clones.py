@@ -221,19 +221,18 @@ def destination(url: str, public: str, settings: ReadSettings) -> tuple[str, Map
 def _followed(url: str, public: str, boundary: Boundary, settings: ReadSettings) -> str:
     import httpx
 
-    from snapshots.sources.network import BoundedBackend, Overdue, keep_within
+    from snapshots.sources.network import Overdue, bounded_client
 
     parts = urlsplit(url)
     path = parts.path.rstrip("/") + _INFO
     references = parts._replace(path=path, query=_QUESTION, fragment="")
-    backend = BoundedBackend(boundary)
-    client = httpx.Client(
+    client, backend = bounded_client(
+        boundary,
         follow_redirects=True,
         max_redirects=_MAX_REDIRECTS,
         timeout=settings.timeout,
         headers={"User-Agent": f"git/2 ({importer_name()})", "Git-Protocol": "version=2"},
     )
-    keep_within(client, backend)
     try:
         with (
             client,

@@ -5,13 +5,8 @@ import os
 import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from pathlib import Path
-
-import httpx
 
 from server.http.servers import Heartbeat, Listener, SilenceMonitor
-from tests.server.http.test_stopping import hang_one, workers_of
-from tests.server.servers import serving, until
 
 
 class Clock:
@@ -116,15 +111,3 @@ def test_signs_of_life_come_while_the_event_loop_runs() -> None:
             await asyncio.sleep(0.1)
 
     asyncio.run(run())
-
-
-def test_a_worker_that_hangs_is_replaced(demo_catalog: Path, tmp_path: Path) -> None:
-    """It is ended, though it takes no other signal, and the log says so; the others serve on."""
-    log = tmp_path / "log"
-    with serving(demo_catalog, log, "--workers", "2", hang_timeout=2, log_format="json") as server:
-        hung, other = hang_one(server)
-        assert other in workers_of(server)
-        until(lambda: httpx.get(f"{server.url}/health/live", timeout=5).is_success, "it serves")
-    (line,) = [it for it in log.read_text().splitlines() if "has hung" in it]
-    assert f"process {hung} has hung for 2 seconds: it is ended" in line
-    assert line.startswith("{")

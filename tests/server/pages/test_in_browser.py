@@ -24,11 +24,13 @@ from tests.server.pages.seeing import (
 OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
 """What colours and widths change of a page; the rest is the same however it is seen."""
 
-LOOKS: dict[str, dict[int, Sequence[str]]] = {
-    "light": {1600: (), 360: OF_LOOKS},
-    "dark": {1600: OF_LOOKS, 360: ()},
+LOOKS: dict[tuple[str, int], Sequence[str]] = {
+    ("light", 1600): (),
+    ("light", 360): OF_LOOKS,
+    ("dark", 1600): OF_LOOKS,
+    ("dark", 360): (),
 }
-"""Colours, and widths with the rules that count there: all where none is named."""
+"""Colours and widths, with the rules that count there: all where none is named."""
 
 
 def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
@@ -39,8 +41,15 @@ def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
             assert any(_is_at(page.path, it) for it in visited), page.path
 
 
-def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """Without a complaint in the console, without a foreign request, no wider than the window."""
+@pytest.mark.long
+def test_everybody_can_read_pages(
+    browser: webdriver.Chrome, pages: dict[str, str], axe: str
+) -> None:
+    """Without a complaint in the console, without a foreign request, no wider than the window.
+
+    axe-core finds nothing on any page: light and dark, narrow and wide.
+    """
+    found = {}
     for name, address in pages.items():
         seen_as(browser, "light", 1600)
         browser.get(address)
@@ -49,9 +58,12 @@ def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) ->
             assert complaints(browser) == []
         origin = str(httpx.URL(address).join("/"))
         assert [it for it in loaded(browser) if not it.startswith((origin, "data:"))] == []
-        for width in (1600, 360):
-            seen_as(browser, "light", width)
-            assert (name, width, sideways(browser)) == (name, width, 0)
+        for look, rules in LOOKS.items():
+            seen_as(browser, *look)
+            assert (name, look, sideways(browser)) == (name, look, 0)
+            if wrong := violations(browser, axe, *rules):
+                found[name, look] = wrong
+    assert found == {}
 
 
 def test_the_parts_of_a_comparison_are_seen_at_once(
@@ -66,23 +78,6 @@ def test_the_parts_of_a_comparison_are_seen_at_once(
     )
     assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
     assert len({it.rect["y"] for it in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", LOOKS)
-def test_everybody_can_read_pages(
-    browser: webdriver.Chrome, pages: dict[str, str], axe: str, scheme: str
-) -> None:
-    """axe-core finds nothing on any page: light and dark, narrow and wide."""
-    found = {}
-    for name, address in pages.items():
-        browser.get(address)
-        settle(browser)
-        for width, rules in LOOKS[scheme].items():
-            seen_as(browser, scheme, width)
-            if wrong := violations(browser, axe, *rules):
-                found[name, width] = wrong
-    assert found == {}
 
 
 _FOCUSABLE = """
