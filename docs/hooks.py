@@ -32,6 +32,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "vulnerabilities.md",
     "deploy/README.md": "deploying.md",
+    "deploy/spack-cachelog/README.md": "spack.md",
     "tests/data/README.md": "real-data.md",
 }
 """Documents outside docs/, and the pages that show them."""

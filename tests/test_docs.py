@@ -18,6 +18,7 @@ OTHERS = (
     "CHANGELOG.md",
     "SECURITY.md",
     "deploy/README.md",
+    "deploy/spack-cachelog/README.md",
     "tests/data/README.md",
 )
 FILES = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / it for it in OTHERS)]

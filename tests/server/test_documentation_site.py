@@ -68,7 +68,15 @@ def anchors(page: Path) -> set[str]:
 def test_each_document_is_a_page(site: Path) -> None:
     """Those of docs/, and those of other folders."""
     names = {it.stem for it in (ROOT / "docs").glob("*.md")}
-    names |= {"index", "changelog", "contributing", "vulnerabilities", "deploying", "real-data"}
+    names |= {
+        "index",
+        "changelog",
+        "contributing",
+        "vulnerabilities",
+        "deploying",
+        "spack",
+        "real-data",
+    }
     assert {it.stem for it in site.glob("*.html")} == names | {"404"}
 
 

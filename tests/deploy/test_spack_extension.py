@@ -1,0 +1,156 @@
+"""deploy/spack-cachelog: the command as Spack loads and calls it, on a real server."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from server.settings import Settings
+from tests.deploy.files import ROOT
+from tests.schema.usual import api
+from tests.server.servers import application, free_port
+
+FILE = ROOT / "deploy/spack-cachelog/cachelog/cmd/cachelog.py"
+REF = "develop-2025-01-26"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def url(demo_catalog: Path) -> Iterator[str]:
+    """Return the URL of a server of the demo catalog."""
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        yield str(client.base_url).rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def command() -> ModuleType:
+    """Return the module as Spack finds it: by its path, with what each command declares."""
+    loader = spec_from_file_location("cachelog_command", FILE)
+    assert loader
+    assert loader.loader
+    module = module_from_spec(loader)
+    loader.loader.exec_module(module)
+    assert {"description", "section", "level", "setup_parser", "cachelog"} <= {*dir(module)}
+    return module
+
+
+@pytest.fixture
+def run(command: ModuleType, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what calls the command as Spack does: parsed words, then the function of its name."""
+
+    def called(*words: str) -> tuple[int, str, str]:
+        parser = argparse.ArgumentParser("spack cachelog")
+        command.setup_parser(parser)
+        code = command.cachelog(parser, parser.parse_args(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return called
+
+
+def locked(folder: Path, *specs: dict[str, Any]) -> str:
+    """Write a lock file whose first spec is a root; return its path."""
+    nodes = {it["hash"]: {**it, "version": it.get("version", "1")} for it in specs}
+    roots = [{"hash": specs[0]["hash"], "spec": specs[0]["name"]}]
+    file = folder / "spack.lock"
+    file.write_text(json.dumps({"_meta": {}, "roots": roots, "concrete_specs": nodes}))
+    return str(file)
+
+
+@pytest.mark.parametrize("name", ["WHY", "REVISIONS", "PACKAGE", "CHECK"])
+def test_each_document_is_valid_and_allowed(command: ModuleType, name: str) -> None:
+    """By the schema of this version."""
+    document: str = getattr(command, name)
+    assert api.document(document).errors == ()
+    variables = {"first": 20, "specs": [{"hash": "a" * 32, "name": "x"}] * command.BATCH}
+    assert api.cost(document, None, variables).units <= api.limits.max_cost
+
+
+def test_why_prints_causes_that_add_up(run: Run, url: str) -> None:
+    """Largest first, and how many are left out."""
+    code, out, err = run("why", f"{REF}..develop", "--server", url, "--limit", "2")
+    code_of_all, out_of_all, _ = run("why", f"{REF}...develop", "--server", url)
+    assert (code, code_of_all, err) == (0, 0, "")
+    numbers = [int(line.split()[0]) for line in out.splitlines()[2:4]]
+    assert numbers == sorted(numbers, reverse=True)
+    assert "more causes" in out.splitlines()[-1]
+    assert out_of_all.startswith("\n".join(out.splitlines()[:4]))
+
+
+def test_log_tells_revisions_and_packages(run: Run, url: str) -> None:
+    """A line each, newest first."""
+    code, out, err = run("log", "--server", url)
+    assert (code, err) == (0, "")
+    assert out.startswith("develop of ")
+    code, out, err = run("log", "hdf5", "--series", "develop", "--server", url)
+    assert (code, err) == (0, "")
+    assert "specs +" in out
+
+
+def test_check_counts_what_is_there(run: Run, url: str, tmp_path: Path) -> None:
+    """A spec of the cache, one that it never had, and an external that nobody looks for."""
+    query = f'{{ revision(ref: "{REF}") {{ specs(first: 1) {{ nodes {{ hash name }} }} }} }}'
+    data = httpx.post(f"{url}/graphql", json={"query": query}).json()["data"]
+    (present,) = data["revision"]["specs"]["nodes"]
+    server = ("--server", url, "--in", REF)
+    assert run("check", locked(tmp_path, present), *server)[0] == 0
+    external = {"hash": "e" * 32, "name": "glibc", "external": {"path": "/usr"}}
+    absent = {"hash": "a" * 32, "name": present["name"], "version": "99"}
+    code, out, err = run("check", locked(tmp_path, present, absent, external), *server)
+    assert (code, err) == (1, "")
+    assert out.startswith(f"1 of 2 specs are in {REF} of ")
+    assert f"- {present['name']}@99 /aaaaaaa; nearest: /" in out
+
+
+def test_check_takes_the_active_environment(
+    run: Run, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spack names it."""
+    absent = {"hash": "a" * 32, "name": "nothing"}
+    environment = SimpleNamespace(lock_path=locked(tmp_path, absent))
+    spack = SimpleNamespace(environment=SimpleNamespace(active_environment=lambda: environment))
+    monkeypatch.setitem(sys.modules, "spack", spack)
+    monkeypatch.setitem(sys.modules, "spack.environment", spack.environment)
+    assert run("check", "--server", url)[1].startswith("0 of 1 specs are in develop")
+    spack.environment.active_environment = lambda: None
+    code, _, err = run("check", "--server", url)
+    assert (code, "no active environment" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((), "usage: spack cachelog why|log|check"),
+        (("why",), "which server? Use --server URL"),
+        (("why", "--server", "ftp://x"), "ftp://x is not the URL of a server"),
+        (("why", "develop", "--server", "{url}"), "develop is not BASE..HEAD"),
+        (("why", "develp..develop", "--server", "{url}"), "nearest: develop"),
+        (("log", "--series", "nope", "--server", "{url}"), "there is no series nope"),
+        (("log", "nope", "--server", "{url}"), "nope was never in the series develop"),
+        (("check", "/nope", "--server", "{url}"), "/nope cannot be read as a spack.lock"),
+        (("why", "--server", "{url}/nope"), "answers HTTP Error 404"),
+        (("why", "--server", "{free}"), "cannot be reached"),
+    ],
+)
+def test_failures_are_one_line(
+    words: tuple[str, ...],
+    reason: str,
+    run: Run,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On standard error, with exit status 2."""
+    monkeypatch.delenv("CACHELOG_SERVER", raising=False)
+    free = f"http://127.0.0.1:{free_port()}"
+    code, out, err = run(*(it.format(url=url, free=free) for it in words))
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert len(err.splitlines()) == 1
