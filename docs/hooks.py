@@ -189,7 +189,8 @@ def _json() -> Iterator[str]:
         "hold is described in [Release notes](../notes.md#json),",
         "[Through time](../history.md#json), [Gates](../gates.md#the-verdict),",
         "[Lock files](../lock-files.md#json),",
-        "[Questions](../questions.md) and [Prune, verify, back up](../keeping.md#json).",
+        "[Questions](../questions.md), [Two specs](../two-specs.md#json) and",
+        "[Prune, verify, back up](../keeping.md#json).",
         "",
     )
     _, records = msgspec.json.schema_components(

@@ -10,7 +10,7 @@ from tests.test_docs import DOCUMENTS
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("document", "number"), [("tour.md", 10), ("sources.md", 2), ("nightly.md", 11)]
+    ("document", "number"), [("tour.md", 11), ("sources.md", 2), ("nightly.md", 11)]
 )
 def test_examples(document: str, number: int, tmp_path: Path) -> None:
     """Each command prints what is shown, typed one after the other into one shell."""

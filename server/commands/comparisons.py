@@ -23,6 +23,7 @@ from server.terminal.parameters import (
     require_package_or_hash,
     split_range,
     stack_option,
+    two_hashes,
     two_refs,
 )
 from snapshots.errors import InvalidArgument, OutputError
@@ -98,7 +99,16 @@ def diff_command(
 
     Specs are told apart by their hashes: + was added, - was removed, ~ took the place of another,
     = has other facts.
+
+    Two hashes of specs (/HASH /HASH, of which the first characters are enough) are compared with
+    each other, each in the newest revision that has it: what differs of their own, of their
+    dependencies and below, why, and what they share.
     """
+    if (hashes := two_hashes(base, head)) is not None:
+        if stat or dimensions is not None or any(scope.values()):
+            raise click.UsageError("Two specs are compared as a whole; leave other options out.")
+        _diff_specs(catalog, hashes, as_json=as_json, exit_code=exit_code)
+        return
     from server.terminal.printing.comparisons import (
         compare,
         coverage_document,
@@ -118,6 +128,21 @@ def diff_command(
         lines = difference_lines(compared, width(), stat=stat)
         say_result(lambda: difference_document(compared), lines, as_json=as_json)
     if exit_code and (compared.changes if dimensions is None else cells):
+        raise SystemExit(1)
+
+
+def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool, exit_code: bool) -> None:
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.spec_pairs import (
+        compare_specs,
+        spec_pair_document,
+        spec_pair_lines,
+    )
+
+    compared = compare_specs(open_catalog(catalog), *hashes)
+    lines = spec_pair_lines(compared, width())
+    say_result(lambda: spec_pair_document(compared), lines, as_json=as_json)
+    if exit_code and compared.pair.hashes[0] != compared.pair.hashes[1]:
         raise SystemExit(1)
 
 

@@ -35,6 +35,7 @@ _CLUSTER = "CACHELOG_CLUSTER"
 
 _PERCENT = re.compile(r"(?P<number>\d{1,3}(\.\d{1,6})?) ?%?")
 _DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
+_HASH = re.compile(r"/[a-z2-7]{1,32}", re.IGNORECASE)
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 _PREFIX = "CACHELOG_"
@@ -236,6 +237,16 @@ def split_range(text: str) -> tuple[str, str] | None:
     from snapshots import refs
 
     return refs.split_range(text)
+
+
+def two_hashes(base: str, head: str | None) -> tuple[str, str] | None:
+    """Return the beginnings of two hashes that are named, each after a slash.
+
+    None where either is something else, or the path of a file or folder that is there.
+    """
+    named = split_range(base) if head is None else (base, head)
+    are_hashes = named and all(_HASH.fullmatch(text) for text in named)
+    return named if are_hashes and not any(map(os.path.exists, named or ())) else None
 
 
 def require_package_or_hash(*words: str) -> None:

@@ -321,7 +321,7 @@ def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> l
         if not facts & bit:
             continue
         before, after = (
-            _fact_value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
+            fact_value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
         )
         if fact is OwnFact.VARIANTS or fact is OwnFact.DEPENDENCIES:
             before, after = _only_texts(before, after), _only_texts(after, before)
@@ -336,7 +336,7 @@ def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool)
     sides = list(zip((base, head), nodes, strict=True))
     has_edges = all(side.graph.known_nodes[node] for side, node in sides)
     has_hashes = all(
-        _fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
+        fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
     )
     return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes) or NOTHING
 
@@ -348,7 +348,8 @@ def what_is_unstated(*, has_edges: bool, has_hashes: bool) -> str | None:
     return NO_DEPENDENCIES if has_hashes else NEITHER
 
 
-def _fact_value(side: Side, node: int, fact: OwnFact) -> Any:
+def fact_value(side: Side, node: int, fact: OwnFact) -> Any:
+    """Return an own fact of a node; of dependencies the name, types and virtuals of each."""
     if fact is OwnFact.DEPENDENCIES:
         return edge_texts(side, node)
     frame, row = frame_row(side, node)

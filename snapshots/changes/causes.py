@@ -7,7 +7,8 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from functools import cached_property
 
 import msgspec
@@ -111,6 +112,35 @@ class Paths:
             level = np.unique(above[distances[above] < 0]).astype(np.int64)
             distance += 1
         return distances
+
+    def to_all(self, pair: int, own: Mapping[int, Collection[int]]) -> dict[int, list[CauseStep]]:
+        """Return a shortest chain from a pair to each cause that it has or leads to, by number.
+
+        ``own`` are the causes that pairs have themselves. Of equally short chains it is the one
+        that ``of`` would choose.
+        """
+        chains: dict[int, list[CauseStep]] = {}
+        above: dict[int, int | None] = {pair: None}
+        level = [pair]
+        while level:
+            below: list[int] = []
+            for end in level:
+                if new := [number for number in own.get(end, ()) if number not in chains]:
+                    chains |= dict.fromkeys(new, self._chain(end, above))
+                targets = set(self._down.ends[self._down.edges_of(np.array([end]))].tolist())
+                nearest = sorted(targets - above.keys(), key=self._order)
+                above |= dict.fromkeys(nearest, end)
+                below += nearest
+            level = below
+        return chains
+
+    def _chain(self, end: int, above: Mapping[int, int | None]) -> list[CauseStep]:
+        steps: list[CauseStep] = []
+        pair: int | None = end
+        while pair is not None:
+            steps.append(self.step(pair))
+            pair = above[pair]
+        return steps[::-1]
 
     def step(self, pair: int) -> CauseStep:
         """Return the step that leads to a pair."""
@@ -398,12 +428,31 @@ class Causes:
         Only itself where the cause is its own; nothing where it has no counterpart.
         """
         spec = int(self._specs[head_row])
-        if spec < 0:
-            return []
-        if self._main[spec] != self._best[spec]:
-            return [self._paths.step(spec)]
-        return self._paths.of(spec)
+        return [] if spec < 0 else self._path_from(spec)
 
     def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
         """Return the path of each row."""
         return list(map(self.path, head_rows.tolist()))
+
+    def path_between(self, base_node: int, head_node: int) -> list[CauseStep]:
+        """Return the same of a pair of nodes that a counterpart leads to; nothing of another."""
+        graph = self._graph
+        pairs = np.flatnonzero((graph.base_nodes == base_node) & (graph.head_nodes == head_node))
+        return self._path_from(int(pairs[0])) if len(pairs) else []
+
+    def _path_from(self, pair: int) -> list[CauseStep]:
+        # What differs of a node itself is its main cause.
+        return [self._paths.step(pair)] if self._facts[pair] else self._paths.of(pair)
+
+    def paths_to_all(self, head_row: int) -> dict[int, list[CauseStep]]:
+        """Return a shortest chain of dependencies from a row to each cause involved, by number.
+
+        Of equally short ones it is the first as ``path`` has it; none without a counterpart.
+        """
+        spec = int(self._specs[head_row])
+        if spec < 0:
+            return {}
+        own: defaultdict[int, list[int]] = defaultdict(list)
+        for pair, number in zip(self._own.pairs.tolist(), self._own.numbers.tolist(), strict=True):
+            own[pair].append(number)
+        return self._paths.to_all(spec, own)

@@ -9,14 +9,16 @@ import numpy.typing as npt
 
 from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
+from snapshots.changes.counterparts import Counterparts
 from snapshots.changes.diff import Comparison, SpecChanges
-from snapshots.changes.pairings import code_of
+from snapshots.changes.own_facts import differing_facts
+from snapshots.changes.pairings import Pairing, RowPairs, code_of
 from snapshots.changes.reasons import Codes, Reasoning, SpecChangeReason, find_reasons
-from snapshots.changes.sides import Side
+from snapshots.changes.sides import Side, row_hashes
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 
-__all__ = ["Explanation", "Side", "explain"]
+__all__ = ["Explanation", "Side", "explain", "explain_pairs"]
 
 _NO_ROW = -1
 
@@ -138,3 +140,39 @@ def explain(
     """Explain a comparison that is not narrowed; the graphs are those of its two contents."""
     base, head = Side(comparison.base, base_graph), Side(comparison.head, head_graph)
     return Explanation(comparison, base, head)
+
+
+def explain_pairs(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> Explanation:
+    """Explain pairs of rows as counterparts; each row of head is in one pair at most.
+
+    The comparison has the rows of head as added specs, and nothing else. What differs of two
+    packages is no cause: those of their dependencies are.
+    """
+    base_of = np.full(len(head.frame), _NO_ROW, np.int32)
+    head_of = np.full(len(base.frame), _NO_ROW, np.int32)
+    base_of[head_rows], head_of[base_rows] = base_rows, head_rows
+    pairs = Counterparts(base_of, head_of)
+    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows)
+    names = (
+        row_hashes(side.frame, rows, ("name",))
+        for side, rows in ((base, pairs.base_rows), (head, pairs.head_rows))
+    )
+    own[np.not_equal(*names)] = 0
+    nothing = np.empty(0, np.int32)
+    none = RowPairs(base.frame, nothing, head.frame, nothing)
+    pairing = Pairing(
+        base=base.frame,
+        head=head.frame,
+        base_rows=nothing,
+        head_rows=pairs.head_rows,
+        removed=nothing,
+        added=pairs.head_rows,
+        persisting=none,
+        changed=none,
+    )
+    of_base = np.full(len(base.frame), _NO_ROW, np.int8)
+    of_head = np.full(len(head.frame), _NO_ROW, np.int8)
+    codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
+    of_head[pairs.head_rows] = np.where(own != 0, *codes)
+    comparison = Comparison(base.frame, head.frame, pairing)
+    return Explanation(comparison, base, head, Reasoning(pairs, own, of_base, of_head))

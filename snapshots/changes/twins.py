@@ -11,13 +11,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from snapshots.changes.counterparts import Counterparts
-from snapshots.changes.diff import Comparison
-from snapshots.changes.explanation import Explanation
+from snapshots.changes.explanation import explain_pairs
 from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Numbers
-from snapshots.changes.own_facts import differing_facts
-from snapshots.changes.pairings import Pairing, Records, RowPairs, code_of
-from snapshots.changes.reasons import Reasoning, SpecChangeReason
+from snapshots.changes.pairings import Records
 from snapshots.changes.sides import Side, row_hashes
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.graphs import FromBelow
@@ -65,7 +61,7 @@ class Twins(Records[TwinGroup]):
         places[by_weight] = np.arange(len(starts))
         self._group_of[rows] = places[groups]
         firsts = np.repeat(rows[starts], sizes)
-        self.explanation = _explained(side, firsts[is_other], rows[is_other])
+        self.explanation = explain_pairs(side, side, firsts[is_other], rows[is_other])
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -167,31 +163,3 @@ def _first_first(side: Side, rows: Rows, keys: Numbers, reach: Numbers) -> Numbe
     is_first = np.zeros(len(rows), np.bool_)
     is_first[best_first[begins]] = True
     return np.lexsort((by_hash[rows], ~is_first, keys))
-
-
-def _explained(side: Side, firsts: Rows, others: Rows) -> Explanation:
-    """Return why the others are not the first of their groups."""
-    frame = side.frame
-    base_of = np.full(len(frame), _NONE, np.int32)
-    head_of = np.full(len(frame), _NONE, np.int32)
-    base_of[others], head_of[firsts] = firsts, others
-    pairs = Counterparts(base_of, head_of)
-    own = differing_facts(side, side, pairs.base_rows, pairs.head_rows)
-    nothing = np.empty(0, np.int32)
-    same = rows_where(base_of == _NONE)
-    pairing = Pairing(
-        base=frame,
-        head=frame,
-        base_rows=slice(None),
-        head_rows=slice(None),
-        removed=nothing,
-        added=pairs.head_rows,
-        persisting=RowPairs(frame, same, frame, same),
-        changed=RowPairs(frame, nothing, frame, nothing),
-    )
-    of_base = np.full(len(frame), _NONE, np.int8)
-    of_head = np.full(len(frame), _NONE, np.int8)
-    codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
-    of_head[pairs.head_rows] = np.where(own != 0, *codes)
-    comparison = Comparison(frame, frame, pairing)
-    return Explanation(comparison, side, side, Reasoning(pairs, own, of_base, of_head))

@@ -3,7 +3,7 @@
 Terminal, notes, feeds and pages take them from here; JSON and GraphQL have the values of the enums.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 
 import msgspec
@@ -11,8 +11,10 @@ import msgspec
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.spack.names import natural_key
+from snapshots.texts import in_words, short_hash, single_value
 
 # -- causes
 
@@ -215,3 +217,39 @@ def _kind_of(reason: SpecChangeReason) -> SpecChangeKind:
         return SpecChangeKind.CHANGED
     is_gone = reason is SpecChangeReason.REPLACED or reason.value.endswith("_gone")
     return SpecChangeKind.REMOVED if is_gone else SpecChangeKind.ADDED
+
+
+# -- what differs of two specs
+
+
+def difference_phrase(names: Sequence[str], change: FieldChange) -> str:
+    """Return what differs of a spec in words: version 2.8.1 → 2.8.2, +mpi → ~mpi.
+
+    ``names`` are those of the path within the spec; without any it is only below one of two.
+    """
+    before, after = change.before, change.after
+    match names:
+        case []:
+            return "only below the second" if before is None else "only below the first"
+        case ["variants", name]:
+            return arrow(_variant(name, before), _variant(name, after))
+        case ["dependencies", name]:
+            if before is None or after is None:
+                return f"{'now' if before is None else 'no longer'} depends on {name}"
+            return f"needs {name} for {arrow(before, after)}"
+        case ["package_hash"]:
+            return f"recipe {arrow(short_hash(before), short_hash(after))}"
+    return f"{' '.join(map(in_words, names))} {arrow(before, after)}"
+
+
+def arrow(before: object, after: object) -> str:
+    """Return what became of what, in one line; nothing is a word where one of both is missing."""
+    return " → ".join(
+        "nothing" if value is None else single_value(value) for value in (before, after)
+    )
+
+
+def _variant(name: str, value: bool | str | None) -> str | None:
+    if value is None:
+        return None
+    return f"{'+' if value else '~'}{name}" if isinstance(value, bool) else f"{name}={value}"

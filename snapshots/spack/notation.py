@@ -132,6 +132,14 @@ def recorded_value(value: str) -> str:
         return text
 
 
+def variant_parts(text: str) -> tuple[str, bool | str]:
+    """Return the name and the value of a recorded variant: True of ``+mpi``, False of ``~mpi``."""
+    if text[:1] in ("+", "~"):
+        return text.lstrip("+~"), text[0] == "+"
+    name, _, value = text.partition("=")
+    return name, value
+
+
 # -- the short form
 
 

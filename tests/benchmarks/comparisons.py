@@ -62,14 +62,11 @@ def run(plan: Plan) -> Iterator[Measurement]:
     contenders = {name: _checked(name, make, pair.expected) for name, make in prepared.items()}
     size = min(plan.deepdiff_specs, plan.data.specs)
     scale = plan.data.specs / size
-    if find_spec("deepdiff"):
-        contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
-        plan.notes.append(
-            f"deepdiff compares {size:,} specs of each revision; its time is multiplied by "
-            f"{scale:g}, as if it grew in proportion"
-        )
-    else:
-        plan.notes.append("deepdiff is not installed, so it is left out: cachelog[bench]")
+    contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
+    plan.notes.append(
+        f"deepdiff compares {size:,} specs of each revision; its time is multiplied by "
+        f"{scale:g}, as if it grew in proportion"
+    )
     yield from measure(
         "compare",
         f"two loaded revisions of {plan.data.specs:,} specs",
@@ -168,14 +165,15 @@ class _Pair:
         return compare
 
     def deepdiff(self, size: int, scale: float) -> Turn:
-        difference = import_module("deepdiff").DeepDiff
+        from deepdiff import DeepDiff
+
         base, head = (
             {record["hash"]: record for record in records[:size]} for records in self._records
         )
 
         def turn() -> float:
             set_aside()
-            return scale * milliseconds(lambda: difference(base, head))
+            return scale * milliseconds(lambda: DeepDiff(base, head))
 
         return turn
 

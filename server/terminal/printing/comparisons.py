@@ -503,7 +503,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
 
 
 def _step_text(why: Explanation, step: CauseStep) -> str:
-    hashes = [short_hash(text) for text in _step_hashes(why, step) if text is not None]
+    hashes = [short_hash(text) for text in step_hashes(why, step) if text is not None]
     return f"{step.name} {styles.digest(' → '.join(hashes))}"
 
 
@@ -553,7 +553,8 @@ def _head(compared: Compared) -> dict[str, Any]:
     return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
 
 
-_STEP = ("name", "before", "after")
+STEP = ("name", "before", "after")
+"""What a step of a path has for programs: the package, and its hashes in base and head."""
 
 
 def spec_changes_facts(
@@ -576,7 +577,7 @@ def spec_changes_facts(
         else:
             own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
             path = [
-                dict(zip(_STEP, (step.name, *_step_hashes(compared.why, step)), strict=True))
+                dict(zip(STEP, (step.name, *step_hashes(compared.why, step)), strict=True))
                 for step in next(paths)
             ]
             yield facts | {"cause": own[0], "causes": own, "path": path}
@@ -593,7 +594,7 @@ def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, A
     return facts | {"counterpart": None if row is None else other.frame.hashes.at(row)}
 
 
-def _step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:
+def step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:
     """Return the hashes in base and head of a step of a path."""
     return _hash_at(why.base, step.base_node), _hash_at(why.head, step.head_node)
 

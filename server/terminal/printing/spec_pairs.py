@@ -1,0 +1,265 @@
+"""Two specs beside each other: what differs, why, and what they share.
+
+docs/questions.md describes the document.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
+from server.terminal.printing import styles
+from server.terminal.printing.comparisons import STEP, step_hashes
+from server.terminal.printing.layout import TableColumn, table, wrapped
+from server.terminal.printing.listings import spec_facts
+from snapshots.changes.cause_graph import EdgeEnd
+from snapshots.changes.causes import CauseStep
+from snapshots.changes.sides import Side
+from snapshots.changes.spec_pairs import (
+    PATH_SEPARATOR,
+    ChangedDependency,
+    SpecPair,
+    changes_below,
+    variant_changes,
+)
+from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
+from snapshots.errors import CatalogError
+from snapshots.frames.dependencies import DependencyType
+from snapshots.models import RevisionInfo, Spec
+from snapshots.refs import title
+from snapshots.texts import counted, short_hash, versioned
+
+FORMAT = 1
+"""The version of the document."""
+
+_INDENT = " " * 6
+_WAY = " → "
+
+
+class ComparedSpecs(msgspec.Struct, frozen=True):
+    """Two specs, each in the newest revision that has it."""
+
+    base: RevisionInfo
+    head: RevisionInfo
+    pair: SpecPair
+
+    @property
+    def specs(self) -> tuple[Spec, Spec]:
+        """The facts of both."""
+        (base, head), (before, after) = self.pair.sides, self.pair.rows
+        return base.frame.spec(before), head.frame.spec(after)
+
+
+def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
+    """Compare the specs of two hashes or beginnings of them, each after a slash.
+
+    Raises as ``OpenedCatalog.hash_history`` does.
+    """
+    histories = [opened.hash_history(text) for text in (base, head)]
+    places: list[tuple[Side, int]] = []
+    for history in histories:
+        digest = history.newest.digest
+        side = Side(opened.frame(history.newest), opened.library.dependencies.get(digest))
+        row = side.frame.hashes.find(history.hash)
+        if row is None:
+            reason = f"{title(history.newest)} lacks {history.hash}, which its history has"
+            raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
+        places.append((side, row))
+    (before, base_row), (after, head_row) = places
+    pair = SpecPair(before, base_row, after, head_row)
+    return ComparedSpecs(histories[0].newest, histories[1].newest, pair)
+
+
+# -- lines
+
+
+def spec_pair_lines(compared: ComparedSpecs, width: int | None) -> Iterator[str]:
+    """Yield what differs of the two themselves, of their dependencies, why, and below."""
+    pair, (before, after) = compared.pair, compared.specs
+    for spec, revision in ((before, compared.base), (after, compared.head)):
+        text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
+        yield from wrapped(f"{text} in {title(revision)}", width)
+    if before.hash == after.hash:
+        yield ""
+        yield "Both are one spec: they have one hash."
+        return
+    yield from _own_lines(pair, width)
+    yield from _dependency_lines(pair, width)
+    yield from _cause_lines(pair, width)
+    yield from _below_lines(pair, width)
+
+
+def _own_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+    yield ""
+    own = [*pair.facts, *variant_changes(pair.variants)]
+    if not own:
+        yield "Nothing of their own differs."
+        return
+    yield "Of their own:"
+    for change in own:
+        phrase = difference_phrase(change.path.split(PATH_SEPARATOR), change)
+        yield from wrapped(f"  {phrase}", width, _INDENT)
+
+
+def _dependency_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+    yield ""
+    if not pair.are_known:
+        yield "What they depend on is not known of both."
+        return
+    if not pair.dependencies:
+        yield "They have the same direct dependencies."
+        return
+    yield "Direct dependencies that differ:"
+    for change in pair.dependencies:
+        sign, style = _SIGNS[change.before is None, change.after is None]
+        yield from map(style, wrapped(f"  {sign} {_dependency_text(change)}", width, _INDENT))
+
+
+_SIGNS = {
+    (True, False): ("+", styles.added),
+    (False, True): ("-", styles.removed),
+    (False, False): ("~", styles.changed),
+}
+
+
+def _dependency_text(change: ChangedDependency) -> str:
+    before, after = change.before, change.after
+    if before is None or after is None:
+        end = before or after
+        assert end is not None  # noqa: S101 - one of both specs has it
+        return f"{versioned(end.name, end.version)} /{short_hash(end.hash)} {_edge_text(end)}"
+    parts = [change.name]
+    if before.version != after.version:
+        parts[0] += f"@{arrow(before.version, after.version)}"
+    elif after.version is not None:
+        parts[0] = versioned(change.name, after.version)
+    if before.hash != after.hash:
+        parts.append(arrow(short_hash(before.hash), short_hash(after.hash)))
+    if _edge_text(before) != _edge_text(after):
+        parts.append(arrow(_edge_text(before), _edge_text(after)))
+    if change.path:
+        parts.append(_because(change.path))
+    return " ".join(parts)
+
+
+def _because(path: Sequence[CauseStep]) -> str:
+    """Return what sets a dependency off, and what lies between: because of expat through python."""
+    _, *between = path
+    if not between:
+        return "of its own"
+    *between, end = between
+    through = f" through {_way_text(between)}" if between else ""
+    return f"because of {end.name}{through}"
+
+
+def _edge_text(end: EdgeEnd) -> str:
+    virtuals = f" as {', '.join(end.virtuals)}" if end.virtuals else ""
+    return f"({', '.join(types_of(end))}{virtuals})"
+
+
+def types_of(end: EdgeEnd) -> list[str]:
+    """Return the names of the types of an edge."""
+    return [str(kind.name).lower() for kind in DependencyType if kind & end.types]
+
+
+def _way_text(path: Sequence[CauseStep]) -> str:
+    return _WAY.join(step.name for step in path)
+
+
+def _cause_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+    causes = pair.explanation.causes
+    if not len(causes):
+        return
+    yield ""
+    whose = "Why" if pair.names[0] == pair.names[1] else "Why dependencies of both differ"
+    yield f"{whose}: {counted(len(causes), 'cause')}"
+    rows = list(enumerate(pair.paths))
+    columns = [
+        TableColumn("  cause", 0, lambda row: f"  {cause_title(causes.name_of(row[0]))}"),
+        TableColumn("way to it", 1, lambda row: _way_text(row[1])),
+    ]
+    yield from table(rows, columns, width)
+    for number in range(len(causes)):
+        if reason := causes.why_unknown(number):
+            yield from wrapped(f"  {reason}", width)
+
+
+def _below_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+    if not pair.are_known:
+        return
+    below = pair.below
+    num_differing = len(below.differing)
+    parts = [
+        f"{counted(len(below.shared), 'spec')} shared",
+        f"{num_differing:,} {'differs' if num_differing == 1 else 'differ'}",
+    ]
+    parts += [
+        f"{count:,} only below the {which}"
+        for count, which in ((len(below.only_base), "first"), (len(below.only_head), "second"))
+        if count
+    ]
+    yield ""
+    yield from wrapped(f"Below: {', '.join(parts)}", width)
+    for name, changes in changes_below(pair.nested_changes):
+        text = ", ".join(difference_phrase(path, change) for path, change in changes)
+        yield from wrapped(f"  {styles.name(name)}: {text}", width, _INDENT)
+
+
+# -- the document
+
+
+def spec_pair_document(compared: ComparedSpecs) -> dict[str, Any]:
+    """Return the same for programs."""
+    pair, causes, below = compared.pair, compared.pair.explanation.causes, compared.pair.below
+    revisions = compared.base, compared.head
+    base, head = (
+        {"revision": revision, "spec": spec_facts(spec)}
+        for revision, spec in zip(revisions, compared.specs, strict=True)
+    )
+    return {
+        "format": FORMAT,
+        "base": base,
+        "head": head,
+        "facts": pair.facts,
+        "variants": {"removed": pair.variants.before, "added": pair.variants.after},
+        "dependencies": [
+            {
+                "name": change.name,
+                "before": _edge_facts(change.before),
+                "after": _edge_facts(change.after),
+                "path": _path_facts(pair, change.path),
+            }
+            for change in pair.dependencies
+        ]
+        if pair.are_known
+        else None,
+        "causes": [
+            {
+                "key": causes.name_of(number).key,
+                **facts_of(causes.name_of(number), "kind", "package", "before", "after"),
+                "title": cause_title(causes.name_of(number)),
+                "facts": causes.facts_of(number),
+                "why_unknown": causes.why_unknown(number),
+                "path": _path_facts(pair, path),
+            }
+            for number, path in enumerate(pair.paths)
+        ],
+        "num_shared_below": len(below.shared),
+        "num_differing_below": len(below.differing),
+        "num_only_below_base": len(below.only_base),
+        "num_only_below_head": len(below.only_head),
+        "document": pair.difference,
+    }
+
+
+def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:
+    if end is None:
+        return None
+    return facts_of(end, "hash", "version") | {"types": types_of(end), "virtuals": end.virtuals}
+
+
+def _path_facts(pair: SpecPair, path: Sequence[CauseStep]) -> list[dict[str, Any]]:
+    why = pair.explanation
+    return [dict(zip(STEP, (step.name, *step_hashes(why, step)), strict=True)) for step in path]

@@ -1,0 +1,306 @@
+"""Two specs beside each other, of any two contents: what differs, why, and what they share.
+
+What differs of their own, and the causes below, are those of counterparts. Of what lies below them,
+nodes of one hash are shared; the others pair by name as the edges of two nodes do.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of, pair_edges
+from snapshots.changes.cause_names import fact_value, own_changes
+from snapshots.changes.causes import CauseStep
+from snapshots.changes.explanation import Explanation, explain_pairs
+from snapshots.changes.own_facts import OwnFact, column_name, differing_facts
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.sides import Side, are_equal, frame_row, hash_keys
+from snapshots.frames.graphs import Nodes
+from snapshots.spack.notation import variant_parts
+
+if TYPE_CHECKING:
+    from deepdiff import DeepDiff
+
+Document = dict[str, Any]
+
+VARIANTS, DEPENDENCIES = map(column_name, (OwnFact.VARIANTS, OwnFact.DEPENDENCIES))
+
+BELOW, HASHES = "below", "hashes"
+"""Parts of a document: what differs of packages below themselves, and the hashes of all of them."""
+
+PATH_SEPARATOR = "/"
+"""What parts the names of a path in a document; none of them has it."""
+
+
+class ChangedDependency(msgspec.Struct, frozen=True):
+    """A direct dependency with another hash, type or virtual, or of one spec alone.
+
+    ``path`` leads from it down to its main cause. It is empty where both specs have the same hash,
+    or one lacks it.
+    """
+
+    name: str
+    before: EdgeEnd | None
+    after: EdgeEnd | None
+    path: Sequence[CauseStep] = ()
+
+
+class Below(msgspec.Struct, frozen=True):
+    """What two specs reach over any edge, themselves left out, as nodes of the two graphs.
+
+    ``shared`` are the nodes of base whose hash both reach. ``differing`` are those of one package
+    with two hashes, ``only_base`` and ``only_head`` what is left of either.
+    """
+
+    shared: Nodes
+    differing: Sequence[tuple[EdgeEnd, EdgeEnd]]
+    only_base: Sequence[EdgeEnd]
+    only_head: Sequence[EdgeEnd]
+
+
+class SpecPair:
+    """Two specs, as rows of two contents, which may be one content.
+
+    ``names`` are those of their packages; all pairs are of base and head.
+    """
+
+    def __init__(self, base: Side, base_row: int, head: Side, head_row: int) -> None:
+        self.sides = base, head
+        self.rows = base_row, head_row
+        self.names = base.frame.package.at(base_row), head.frame.package.at(head_row)
+        self.hashes = base.frame.hashes.at(base_row), head.frame.hashes.at(head_row)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the sources of both state their dependencies."""
+        sides = zip(self.sides, self.rows, strict=True)
+        return all(side.graph.known_nodes[row] for side, row in sides)
+
+    # -- of their own
+
+    @cached_property
+    def _own_changes(self) -> list[FieldChange]:
+        nodes = [np.array([row]) for row in self.rows]
+        facts = differing_facts(*self.sides, *nodes)
+        return own_changes(*self.sides, self.rows, int(facts[0]))
+
+    @property
+    def facts(self) -> list[FieldChange]:
+        """The own facts that differ, but variants and dependencies; the name of the package first.
+
+        What either source does not state does not differ.
+        """
+        name = [FieldChange("name", *self.names)] if self.names[0] != self.names[1] else []
+        lists = (VARIANTS, DEPENDENCIES)
+        return name + [change for change in self._own_changes if change.path not in lists]
+
+    @property
+    def variants(self) -> FieldChange:
+        """The variants that only base has, and those that only head has."""
+        changes = (change for change in self._own_changes if change.path == VARIANTS)
+        return next(changes, FieldChange(VARIANTS, [], []))
+
+    # -- dependencies, and why
+
+    @cached_property
+    def _edges(self) -> PairedEdges:
+        return pair_edges(*map(edges_of, self.sides, self.rows))
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Why the hashes differ; of two packages, why those of the dependencies do that both have.
+
+        Two specs of one hash have no causes.
+        """
+        before, after = self.names
+        is_led = before == after or any(old.hash != new.hash for old, new in self._edges.both)
+        is_pair = is_led and self.hashes[0] != self.hashes[1]
+        rows = (np.array([row] if is_pair else [], np.int32) for row in self.rows)
+        return explain_pairs(*self.sides, *rows)
+
+    @cached_property
+    def dependencies(self) -> list[ChangedDependency]:
+        """The direct dependencies that differ, by name; none where they are not known of both."""
+        if not self.are_known:
+            return []
+        edges, causes = self._edges, self.explanation.causes
+        changed = [ChangedDependency(edge.name, edge, None) for edge in edges.only_base]
+        changed += [ChangedDependency(edge.name, None, edge) for edge in edges.only_head]
+        for old, new in edges.both:
+            if old.hash != new.hash:
+                path = causes.path_between(old.node, new.node)
+                changed.append(ChangedDependency(old.name, old, new, path))
+            elif (old.types, old.virtuals) != (new.types, new.virtuals):
+                changed.append(ChangedDependency(old.name, old, new))
+        return sorted(changed, key=lambda change: change.name)
+
+    @cached_property
+    def paths(self) -> list[Sequence[CauseStep]]:
+        """A shortest way from the two specs to each cause, in the order of the causes."""
+        causes = self.explanation.causes
+        by_cause = causes.paths_to_all(self.rows[1])
+        return [by_cause[number] for number in range(len(causes))]
+
+    # -- below
+
+    @cached_property
+    def below(self) -> Below:
+        """What both reach: what they share, and what stands beside what."""
+        base, head = nodes = [
+            side.graph.dependencies_of(row, transitive=True).nodes
+            for side, row in zip(self.sides, self.rows, strict=True)
+        ]
+        keys = [hash_keys(side)[of_side] for side, of_side in zip(self.sides, nodes, strict=True)]
+        # No two nodes of a side have one hash; two beginnings of hashes may be equal.
+        _, ours, theirs = np.intersect1d(keys[0], keys[1], return_indices=True)
+        equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])
+        shared = ours[equal], theirs[equal]
+        ends = [
+            [_end(side, node) for node in np.delete(of_side, places).tolist()]
+            for side, of_side, places in zip(self.sides, nodes, shared, strict=True)
+        ]
+        pairs = pair_edges(*ends)
+        return Below(base[np.sort(shared[0])], pairs.both, pairs.only_base, pairs.only_head)
+
+    @cached_property
+    def documents(self) -> tuple[Document, Document]:
+        """The two specs as documents, without what is equal in both, or stated of one alone.
+
+        A document has the facts of the spec by name, ``variants`` by name, and ``dependencies``,
+        their types and virtuals, by package. ``below`` has the same of each package that the spec
+        reaches, and ``hashes`` the hash of each. The second node of one package is ``NAME#2``.
+        """
+        base, head = _documents([FieldChange("name", *self.names), *self._own_changes])
+        below = self.below
+        names = [*_distinct(old.name for old, _ in below.differing)]
+        base[HASHES] = dict(zip(names, (old.hash for old, _ in below.differing), strict=True))
+        head[HASHES] = dict(zip(names, (new.hash for _, new in below.differing), strict=True))
+        base[BELOW], head[BELOW] = self._own_below(names)
+        for side, document, ends in zip(
+            self.sides, (base, head), (below.only_base, below.only_head), strict=True
+        ):
+            for name, end in zip(_distinct((end.name for end in ends), names), ends, strict=True):
+                document[HASHES][name] = end.hash
+                document[BELOW][name] = _facts_at(side, end.node)
+        base["hash"], head["hash"] = self.hashes
+        return base, head
+
+    def _own_below(self, names: Sequence[str]) -> tuple[Document, Document]:
+        """Return what differs of each pair below itself, by its name."""
+        pairs = self.below.differing
+        nodes = np.array([(old.node, new.node) for old, new in pairs], np.int64).reshape(-1, 2)
+        facts = differing_facts(*self.sides, *nodes.T).tolist()
+        base, head = {}, {}
+        for name, (old, new), of_pair in zip(names, pairs, facts, strict=True):
+            if of_pair:
+                changes = own_changes(*self.sides, (old.node, new.node), of_pair)
+                base[name], head[name] = _documents(changes)
+        return base, head
+
+    @cached_property
+    def _deepdiff(self) -> "DeepDiff":
+        # Late: to import it takes longer than to compare.
+        from deepdiff import DeepDiff
+
+        return DeepDiff(*self.documents, verbose_level=2, threshold_to_diff_deeper=0)
+
+    @property
+    def difference(self) -> Document:
+        """The nested difference of the two documents, as deepdiff has it."""
+        difference: Document = self._deepdiff.to_dict()
+        return difference
+
+    @property
+    def nested_changes(self) -> list[FieldChange]:
+        """The nested difference as a list, by path, as in ``below/zlib-ng/version``.
+
+        What only one document has is None in the other.
+        """
+        # Late: it takes longer to import than to compare.
+        from deepdiff.helper import notpresent
+
+        changes = [
+            FieldChange(
+                PATH_SEPARATOR.join(change.path(output_format="list")),
+                *(None if value is notpresent else value for value in (change.t1, change.t2)),
+            )
+            for changes in self._deepdiff.tree.values()
+            for change in changes
+        ]
+        return sorted(changes, key=lambda change: change.path)
+
+
+def variant_changes(variants: FieldChange) -> list[FieldChange]:
+    """Return variants that differ one by one, by name; the paths are those of a document."""
+    before, after = (dict(map(variant_parts, side)) for side in (variants.before, variants.after))
+    return [
+        FieldChange(PATH_SEPARATOR.join((VARIANTS, name)), before.get(name), after.get(name))
+        for name in sorted({*before, *after})
+    ]
+
+
+def changes_below(
+    changes: Iterable[FieldChange],
+) -> Iterator[tuple[str, list[tuple[Sequence[str], FieldChange]]]]:
+    """Yield the nested changes of each package below itself, with the rest of their paths."""
+    split = ((change.path.split(PATH_SEPARATOR), change) for change in changes)
+    below = [(names[1], (names[2:], change)) for names, change in split if names[0] == BELOW]
+    for name, inside in groupby(below, key=itemgetter(0)):
+        yield name, sorted((change for _, change in inside), key=_order)
+
+
+_ORDER = {column_name(fact): number for number, fact in enumerate(OwnFact)}
+
+
+def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[str]]:
+    names, _ = changed
+    return _ORDER[names[0]] if names else 0, names
+
+
+def _end(side: Side, node: int) -> EdgeEnd:
+    """Return a node as the end of an edge that has nothing of its own."""
+    frame, row = frame_row(side, node)
+    name, text = frame.package.at(row), frame.hashes.at(row)
+    return EdgeEnd(name, 0, (), text, frame.version.at(row), node)
+
+
+def _documents(changes: Iterable[FieldChange]) -> tuple[Document, Document]:
+    """Return both sides of changes as documents, without what is equal."""
+    base: Document = {}
+    head: Document = {}
+    for change in changes:
+        if change.before != change.after:
+            for document, value in ((base, change.before), (head, change.after)):
+                document[change.path] = _nested(change.path, value)
+    return base, head
+
+
+def _facts_at(side: Side, node: int) -> Document:
+    """Return all own facts of a node that are known."""
+    facts = ((column_name(fact), fact_value(side, node, fact)) for fact in OwnFact)
+    return {name: _nested(name, value) for name, value in facts if value is not None}
+
+
+def _nested(name: str, value: Any) -> Any:
+    """Return the value of a fact as a document has it: variants and dependencies by their names."""
+    if name == VARIANTS:
+        return dict(map(variant_parts, value))
+    if name == DEPENDENCIES:
+        ends = [text.partition(" ")[::2] for text in value]
+        names = _distinct(package for package, _ in ends)
+        return dict(zip(names, (edge for _, edge in ends), strict=True))
+    return value
+
+
+def _distinct(names: Iterable[str], others: Iterable[str] = ()) -> Iterator[str]:
+    """Yield each name; the second of one, others counted, as ``NAME#2``, and so on."""
+    counts = Counter(name.partition("#")[0] for name in others)
+    for name in names:
+        counts[name] += 1
+        yield name if counts[name] == 1 else f"{name}#{counts[name]}"

@@ -1,0 +1,173 @@
+"""``cachelog diff /HASH /HASH``: two specs beside each other."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import Dependency, Spec
+from tests.server.commands import cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.templates import copied
+
+
+def built(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
+    """Return a spec whose hash is that of a seed, linked to others: names and seeds."""
+    edges = tuple(sorted(Dependency(name, hash_of(of), ("link",)) for name, of in needs))
+    facts = {"name": seed.rstrip("12"), "version": "1.0"} | facts
+    return a_spec(seed, dependencies=edges, **facts)
+
+
+BEFORE = [
+    built("ssl1", version="3.3"),
+    built("cmake1", ("ssl", "ssl1")),
+    built("zlib"),
+    built("app1", ("cmake", "cmake1"), ("zlib", "zlib"), variants=("+mpi", "api=v1")),
+]
+AFTER = [
+    built("ssl2", version="3.4"),
+    built("cmake2", ("ssl", "ssl2")),
+    built("zlib"),
+    built("aec"),
+    built(
+        "app2", ("aec", "aec"), ("cmake", "cmake2"), ("zlib", "zlib"), variants=("api=v2", "~mpi")
+    ),
+    a_spec("lone", name="lone", dependencies=None),
+]
+APP, NEW_APP = f"/{hash_of('app1')}", f"/{hash_of('app2')}"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish two states in a row."""
+    folder = tmp_path_factory.mktemp("template")
+    Catalog(str(folder)).publish(
+        [a_snapshot(BEFORE, "develop", day(0)), a_snapshot(AFTER, "develop", day(1))]
+    )
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Path:
+    """Return a catalog of these."""
+    return Path(copied(template, tmp_path / "catalog").location)
+
+
+def test_everything_that_differs_and_why(catalog: Path) -> None:
+    """Of their own, of direct dependencies, the causes with the way to each, and below."""
+    done = cachelog("diff", APP[:9], NEW_APP[:9], catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    first, second, *lines = done.lines
+    assert first.startswith(f"{APP} app@1.0 in develop of 2025-01-05")
+    assert second.startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
+    cmake = f"{hash_of('cmake1')[:7]} → {hash_of('cmake2')[:7]}"
+    assert lines == [
+        "",
+        "Of their own:",
+        "  api=v1 → api=v2",
+        "  +mpi → ~mpi",
+        "",
+        "Direct dependencies that differ:",
+        f"  + aec@1.0 /{hash_of('aec')[:7]} (link)",
+        f"  ~ cmake@1.0 {cmake} because of ssl",
+        "",
+        "Why: 2 causes",
+        "  cause                          way to it",
+        "  app +mpi api=v1 → api=v2 ~mpi  app",
+        "  ssl 3.3 → 3.4                  app → cmake → ssl",
+        "",
+        "Below: 1 spec shared, 2 differ, 1 only below the second",
+        "  aec: only below the second",
+        "  ssl: version 3.3 → 3.4",
+    ]
+    assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == done.out
+
+
+def document(catalog: Path, *hashes: str) -> dict[str, Any]:
+    """Return what is printed for programs."""
+    done = cachelog("diff", *hashes, "--json", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    loaded: dict[str, Any] = json.loads(done.out)
+    return loaded
+
+
+def test_for_programs(catalog: Path) -> None:
+    """One document, with the nested difference as deepdiff has it."""
+    told = document(catalog, APP, NEW_APP)
+    assert told["format"] == 1
+    assert [told[side]["spec"]["hash"] for side in ("base", "head")] == [APP[1:], NEW_APP[1:]]
+    assert told["facts"] == []
+    assert told["variants"] == {"removed": ["+mpi", "api=v1"], "added": ["api=v2", "~mpi"]}
+    aec, cmake = told["dependencies"]
+    assert aec["before"] is None
+    assert aec["path"] == []
+    assert aec["after"] == {
+        "hash": hash_of("aec"),
+        "version": "1.0",
+        "types": ["link"],
+        "virtuals": [],
+    }
+    assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
+    assert cmake["path"][1]["before"] == hash_of("ssl1")
+    assert {cause["title"]: len(cause["path"]) for cause in told["causes"]} == {
+        "ssl 3.3 → 3.4": 3,
+        "app +mpi api=v1 → api=v2 ~mpi": 1,
+    }
+    names = (
+        "num_shared_below",
+        "num_differing_below",
+        "num_only_below_base",
+        "num_only_below_head",
+    )
+    assert [told[name] for name in names] == [1, 2, 0, 1]
+    assert told["document"]["values_changed"]["root['variants']['mpi']"] == {
+        "old_value": True,
+        "new_value": False,
+    }
+
+
+def test_two_packages_and_one_spec(catalog: Path) -> None:
+    """What two packages share, and that a spec is itself."""
+    done = cachelog("diff", APP, f"/{hash_of('cmake2')}", catalog=catalog)
+    assert done.lines[3:5] == ["Of their own:", "  name app → cmake"]
+    assert "Below: 0 specs shared, 1 differs, 2 only below the first" in done.out
+    same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
+    assert (same.code, same.lines[-1]) == (0, "Both are one spec: they have one hash.")
+    assert document(catalog, APP, APP)["document"] == {}
+    assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
+
+
+def test_unknown_dependencies(catalog: Path) -> None:
+    """What a source does not state is not told."""
+    done = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
+    assert "What they depend on is not known of both." in done.lines
+    assert "Below" not in done.out
+    assert document(catalog, APP, f"/{hash_of('lone')}")["dependencies"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((APP, "/zzzz"), 1, "no revision has ever had one that begins with 'zzzz'"),
+        ((APP, NEW_APP, "--stat"), 2, "Two specs are compared as a whole"),
+        ((APP, NEW_APP, "--package", "app"), 2, "Two specs are compared as a whole"),
+        ((APP, "develop"), 1, "does not exist"),
+    ],
+)
+def test_what_cannot_be_compared(
+    catalog: Path, words: tuple[str, ...], code: int, message: str
+) -> None:
+    """A hash that is nowhere, options that mean nothing here, and a hash beside a revision."""
+    done = cachelog("diff", *words, catalog=catalog)
+    assert message in done.err
+    assert done.code == code
+
+
+def test_the_document_is_described(catalog: Path) -> None:
+    """Each key has a row in docs/two-specs.md, in the order of the document."""
+    text = (Path(__file__).parents[2] / "docs" / "two-specs.md").read_text("utf-8")
+    keys = re.findall(r"^\| `([a-z_]+)` \|", text, re.MULTILINE)
+    assert keys == [*document(catalog, APP, NEW_APP)]

@@ -1,0 +1,389 @@
+"""Two specs beside each other: what differs, why, and what they share, beside the model."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes.causes import CauseStep
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.sides import Side, frame_row
+from snapshots.changes.spec_pairs import SpecPair, changes_below, variant_changes
+from snapshots.changes.vocabulary import difference_phrase
+from snapshots.models import Dependency, Spec
+from tests.expensive import FEWER_EXAMPLES
+from tests.model.builds import Build, Need, state_of, towers, weeks
+from tests.model.changes import Cause, Causes, Kind, own_differences, pair_edges
+from tests.model.explained import frame_and_graph
+from tests.model.real import dates, records
+from tests.model.states import State
+from tests.snapshots.changes.cause_records import records as cause_records
+from tests.snapshots.factories import a_spec
+
+LINK = ("link",)
+
+
+def reached(state: State, spec: Spec) -> dict[str, str]:
+    """Return the hashes of what a spec reaches, with their packages."""
+    names: dict[str, str] = {}
+    waiting = [spec]
+    while waiting:
+        for edge in waiting.pop().dependencies or ():
+            if edge.hash not in names and edge.hash != spec.hash:
+                names[edge.hash] = edge.name
+                waiting += [state.nodes[edge.hash]] if edge.hash in state.nodes else []
+    return names
+
+
+def variants_of(texts: Iterator[str] | tuple[str, ...]) -> dict[str, Any]:
+    """Return variants by their names."""
+    return {
+        text.strip("+~").split("=")[0]: text.split("=", 1)[1] if "=" in text else text[0] == "+"
+        for text in texts
+    }
+
+
+class Found:
+    """What is found of two specs, in the model's terms."""
+
+    def __init__(self, base: State, head: State, before: Spec, after: Spec) -> None:
+        self.sides = [Side(*frame_and_graph(state)) for state in (base, head)]
+        rows = [
+            side.frame.hashes.find(spec.hash)
+            for side, spec in zip(self.sides, (before, after), strict=True)
+        ]
+        assert rows[0] is not None
+        assert rows[1] is not None
+        self.pair = SpecPair(self.sides[0], rows[0], self.sides[1], rows[1])
+        self.causes = [
+            Cause(Kind[it.kind.name], it.package, it.before, it.after)
+            for it in cause_records(self.pair.explanation.causes)
+        ]
+
+    def hash_of(self, side: int, node: int | None) -> str:
+        """Return the hash of a node."""
+        assert node is not None
+        frame, row = frame_row(self.sides[side], node)
+        return frame.hashes.at(row)
+
+    def pairs(self, path: Any) -> list[tuple[str, str]]:
+        """Return the hashes of the steps of a path."""
+        steps: list[CauseStep] = list(path)
+        return [(self.hash_of(0, it.base_node), self.hash_of(1, it.head_node)) for it in steps]
+
+
+def check(base: State, head: State, before: Spec, after: Spec) -> None:
+    """Hold all that is found of two specs against the model."""
+    found = Found(base, head, before, after)
+    pair = found.pair
+    is_one_package, is_one_spec = before.name == after.name, before.hash == after.hash
+    check_own(pair, before, after)
+    # Causes: all of the pair, or of two packages those of the pairs below.
+    model = Causes(base, head, {after.hash: before.hash})
+    start = before.hash, after.hash
+    below = {start, *model._reached[start]} if is_one_package else model._reached[start]
+    causes = {cause for at in below for cause in model.own(at)} if not is_one_spec else set()
+    assert {*found.causes} == causes
+    assert len(found.causes) == len(causes)
+    distances = distances_from(model, start)
+    for cause, path in zip(found.causes, map(found.pairs, pair.paths), strict=True):
+        assert path[0] == start
+        assert cause in model.own(path[-1])
+        assert all(step in model.below[last] for last, step in pairwise(path))
+        nearest = min(distances[at] for at in below if cause in model.own(at))
+        assert len(path) == nearest + 1
+    check_dependencies(found, model, base, head, before, after)
+    ours, theirs = reached(base, before), reached(head, after)
+    shared = {found.hash_of(0, node) for node in pair.below.shared.tolist()}
+    assert shared == ours.keys() & theirs.keys()
+    assert len(pair.below.shared) == len(shared)
+    edges = pair_edges(
+        base,
+        head,
+        *(
+            a_spec(
+                "top",
+                dependencies=tuple(Dependency(name, digest, ()) for digest, name in nodes.items()),
+            )
+            for nodes in (ours, theirs)
+        ),
+    )
+    differing = {(old.hash, new.hash) for old, new in edges.common if old.hash != new.hash}
+    assert {(old.hash, new.hash) for old, new in pair.below.differing} == differing
+    assert {end.hash for end in pair.below.only_base} == {edge.hash for edge in edges.lost}
+    assert {end.hash for end in pair.below.only_head} == {edge.hash for edge in edges.gained}
+    check_document(pair)
+
+
+def check_own(pair: SpecPair, before: Spec, after: Spec) -> None:
+    """Own facts, and variants."""
+    expected = own_differences(before, after)
+    facts = {change.path: (change.before, change.after) for change in pair.facts}
+    name = ["name"] if before.name != after.name else []
+    assert [*facts] == name + [
+        fact for fact in expected if fact not in ("variants", "dependencies")
+    ]
+    for path, values in facts.items():
+        assert values == (getattr(before, path), getattr(after, path))
+    assert pair.variants.before == sorted({*before.variants} - {*after.variants})
+    assert pair.variants.after == sorted({*after.variants} - {*before.variants})
+    for change in variant_changes(pair.variants):
+        name_of_variant = change.path.split("/")[1]
+        assert change.before == variants_of(before.variants).get(name_of_variant)
+        assert change.after == variants_of(after.variants).get(name_of_variant)
+
+
+def check_dependencies(
+    found: Found, model: Causes, base: State, head: State, before: Spec, after: Spec
+) -> None:
+    """Direct dependencies that differ, each with its way to what explains most."""
+    pair = found.pair
+    is_known = before.dependencies is not None and after.dependencies is not None
+    assert pair.are_known == is_known
+    edges = pair_edges(base, head, before, after)
+    expected: Counter[Any] = Counter((edge.hash, None) for edge in edges.lost)
+    expected.update((None, edge.hash) for edge in edges.gained)
+    expected.update(
+        (old.hash, new.hash)
+        for old, new in edges.common
+        if (old.hash, old.types, old.virtuals) != (new.hash, new.types, new.virtuals)
+    )
+    if is_known:
+        assert expected == Counter(
+            (change.before and change.before.hash, change.after and change.after.hash)
+            for change in pair.dependencies
+        )
+    for change in pair.dependencies:
+        path = found.pairs(change.path)
+        if change.before is None or change.after is None or change.before.hash == change.after.hash:
+            assert path == []
+            continue
+        assert path[0] == (change.before.hash, change.after.hash)
+        assert all(step in model.below[last] for last, step in pairwise(path))
+        assert model.own(path[-1])
+        nodes = base.nodes.get(path[0][0]), head.nodes.get(path[0][1])
+        if nodes[0] and nodes[1] and own_differences(nodes[0], nodes[1]):
+            assert len(path) == 1
+
+
+def distances_from(model: Causes, start: tuple[str, str]) -> dict[tuple[str, str], int]:
+    """Return how many steps lead from a pair to each that it reaches."""
+    distances = {start: 0}
+    level = [start]
+    while level:
+        level = [at for last in level for at in model.below[last] if at not in distances]
+        distances |= dict.fromkeys(level, max(distances.values()) + 1)
+    return distances
+
+
+def check_document(pair: SpecPair) -> None:
+    """Hold the nested difference against that of walking both documents."""
+    base, head = pair.documents
+    expected = {path: values for path, values in walked((), base, head) if values[0] != values[1]}
+    changes = {
+        tuple(change.path.split("/")): (change.before, change.after)
+        for change in pair.nested_changes
+    }
+    assert changes == expected
+    assert len(changes) == sum(len(part) for part in pair.difference.values())
+    phrases = [
+        difference_phrase(path, change)
+        for _, inside in changes_below(pair.nested_changes)
+        for path, change in inside
+    ]
+    assert all(phrases)
+
+
+def walked(path: tuple[str, ...], base: Any, head: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values of two documents at each path; None where one lacks it."""
+    if not (isinstance(base, dict) and isinstance(head, dict)):
+        yield path, (base, head)
+        return
+    for name in {*base, *head}:
+        yield from walked((*path, name), base.get(name), head.get(name))
+
+
+def some_pairs(base: State, head: State, number: int) -> Iterator[tuple[Spec, Spec]]:
+    """Yield pairs of specs, some of one package."""
+    random = Random(number)
+    befores, afters = list(base.specs.values()), list(head.specs.values())
+    for _ in range(number if befores and afters else 0):
+        before, after = random.choice(befores), random.choice(afters)
+        yield before, after
+        yield before, random.choice(head.of_package(before.name) or afters)
+
+
+@FEWER_EXAMPLES
+@given(st.one_of(weeks(), towers))
+def test_against_the_model(states: tuple[State, State]) -> None:
+    """Any two specs of two states, of one package and of two."""
+    for before, after in some_pairs(*states, 2):
+        check(*states, before, after)
+
+
+@FEWER_EXAMPLES
+@given(towers)
+def test_two_specs_of_one_content(states: tuple[State, State]) -> None:
+    """Both sides may be one revision."""
+    state, _ = states
+    for before, after in some_pairs(state, state, 2):
+        check(state, state, before, after)
+
+
+def test_real_weeks() -> None:
+    """Pairs of real specs, a week apart and across packages."""
+    base, head = (State(*records(date)) for date in dates())
+    for before, after in islice(some_pairs(base, head, 12), 24):
+        check(base, head, before, after)
+
+
+# -- examples
+
+
+def app(*builds: Build) -> tuple[State, Spec]:
+    """Return a state and the spec of its last build."""
+    state = state_of(builds)
+    return state, next(spec for spec in state.specs.values() if spec.name == builds[-1].name)
+
+
+def found_of(before: tuple[State, Spec], after: tuple[State, Spec]) -> Found:
+    """Return what is found of two specs, each with its state."""
+    return Found(before[0], after[0], before[1], after[1])
+
+
+BASE = app(
+    Build(name="zlib", version="1.3.1"),
+    Build(name="ssl", version="3.3", needs=(Need(0, LINK),)),
+    Build(name="cmake", needs=(Need(1, LINK),)),
+    Build(name="app", variants=("+mpi", "api=v1"), needs=(Need(2, ("build",)), Need(0, LINK))),
+)
+HEAD = app(
+    Build(name="zlib", version="1.3.1"),
+    Build(name="ssl", version="3.4", recipe="r2", needs=(Need(0, LINK),)),
+    Build(name="cmake", needs=(Need(1, LINK),)),
+    Build(name="aec"),
+    Build(
+        name="app",
+        variants=("api=v2", "~mpi"),
+        needs=(Need(2, ("build",)), Need(0, ("link", "run")), Need(3, LINK)),
+    ),
+)
+
+
+def test_all_that_differs_is_told() -> None:
+    """Variants one by one, edges one by one, the way down, what is shared; then the same nested."""
+    pair = found_of(BASE, HEAD).pair
+    assert pair.facts == []
+    assert [(it.path, it.before, it.after) for it in variant_changes(pair.variants)] == [
+        ("variants/api", "v1", "v2"),
+        ("variants/mpi", True, False),
+    ]
+    dependencies = {
+        change.name: [step.name for step in change.path] for change in pair.dependencies
+    }
+    assert dependencies == {"aec": [], "cmake": ["cmake", "ssl"], "zlib": []}
+    ways = {
+        pair.explanation.causes.name_of(number).package: [step.name for step in path]
+        for number, path in enumerate(pair.paths)
+    }
+    assert ways == {"app": ["app"], "ssl": ["app", "cmake", "ssl"]}
+    assert len(pair.below.shared) == 1
+    below = {
+        name: [difference_phrase(path, change) for path, change in inside]
+        for name, inside in changes_below(pair.nested_changes)
+    }
+    assert below == {
+        "aec": ["only below the second"],
+        "ssl": ["version 3.3 → 3.4", "recipe r1 → r2"],
+    }
+    assert pair.difference["values_changed"]["root['below']['ssl']['version']"] == {
+        "old_value": "3.3",
+        "new_value": "3.4",
+    }
+
+
+def test_two_packages() -> None:
+    """What they share, and why dependencies of both differ; nothing is made of their versions."""
+    tool = app(
+        Build(name="zlib", version="1.3.1"),
+        Build(name="ssl", version="3.4", recipe="r2", needs=(Need(0, LINK),)),
+        Build(name="tool", version="9", needs=(Need(1, LINK), Need(0, LINK))),
+    )
+    lib = app(
+        Build(name="zlib", version="1.3.1"),
+        Build(name="ssl", version="3.3", needs=(Need(0, LINK),)),
+        Build(name="lib", version="2", needs=(Need(1, LINK),)),
+    )
+    pair = found_of(tool, lib).pair
+    assert [(it.path, it.before, it.after) for it in pair.facts] == [
+        ("name", "tool", "lib"),
+        ("version", "9", "2"),
+    ]
+    assert [it.package for it in cause_records(pair.explanation.causes)] == ["ssl"]
+    assert [[step.name for step in path] for path in pair.paths] == [["tool", "ssl"]]
+    assert len(pair.below.shared) == 1
+    nothing_alike = found_of(tool, app(Build(name="lone"))).pair
+    assert len(nothing_alike.explanation.causes) == 0
+    assert nothing_alike.paths == []
+    assert [change.name for change in nothing_alike.dependencies] == ["ssl", "zlib"]
+
+
+def test_one_spec() -> None:
+    """Nothing differs from itself, and all below is shared."""
+    pair = found_of(BASE, BASE).pair
+    assert not any((pair.facts, pair.dependencies, pair.paths, pair.nested_changes))
+    assert pair.difference == {}
+    assert len(pair.below.shared) == 3
+
+
+def test_several_nodes_of_one_package() -> None:
+    """Each stands beside one of the other; the second has a name of its own."""
+    sides = [
+        app(
+            Build(name="py", version=low),
+            Build(name="py", version=high),
+            Build(name="app", needs=(Need(0, ("build",)), Need(1, LINK))),
+        )
+        for low, high in (("3.11", "3.12"), ("3.12", "3.13"))
+    ]
+    pair = found_of(*sides).pair
+    assert len(pair.below.shared) == 1
+    assert [it.path for it in pair.nested_changes if it.path.startswith("below")] == [
+        "below/py/version"
+    ]
+    far = found_of(
+        sides[0],
+        app(
+            Build(name="py", version="3.8"),
+            Build(name="py", version="3.9"),
+            Build(name="app", needs=(Need(0, ("build",)), Need(1, LINK))),
+        ),
+    ).pair
+    assert [it.path for it in far.nested_changes if it.path.startswith("below")] == [
+        "below/py#2/version",
+        "below/py/version",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "phrase"),
+    [
+        ("version", "1", "2", "version 1 → 2"),
+        ("package_hash", "abcdefghijkl", "bcdefghijklm", "recipe abcdefg → bcdefgh"),
+        ("operating_system", "rhel8", "rhel9", "operating system rhel8 → rhel9"),
+        ("variants/mpi", True, False, "+mpi → ~mpi"),
+        ("variants/api", "v1", None, "api=v1 → nothing"),
+        ("variants/shared", None, False, "nothing → ~shared"),
+        ("dependencies/zlib", None, "link", "now depends on zlib"),
+        ("dependencies/zlib", "link", None, "no longer depends on zlib"),
+        ("dependencies/zlib", "link", "build,link", "needs zlib for link → build,link"),
+    ],
+)
+def test_phrases(path: str, before: Any, after: Any, phrase: str) -> None:
+    """Each difference in words."""
+    assert difference_phrase(path.split("/"), FieldChange(path, before, after)) == phrase
