@@ -22,6 +22,7 @@ from schema import api
 from server.cli import cachelog
 from server.webhooks import Announcement
 from snapshots.changes.rules.rules import KEYS_OF, KINDS
+from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.changelog import Changelog
 
 ROOT = Path(__file__).parents[1]
@@ -190,11 +191,12 @@ def _json() -> Iterator[str]:
         "[Through time](../history.md#json), [Gates](../gates.md#the-verdict),",
         "[Lock files](../lock-files.md#json),",
         "[Questions](../questions.md), [Two specs](../two-specs.md#json) and",
-        "[Prune, verify, back up](../keeping.md#json).",
+        "[Prune, verify, back up](../keeping.md#json). A side of a comparison that is no",
+        "revision: [What can be compared](../sides.md#json).",
         "",
     )
     _, records = msgspec.json.schema_components(
-        (Changelog, Announcement),
+        (_of_revisions(Changelog), Announcement),
         schema_hook=lambda _: {"type": "string"},  # sentences
         ref_template="{name}",
     )
@@ -205,6 +207,15 @@ def _json() -> Iterator[str]:
         else:
             rows = [(f"`{it}`", _json_type(hint)) for it, hint in record["properties"].items()]
             yield from _table(("Name", "Type"), rows)
+
+
+def _of_revisions(record: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """Return a record whose sides are revisions: msgspec describes no union of records."""
+    fields = [
+        (field.name, RevisionInfo if field.type == SideInfo else field.type)
+        for field in msgspec.structs.fields(record)
+    ]
+    return msgspec.defstruct(record.__name__, fields, namespace={"__doc__": record.__doc__})
 
 
 def _json_type(hint: Mapping[str, Any]) -> str:
