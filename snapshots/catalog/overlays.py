@@ -87,6 +87,8 @@ def equal_rows(first: pa.Table, second: pa.Table) -> Mask:
     """
     equal = np.ones(len(first), np.bool_)
     for name in first.column_names:
+        if not equal.any():
+            break
         equal &= _equal(first[name].combine_chunks(), second[name].combine_chunks())
     return equal
 

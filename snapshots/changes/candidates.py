@@ -31,6 +31,7 @@ from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Numbers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int64]
 
 
 class Candidates:
@@ -76,12 +77,17 @@ class Candidates:
         frame = self.side.frame
         return frame.stacks_without_root[frame.stacks.codes[self.rows]].astype(np.uint64)
 
-    @cached_property
-    def has_stack(self) -> Mask:
-        """Whether there is any stack but root."""
+    def stacks_of(self, places: Places) -> "Items":
+        """Return the stacks of some candidates, root left out; owners are places in ``places``."""
         column = self.side.frame.stacks
-        has = column.where(lambda stacks: not {*stacks} <= {ROOT_STACK})
-        return has[column.codes[self.rows]]
+        lists = column.codes[self.rows[places]]
+        starts = np.searchsorted(column.owner, np.arange(len(column.values) + 1))
+        counts = np.diff(starts)[lists]
+        items = column.flat[places_of_runs(starts[lists], counts)]
+        owners = np.repeat(np.arange(len(places)), counts)
+        hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
+        kept = items != column.item_index.get(ROOT_STACK, -1)
+        return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
 
     def keys(self, facts: Sequence[str]) -> Fingerprints:
         """Return one hash of several facts, which are named as these columns are."""
@@ -124,8 +130,6 @@ MAX_CLASSES = 512
 """How many classes of one key are ranked at once."""
 
 _SHIFT = 32
-
-Places = npt.NDArray[np.int64]
 
 
 def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
@@ -236,7 +240,7 @@ _MAX_PAIRS = 1 << 18
 
 
 class Items(msgspec.Struct, frozen=True):
-    """Items of classes: the numbers of the classes, rising, and a hash of each item."""
+    """Items of classes or candidates: their numbers, rising, and a hash of each item."""
 
     owners: Places
     hashes: Fingerprints

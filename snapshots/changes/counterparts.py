@@ -55,7 +55,6 @@ from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_p
 from snapshots.changes.sides import Fingerprints, Side, mixed
 from snapshots.changes.votes import Votes, count_votes
 from snapshots.frames.columns import Mask, Rows
-from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]
@@ -106,18 +105,6 @@ class _Ranked(msgspec.Struct, frozen=True):
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
-    def stacks(self, classes: Classes) -> Items:
-        """Return the stacks of each class, root left out."""
-        column = self.candidates.side.frame.stacks
-        lists = column.codes[self.candidates.rows[classes.first]]
-        starts = np.searchsorted(column.owner, np.arange(len(column.values) + 1))
-        counts = np.diff(starts)[lists]
-        items = column.flat[places_of_runs(starts[lists], counts)]
-        owners = np.repeat(np.arange(len(classes)), counts)
-        hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
-        kept = items != column.item_index.get(ROOT_STACK, -1)
-        return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
-
     def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
         """Return the classes of those that have no pair yet."""
         left = np.delete(np.arange(len(group.places)), paired)
@@ -163,8 +150,9 @@ class Ranking:
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
         if with_common_stack:
-            items = self._base.stacks(ours), self._head.stacks(theirs)
-            joined = marks_of_items(ours, items[0], theirs, items[1])
+            base_stacks = self._base.candidates.stacks_of(ours.first)
+            head_stacks = self._head.candidates.stacks_of(theirs.first)
+            joined = marks_of_items(ours, base_stacks, theirs, head_stacks)
         else:
             joined = marks_of_keys(ours), marks_of_keys(theirs)
         for one, other in pairs_of_classes(*joined):
@@ -351,9 +339,8 @@ class _Search:
         for number in range(state.number, len(_PASSES)):
             state.number = number
             facts, by_stack = _PASSES[number]
-            if by_stack:
-                for free, candidates in zip(state.free, self._sides, strict=True):
-                    free &= candidates.has_stack
+            if number == len(TIERS):
+                self._require_common_stack(state.free)
             while self._pair(facts, by_stack=by_stack):
                 pass
         base, head = self._sides
@@ -363,6 +350,16 @@ class _Search:
             base_of[head.rows[theirs]] = base.rows[ours]
             head_of[base.rows[ours]] = head.rows[theirs]
         return Counterparts(base_of, head_of)
+
+    def _require_common_stack(self, free: tuple[Mask, Mask]) -> None:
+        """Leave out what has no stack in common with any that is free of its package.
+
+        That is most of what is left: each tier would rank it for nothing.
+        """
+        base, head = map(_marks_of_stacks, self._sides, free)
+        for of_side, ours, theirs in zip(free, (base, head), (head, base), strict=True):
+            of_side[:] = False
+            of_side[ours.owners[np.isin(ours.hashes, theirs.hashes)]] = True
 
     def vote(self, pairs: Counterparts) -> bool:
         """Let counterparts vote; return whether they vote for others than the last ones did."""
@@ -407,6 +404,14 @@ class _Search:
         ours, theirs = (candidates.package for candidates in self._sides)
         of_base, of_head = np.isin(ours[base], theirs[head]), np.isin(theirs[head], ours[base])
         return Ranking(self._sides[0], base[of_base], self._sides[1], head[of_head])
+
+
+def _marks_of_stacks(candidates: Candidates, free: Mask) -> Items:
+    """Return the free candidates with a hash of their package and each of their stacks."""
+    places = np.flatnonzero(free)
+    stacks = candidates.stacks_of(places)
+    owners = places[stacks.owners]
+    return Items(owners, mixed(candidates.package[owners], stacks.hashes))
 
 
 def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:
