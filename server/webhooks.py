@@ -360,7 +360,8 @@ class Notifier:
         except CatalogError:  # a damaged content must not hide what was published
             return announcement(neighbours, None)
         recipes = self._library.recipes_change(base, revision)
-        return announcement(neighbours, changelog(base, revision, explanation, recipes=recipes))
+        log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
+        return announcement(neighbours, log)
 
 
 @contextmanager

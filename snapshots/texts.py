@@ -22,8 +22,10 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: 1 spec, 2,000 specs."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """Return a number with its noun: 1 spec, 2,000 specs, 3 hashes."""
+    if count == 1:
+        return f"{count:,} {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 
 def size(num_bytes: int | None) -> str:

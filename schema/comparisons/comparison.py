@@ -76,6 +76,9 @@ NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)
 Notes between revisions months apart are long, as JSON most of all.
 """
 
+MOST_LISTED = 10_000
+"""So many added and removed hashes are listed in release notes; where there are more, none are."""
+
 CHANGES = Cost(
     weight=1_000,
     each=20,
@@ -397,7 +400,11 @@ class ComparisonType(Node):
         stacks = comparison.changes.stacks
         return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
 
-    @field("The release notes, whole.", NOTES)
+    @field(
+        "The release notes, whole; without hashes where more than "
+        f"{MOST_LISTED:,} were added or removed.",
+        NOTES,
+    )
     def release_notes(
         self,
         info: Info,
@@ -414,6 +421,7 @@ class ComparisonType(Node):
             returned=context.returned(*sides),
             recipes=context.recipes_change(*sides),
             costs=context.costs(self.head_info),
+            most_specs=MOST_LISTED,
         )
         context.budget.check()
         return render(log, format, context.budget.each)

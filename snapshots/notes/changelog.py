@@ -40,11 +40,14 @@ from snapshots.notes.phrases import (
 from snapshots.notes.sections import (
     CauseEntry,
     ChangedPackage,
+    ChangedSpec,
     ChangedStack,
     EffectEntry,
     Losses,
     Rebuilds,
     Section,
+    changed_specs,
+    left_out_of,
     losses_of,
     rebuilds_of,
     why_unknown,
@@ -235,7 +238,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     told of the causes of some rebuilds; None where all are known. ``build_cost`` is what building
     the added specs takes; None without costs. ``commits`` are those of the
     recipes that explain causes, between ``recipes``; None where they are not known, and
-    ``why_no_commits`` says why.
+    ``why_no_commits`` says why. ``specs`` are the added and the removed hashes, by the values of
+    SpecChangeKind; None where they are too many to list. ``left_out_here`` is as much of
+    ``left_out`` as there is anything of to leave out.
     """
 
     format: int = FORMAT
@@ -256,7 +261,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, list[ChangedPackage]]
     stacks: dict[str, list[ChangedStack]]
     stacks_changed: int
+    specs: dict[str, list[ChangedSpec]] | None
     left_out: tuple[str, ...] = LEFT_OUT
+    left_out_here: tuple[str, ...]
 
 
 def to_json(log: Changelog) -> bytes:
@@ -280,12 +287,14 @@ def changelog(
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
     costs: FrameCosts | None = None,
+    most_specs: int | None = None,
 ) -> Changelog:
     """Group the changes of an explained comparison of these two sides.
 
     A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
     ``returned`` is as for ``Explanation.reasons``. Of commits nothing is told without ``recipes``,
-    of what building takes without ``costs``, which are those of head.
+    of what building takes without ``costs``, which are those of head. No hashes are listed where
+    more than ``most_specs`` were added or removed.
     """
     comparison = explanation.comparison
     only = Only() if scope is None else scope.only
@@ -297,6 +306,7 @@ def changelog(
     packages = list(comparison.packages)
     rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes, costs)
     added = comparison.specs.select([SpecChangeKind.ADDED]).after
+    losses = losses_of(comparison, packages, explanation, cells)
     log = Changelog(
         base=base,
         head=head,
@@ -311,10 +321,12 @@ def changelog(
         recipes=None if recipes is None else RecipesEntries.of(recipes),
         commits=None if rebuilds.commits is None else list(rebuilds.commits),
         why_no_commits=None if recipes is None else recipes.why_unknown,
-        no_longer_available=losses_of(comparison, packages, explanation, cells),
-        packages=_packages(comparison, packages, reasons),
+        no_longer_available=losses,
+        packages=_packages(comparison, packages, losses, reasons),
         stacks=_stacks(comparison, only),
         stacks_changed=comparison.stacks.count(StackChangeKind.CHANGED),
+        specs=_specs(comparison, explanation, reasons, most_specs),
+        left_out_here=left_out_of(explanation),
     )
     return replace(log, highlights=_highlights(log, rebuilds))
 
@@ -349,14 +361,23 @@ def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> 
 
 
 def _packages(
-    comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
+    comparison: Comparison,
+    changes: Iterable[PackageChange],
+    losses: Losses,
+    codes: npt.NDArray[np.int8],
 ) -> dict[str, list[ChangedPackage]]:
+    replaced: dict[str, dict[str, list[str]]] = {}
+    for lost in losses.versions:
+        if lost.replaced_by:
+            replaced.setdefault(lost.package, {})[lost.version] = lost.replaced_by
     reasons = _reasons_by_package(comparison, codes)
     facts = comparison.changed_facts()
     packages: dict[str, list[ChangedPackage]] = {section.value: [] for section in Section}
     for change in changes:
         name = change.name
-        entry = ChangedPackage.of(change, reasons.get(name, {}), facts.get(name, {}))
+        entry = ChangedPackage.of(
+            change, replaced.get(name, {}), reasons.get(name, {}), facts.get(name, {})
+        )
         packages[Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 
@@ -377,6 +398,20 @@ def _reasons_by_package(
         if REASONS[code] is not SpecChangeReason.FACTS:
             reasons.setdefault(names.names[place], {})[REASONS[code].value] = count
     return reasons
+
+
+def _specs(
+    comparison: Comparison,
+    explanation: Explanation,
+    reasons: npt.NDArray[np.int8],
+    most: int | None,
+) -> dict[str, list[ChangedSpec]] | None:
+    kinds = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED)
+    if most is not None and sum(map(comparison.specs.count, kinds)) > most:
+        return None
+    return {
+        kind.value: changed_specs(comparison.specs, explanation, reasons, kind) for kind in kinds
+    }
 
 
 def _stacks(comparison: Comparison, only: Only) -> dict[str, list[ChangedStack]]:
@@ -407,7 +442,13 @@ def _highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
         size_sentence(summary.total_size_before, summary.total_size_after),
         stacks_sentence(log.stacks),
         causes_sentence(rebuilds),
-        losses_sentence(losses) if is_told else None,
+        losses_sentence(
+            losses,
+            summary.specs_removed,
+            is_stack_removed=StackChangeKind.REMOVED.value in log.stacks,
+        )
+        if is_told
+        else None,
     ]
     return [sentence for sentence in sentences if sentence is not None]
 

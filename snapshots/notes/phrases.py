@@ -12,11 +12,13 @@ from snapshots.notes.sections import (
     CommitEntry,
     EffectEntry,
     Losses,
+    LostVersion,
     Reach,
     Rebuilds,
     Section,
     SpackEntry,
-    grouped,
+    explained,
+    is_most,
     num_specs,
 )
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, names, spelled
@@ -39,22 +41,28 @@ Group = Sequence[CauseEntry]
 
 
 def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
-    """Return what set off most of the rebuilds, and how much of the rest changed by itself.
+    """Return what set off most of the rebuilds, and how far the rest reached.
 
-    Causes of kind UNKNOWN explain nothing, and are left out; None where there are no others.
+    Causes of kind UNKNOWN explain nothing; how many specs have one comes first where these are
+    most. None where no spec was rebuilt.
     """
-    causes = [cause for cause in rebuilds.causes if cause.kind != CauseKind.UNKNOWN.value]
-    if not causes:
+    groups, num_unknown = explained(rebuilds.causes)
+    clauses = []
+    if is_most(num_unknown, groups):
+        clauses.append([_unknown(num_unknown, num_specs(rebuilds.causes))])
+    if groups:
+        # What reaches farthest comes first; equal ones as they are ordered.
+        by_reach = sorted(groups, key=lambda group: -group[0].num_involved)
+        clauses += _clauses(by_reach, rebuilds.reach)
+    if not clauses:
         return None
-    # What reaches farthest comes first; equal ones as they are ordered.
-    groups = sorted(grouped(causes), key=lambda group: -group[0].num_involved)
-    clauses = list(_clauses(groups, rebuilds.reach))
-    pieces: list[str] = []
-    for number, clause in enumerate(clauses):
-        pieces += ["; ", *clause] if number else clause
-    if not isinstance(pieces[0], Name):
-        pieces[0] = pieces[0][0].upper() + pieces[0][1:]
-    return Sentence(*pieces, ".")
+    return _sentence(clauses)
+
+
+def _unknown(num_unknown: int, num_rebuilt: int) -> str:
+    if num_unknown == num_rebuilt:
+        return "what caused the rebuilds is not known"
+    return f"what caused {num_unknown:,} of {counted(num_rebuilt, 'rebuild')} is not known"
 
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
@@ -118,7 +126,7 @@ def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
     alone = [group for group in groups if not reach.has_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
     if not first:
-        yield _themselves(alone, is_more=False)
+        yield [_alone(alone, "change")]
         return
     num_reached = first[0].num_involved
     shared = {
@@ -139,7 +147,7 @@ def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
         most = counted(rest[0][0].num_involved, "spec")
         yield [changes, f" reached {most} or fewer" + (" each" if len(rest) > 1 else "")]
     if alone:
-        yield _themselves(alone, is_more=True)
+        yield [_alone(alone, "more change")]
 
 
 def _did(num_rebuilt: int, num_reached: int) -> str:
@@ -162,10 +170,10 @@ def _first_clause(first: Group, companions: Sequence[CauseEntry], *, are_all: bo
     return clause
 
 
-def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
+def _alone(groups: Sequence[Group], noun: str) -> str:
     count = sum(map(len, groups))
-    changes = spelled(count, "more change" if is_more else "change")
-    return [changes, f" rebuilt {'itself' if count == 1 else 'themselves'}"]
+    own = "its own package" if count == 1 else "their own packages"
+    return f"{spelled(count, noun)} reached only {own}"
 
 
 def _clause(cause: CauseEntry) -> list[str]:
@@ -196,12 +204,13 @@ def specs_sentence(
         (new, "is new", "are new"),
     )
     clauses = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]
+    gone = f"{_were(removed, 'removed')} without a replacement"
     if clauses:
-        gone = f"; {_were(removed, 'removed')}" if removed else ""
-        return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(clauses), f"{gone}.")
+        end = f"; {gone}." if removed else "."
+        return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(clauses), end)
     if removed:
-        were = "was" if removed == 1 else "were"
-        return Sentence(f"{counted(removed, 'spec')} {were} removed.")
+        noun = "spec" if removed == 1 else "specs"
+        return Sentence(gone.replace(" ", f" {noun} ", 1) + ".")
     return Sentence("No spec was added, removed or rebuilt.")
 
 
@@ -232,6 +241,40 @@ def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | N
     return Sentence("Of the packages, ", *enumerated(clauses), ".")
 
 
+def version_steps(entry: ChangedPackage, section: str) -> Sentence:
+    """Return what happened to the versions of a package: of one that moved first to the newest.
+
+    ``section`` is the value of the Section. A version that others took the place of is not called
+    removed, nor these added.
+    """
+    before, after = entry.newest_before or "", entry.newest_after or ""
+    moved = section in (Section.UPGRADED.value, Section.DOWNGRADED.value)
+    replaced = {
+        version: others
+        for version, others in entry.versions_replaced.items()
+        if not (moved and version == before and others == [after])
+    }
+    named = {version for others in entry.versions_replaced.values() for version in others}
+    if moved:
+        named |= {before, after}
+    steps = [[*_values([version]), " → ", *_values(others)] for version, others in replaced.items()]
+    for what, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
+        others = [
+            version for version in versions if version not in named | entry.versions_replaced.keys()
+        ]
+        if others:
+            steps.append([f"{what} ", *_values(others)])
+    listed = [piece for step in steps for piece in ("; ", *step)][1:]
+    if not moved:
+        return Sentence(Value(after), ": ", *listed)
+    also = [" (also ", *listed, ")"] if listed else []
+    return Sentence(Value(before), " → ", Value(after), *also)
+
+
+def _values(versions: Sequence[str]) -> list[str]:
+    return [piece for version in versions for piece in (", ", Value(version))][1:]
+
+
 def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     """Return how the total size changed; None where a side knows no sizes."""
     if before is None or after is None:
@@ -243,36 +286,78 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
 
 
 def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
-    """Return which stacks came and went; None where none did."""
+    """Return which stacks were added and removed; None where none was."""
     clauses = []
-    for kind, what in ((StackChangeKind.ADDED, "new"), (StackChangeKind.REMOVED, "gone")):
-        if entries := stacks.get(kind.value):
-            verb = "is" if len(entries) == 1 else "are"
-            clauses.append([*names((stack.name for stack in entries), _FEW), f" {verb} {what}"])
+    for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
+        if entries := stacks.get(kind):
+            verb = "was" if len(entries) == 1 else "were"
+            clauses.append([*names((stack.name for stack in entries), _FEW), f" {verb} {kind}"])
     if not clauses:
         return None
     return Sentence("Of the stacks, ", *enumerated(clauses), ".")
 
 
-def losses_sentence(losses: Losses) -> Sentence:
-    """Return how much is no longer available."""
-    gone = [version for version in losses.versions if not version.replaced_by]
-    older = [version for version in losses.versions if version.is_older]
-    clauses = []
-    if losses.packages:
-        clauses.append([spelled(len(losses.packages), "package")])
-    if gone:
-        clauses.append([spelled(len(gone), "version"), " that nothing took the place of"])
-    if older:
-        clauses.append([spelled(len(older), "version"), " that an older one took the place of"])
+def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> Sentence:
+    """Return how many hashes were removed, and what is there in no build any more.
+
+    A version that another took the place of is not lost; where that is an older one it is named.
+    """
+    lost = [
+        [spelled(len(entries), noun)]
+        for entries, noun in ((losses.packages, "package"), (losses.versions_gone, "version"))
+        if entries
+    ]
+    are_gone = f"{counted(num_removed, 'hash')} {'is' if num_removed == 1 else 'are'} gone"
+    clauses: list[list[str]] = []
+    if lost and num_removed:
+        them = "it" if num_removed == 1 else "them"
+        clauses.append([f"{are_gone}, and with {them} ", *enumerated(lost)])
+    elif lost:
+        clauses.append(["gone: ", *enumerated(lost)])
+    elif num_removed:
+        clauses.append([are_gone])
+        if not losses.coverage:
+            clauses.append([_what_remains(losses, is_stack_removed=is_stack_removed)])
     if losses.coverage:
-        places = {cell.values for cell in losses.coverage}
-        packages = {cell.package for cell in losses.coverage}
-        clauses.append([spelled(len(packages), "package"), " in ", spelled(len(places), "place")])
+        count = len({cell.package for cell in losses.coverage})
+        packages = spelled(count, "other package" if losses.packages else "package")
+        are = "is" if count == 1 else "are"
+        clauses.append([f"{packages} {are} no longer built everywhere"])
+    if older := [version for version in losses.versions if version.is_older]:
+        clauses.append(_replaced_by_older(older))
     if not clauses:
-        but = " but what a newer version took the place of" if losses.versions else ""
-        return Sentence(f"Nothing became unavailable{but}.")
-    return Sentence("No longer available: ", *enumerated(clauses), ".")
+        return Sentence("Nothing became unavailable.")
+    return _sentence(clauses)
+
+
+def _what_remains(losses: Losses, *, is_stack_removed: bool) -> str:
+    kinds = ["package"]
+    if not losses.versions:
+        kinds.append("version")
+    if not is_stack_removed:
+        kinds.append("target")
+    return f"every {''.join(enumerated([[kind] for kind in kinds]))} remains"
+
+
+def _replaced_by_older(versions: Sequence[LostVersion]) -> list[str]:
+    if len(versions) > _FEW:
+        return [f"{spelled(len(versions), 'version')} were replaced by older ones"]
+    steps = []
+    for lost in versions:
+        others = enumerated([[Value(version)] for version in lost.replaced_by])
+        old = Name(lost.package), " ", Value(lost.version)
+        steps.append([*old, " was replaced by ", *others, " (older)"])
+    return enumerated(steps)
+
+
+def _sentence(clauses: Sequence[Sequence[str]]) -> Sentence:
+    """Return clauses as one sentence with semicolons, its first letter a capital one."""
+    pieces: list[str] = []
+    for number, clause in enumerate(clauses):
+        pieces += ["; ", *clause] if number else clause
+    if not isinstance(pieces[0], Name):
+        pieces[0] = pieces[0][0].upper() + pieces[0][1:]
+    return Sentence(*pieces, ".")
 
 
 def _were(count: int, what: str) -> str:

@@ -15,7 +15,7 @@ from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import CauseCount, Causes
 from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
-from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
@@ -24,6 +24,7 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
+from snapshots.models import SPEC_FACTS
 from snapshots.recipes.commits import Links, without_pull_request
 from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK
@@ -65,8 +66,9 @@ _SECTION_OF = {kind: Section(kind.value) for kind in PackageChangeKind}
 class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A package that changed, as PackageChange has it.
 
-    ``reasons`` counts the added and the removed specs by their reasons, ``changed_facts`` says of
-    how many persisting specs each fact changed.
+    ``versions_replaced`` has the removed versions of which specs were replaced by some of other
+    versions, each with these. ``reasons`` counts the added and the removed specs by their reasons,
+    ``changed_facts`` says of how many persisting specs each fact changed.
     """
 
     name: str
@@ -76,6 +78,7 @@ class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     versions_after: tuple[str, ...]
     versions_added: list[str]
     versions_removed: list[str]
+    versions_replaced: dict[str, list[str]]
     specs_added: int
     specs_removed: int
     specs_changed: int
@@ -86,14 +89,18 @@ class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @classmethod
     def of(
-        cls, change: PackageChange, reasons: dict[str, int], facts: dict[str, int]
+        cls,
+        change: PackageChange,
+        replaced: dict[str, list[str]],
+        reasons: dict[str, int],
+        facts: dict[str, int],
     ) -> "ChangedPackage":
         """Return the entry of a change."""
         shared = {name: getattr(change, name) for name in cls.__struct_fields__ if name not in _OWN}
-        return cls(reasons=reasons, changed_facts=facts, **shared)
+        return cls(versions_replaced=replaced, reasons=reasons, changed_facts=facts, **shared)
 
 
-_OWN = ("reasons", "changed_facts")
+_OWN = ("versions_replaced", "reasons", "changed_facts")
 """The fields of ChangedPackage that PackageChange does not have."""
 
 
@@ -112,6 +119,74 @@ class ChangedStack(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             num_specs=change.num_specs_before + change.num_specs_after,
             num_packages=len(change.packages_added) + len(change.packages_removed),
         )
+
+
+class ChangedSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A hash that was added or removed, and the hash that it replaced or that replaced it.
+
+    ``reason`` is the value of a SpecChangeReason.
+    """
+
+    hash: str
+    name: str
+    version: str
+    reason: str
+    counterpart: str | None
+
+
+def changed_specs(
+    changes: SpecChanges,
+    explanation: Explanation,
+    reasons: npt.NDArray[np.int8],
+    kind: SpecChangeKind,
+) -> list[ChangedSpec]:
+    """Return the added or the removed of some changes; ``reasons`` are the codes of all of them."""
+    mask = changes.of_kinds([kind])
+    chosen, (frame, others) = changes.take(mask), (changes.head, changes.base)
+    rows = chosen.after
+    if kind is SpecChangeKind.REMOVED:
+        rows, (frame, others) = chosen.before, (others, frame)
+    counterparts = explanation.counterpart_rows(chosen)
+    columns = (
+        frame.hashes.texts_at(rows),
+        frame.package.mapped_at(str, rows),
+        frame.version.mapped_at(str, rows),
+        reasons[mask].tolist(),
+        counterparts.tolist(),
+    )
+    return [
+        ChangedSpec(
+            hash=text,
+            name=name,
+            version=version,
+            reason=REASONS[reason].value,
+            counterpart=None if row < 0 else others.hashes.at(row),
+        )
+        for text, name, version, reason, row in zip(*columns, strict=True)
+    ]
+
+
+_ROOT, _ONE_SIDED, _TARBALLS, _DEPENDENCIES, _SPELLINGS = LEFT_OUT
+
+
+def left_out_of(explanation: Explanation) -> tuple[str, ...]:
+    """Return what of ``LEFT_OUT`` there is in the two contents."""
+    sides = explanation.base, explanation.head
+    frames = [side.frame for side in sides]
+    persist = bool(explanation.comparison.pairing.persisting.size)
+    known = [
+        [getattr(frame, name).is_known for frame in frames]
+        for name, fact in SPEC_FACTS.items()
+        if fact.is_compared and fact.may_be_unknown
+    ]
+    there_is = {
+        _ROOT: any(ROOT_STACK in frame.stacks.items for frame in frames),
+        _ONE_SIDED: persist and any(before != after for before, after in known),
+        _TARBALLS: persist and all(frame.tarball.is_known for frame in frames),
+        _DEPENDENCIES: persist and len({side.graph.is_known for side in sides}) > 1,
+        _SPELLINGS: persist and not all(side.graph.is_known for side in sides),
+    }
+    return tuple(text for text, is_there in there_is.items() if is_there)
 
 
 _SHOWN = 10
@@ -349,16 +424,30 @@ def build_cost(group: Iterable[CauseEntry]) -> BuildCost | None:
     return sum_of(costs) if costs else None
 
 
+def explained(causes: Iterable[CauseEntry]) -> tuple[list[list[CauseEntry]], int]:
+    """Return the groups of the causes that are known, and of how many specs none is."""
+    every = list(causes)
+    known = [cause for cause in every if cause.kind != CauseKind.UNKNOWN.value]
+    return grouped(known), num_specs(every) - num_specs(known)
+
+
+def is_most(num_unknown: int, groups: Iterable[Sequence[CauseEntry]]) -> bool:
+    """Tell whether no group of causes is the main one of as many specs as have none known."""
+    return num_unknown > max(map(num_specs, groups), default=0)
+
+
 def leading(
     groups: Sequence[list[CauseEntry]],
 ) -> tuple[list[list[CauseEntry]], list[list[CauseEntry]]]:
     """Part groups of causes into the first, which are to be shown, and the smaller ones.
 
-    A group in which something was removed is always shown, and so are a few more where no others
-    are left.
+    Where there are smaller ones, groups are in the order of how far they reach: a compiler that is
+    involved in nearly all specs, and the main cause of few, is none of the smaller. A group in
+    which something was removed is always shown, and so are a few more where no others are left.
     """
     if len(groups) <= _SHOWN + _FEW:
         return list(groups), []
+    groups = sorted(groups, key=lambda group: -group[0].num_involved)
     shown: list[list[CauseEntry]] = []
     smaller: list[list[CauseEntry]] = []
     for place, group in enumerate(groups):
@@ -470,6 +559,11 @@ class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     versions: list[LostVersion]
     by: list[str]
     coverage: list[LostCell]
+
+    @property
+    def versions_gone(self) -> list[LostVersion]:
+        """The versions that no other took the place of."""
+        return [version for version in self.versions if not version.replaced_by]
 
 
 def losses_of(

@@ -10,7 +10,6 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
@@ -18,14 +17,15 @@ from snapshots.notes import sentences
 from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
 from snapshots.notes.formats import NotesFormat
-from snapshots.notes.phrases import commit_sentence, noun_phrase
+from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
 from snapshots.notes.sections import (
     CauseEntry,
     CommitEntry,
     Section,
     build_cost,
     effects_of,
-    grouped,
+    explained,
+    is_most,
     leading,
     num_specs,
 )
@@ -123,6 +123,7 @@ MARKDOWN: Filters = _PLAIN | {
     "commit": lambda commit: _told_in_markdown(commit_sentence(commit)),
     "inline": _each(inline),
     "told": _told_in_markdown,
+    "version_steps": lambda entry, section: _told_in_markdown(version_steps(entry, section)),
 }
 
 HTML: Filters = _PLAIN | {
@@ -131,6 +132,7 @@ HTML: Filters = _PLAIN | {
     "commit": _in_html(lambda commit: _told_in_html(commit_sentence(commit))),
     "inline": _in_html(_each(lambda text: escape(visible(text)))),
     "told": _in_html(_told_in_html),
+    "version_steps": _in_html(lambda entry, section: _told_in_html(version_steps(entry, section))),
 }
 
 
@@ -183,8 +185,8 @@ def _all_seen(value: Any) -> Any:
 
 def variables(log: Changelog) -> dict[str, Any]:
     """Return the variables of a changelog, by name; docs/notes.md describes them."""
-    is_unknown = CauseKind.UNKNOWN.value
-    largest, smaller = leading(grouped([cause for cause in log.causes if cause.kind != is_unknown]))
+    groups, num_unexplained = explained(log.causes)
+    largest, smaller = leading(groups)
     return {name: getattr(log, name) for name in log.__struct_fields__} | {
         "packages": {section.value: log.packages.get(section.value, []) for section in Section},
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
@@ -193,7 +195,8 @@ def variables(log: Changelog) -> dict[str, Any]:
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,
         "smaller_causes": smaller,
-        "num_unexplained": num_specs(cause for cause in log.causes if cause.kind == is_unknown),
+        "num_unexplained": num_unexplained,
+        "is_mostly_unexplained": is_most(num_unexplained, groups),
     }
 
 
@@ -266,7 +269,7 @@ def story(neighbours: Neighbours, explanation: Explanation) -> str:
     base = neighbours.base
     if base is None:
         raise ValueError("the first of a series has no story")
-    return story_of(changelog(base, neighbours.head, explanation))
+    return story_of(changelog(base, neighbours.head, explanation, most_specs=0))
 
 
 MOST_IN_FEEDS = 20

@@ -585,8 +585,9 @@ def spec_changes_facts(
 
 def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
     """Return what a change is, why, and what differs of it or stands against it."""
-    change = reported.change
-    facts: dict[str, Any] = {"hash": change.hash, "name": change.name, "reason": reported.reason}
+    change, own = reported.change, compared.own(reported)
+    facts: dict[str, Any] = {"hash": own.hash, "name": own.name, "version": own.version}
+    facts["reason"] = reported.reason
     if change.kind is SpecChangeKind.CHANGED:
         return facts | {"fields": compared.comparison.field_changes(change)}
     other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.vocabulary import cause_title
@@ -117,7 +118,7 @@ def test_a_week_in_a_sentence() -> None:
     ]
     assert sentence_of(base, head) == (
         "gettext's recipe changed, which rebuilt 4 specs and reached 6, most of which "
-        "expat 2.8.1 → 2.8.2 reached, too; two more changes rebuilt themselves."
+        "expat 2.8.1 → 2.8.2 reached, too; two more changes reached only their own packages."
     ).replace("2.8.1", "1")
 
 
@@ -185,8 +186,8 @@ def test_changes_that_reach_nothing() -> None:
     """Where nothing depends on what changed, nothing is said to have been rebuilt by it."""
     base = [node("a", version="1"), node("b", version="1")]
     head = [node("a:2", version="2"), node("b:2", version="2")]
-    assert sentence_of(base, head) == "Two changes rebuilt themselves."
-    assert sentence_of(base, [head[0], base[1]]) == "One change rebuilt itself."
+    assert sentence_of(base, head) == "Two changes reached only their own packages."
+    assert sentence_of(base, [head[0], base[1]]) == "One change reached only its own package."
     assert sentence_of(base, base) is None
 
 
@@ -229,6 +230,30 @@ def test_groups_keep_the_order_of_causes() -> None:
         ["d"],
     ]
     assert plain(causes(groups[1])) == "the recipe of b, together with the recipe of c"
+
+
+def test_a_compiler_below_everything_is_no_smaller_cause() -> None:
+    """Where causes fold, those that reach far are shown, of however few they are the main cause."""
+    groups = [[an_entry(CauseKind.RECIPE, f"p{n}", None, None)] for n in range(40)]
+    gcc = an_entry(CauseKind.VERSION, "gcc", "11", "12", num_specs=0, num_involved=210)
+    shown, smaller = leading([*groups, [gcc]])
+    assert shown == [[gcc], *groups[:9]]
+    assert smaller == groups[9:]
+
+
+def test_what_is_not_known_comes_first_where_it_is_most() -> None:
+    """How much the causes that follow explain nothing of."""
+    base = [*chain(*NAMES, changed={}, label="old")]
+    head = [*chain(*NAMES, changed=WEEK, label="new")]
+    told_of = rebuilds_of(explained(base, head).causes, explained(base, head).comparison.specs)
+    for count, start in ((4, "Gettext"), (6, "What caused 6 of 12 rebuilds is not known; gettext")):
+        unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
+        sentence = causes_sentence(replace(told_of, causes=[*told_of.causes, unknown]))
+        assert sentence is not None
+        assert plain(sentence).lower().startswith(start.lower())
+    alone = causes_sentence(replace(told_of, causes=[unknown]))
+    assert alone is not None
+    assert plain(alone) == "What caused the rebuilds is not known."
 
 
 def test_removals_are_among_the_leading_ones() -> None:

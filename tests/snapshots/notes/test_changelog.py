@@ -43,7 +43,8 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     for entry in entries:
         change = changes[entry.name]
         facts = comparison.changed_facts().get(entry.name, {})
-        assert entry == ChangedPackage.of(change, entry.reasons, facts)
+        assert entry == ChangedPackage.of(change, entry.versions_replaced, entry.reasons, facts)
+        assert set(entry.versions_replaced) <= {*entry.versions_removed}
         assert sum(entry.reasons.values()) == change.specs_added + change.specs_removed
     stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]
     assert all(log.stacks.values())

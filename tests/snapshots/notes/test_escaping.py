@@ -72,7 +72,8 @@ def test_notes_of_hostile_names(hostile: str) -> None:
     outlines = []
     for text in (hostile, "harmless"):
         tokens = MarkdownIt("commonmark").enable("table").parse(markdown(hostile_log(text)))
-        outlines.append([(token.type, token.tag) for token in tokens])
+        # Lists are in the order of names, and lines of hashes differ.
+        outlines.append(sorted((token.type, token.tag) for token in tokens))
         kinds = {child.type for token in tokens for child in token.children or ()}
         assert not kinds & {"html_inline", "link_open", "image"}
         blocks = {token.content.strip() for token in tokens if token.type == "html_block"}
@@ -84,7 +85,7 @@ def test_notes_of_hostile_names(hostile: str) -> None:
 def test_html_of_hostile_names(hostile: str) -> None:
     """The page has the same elements and attributes, and each name is shown as it is."""
     page, harmless = (Elements.of(html(hostile_log(text))) for text in (hostile, "harmless"))
-    assert page.elements == harmless.elements
+    assert sorted(map(repr, page.elements)) == sorted(map(repr, harmless.elements))
     shown = {visible(hostile), visible(hostile.replace("\n", " "))}
     assert sum(code in shown for code in page.codes) == harmless.codes.count("harmless") > 0
 
@@ -94,7 +95,7 @@ def hostile_log(text: str) -> Changelog:
     name = text.replace("\n", " ")  # names were always in one line
     old = [
         node("a", name="zlib"),
-        node("b", name=name, version="1"),
+        node("b", name=name, version=f"{text}1"),
         node("c", edge("b", name=name), name="hdf5"),
         node("d", name=f"{name}2", version=text, stacks=("gone", "root")),
         node("e", name="tau", version=text, target=name),
@@ -103,7 +104,7 @@ def hostile_log(text: str) -> Changelog:
         node("a", name="zlib"),
         node("b2", name=name, version=text, stacks=(name, "root")),
         node("c2", edge("b2", name=name), name="hdf5", variants=(text,)),
-        node("e2", name="tau", version="1"),
+        node("e2", name="tau", version=f"{text}1"),
         node("f", name=f"{name}3", version=text),
     ]
     return told(old, new, only=Only(matching=text))

@@ -182,30 +182,37 @@ def test_cachelogs_own_lines_can_be_imported(tmp_path: Path) -> None:
         '{% from "lines.jinja" import package_line %}'
         '{% for it in packages.upgraded %}{{ package_line(it, "upgraded") }}{% endfor %}'
     )
-    assert fill(tmp_path, text) == "`boost` 1.85.0 → 1.86.0"
+    assert fill(tmp_path, text) == "`boost` 1.85.0 → 1.86.0 (also 1.84.0 → 1.86.0)"
 
 
 CHAT = """\
 **Spack build cache: v0.21.0 → v0.22.0**
 
-Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
-3 were removed. \
-Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
-1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
-Of the stacks, `hep` is new and `old` is gone. \
-Three changes rebuilt themselves. No longer available: one package, \
-two versions that an older one took the place of and one package in one place.
-
-- `boost` 1.84.0 → 1.86.0: 1 spec
-- `cmake` 3.29.0 → 3.28.0: 1 spec
-- `doxygen` 1.9.0 → 1.8.0: 1 spec
-- gone: `abinit`
+- Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
+3 were removed without a replacement.
+- Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
+1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0).
+- Of the stacks, `hep` was added and `old` was removed.
+- Three changes reached only their own packages.
+- 7 hashes are gone, and with them one package; one other package is no longer built everywhere; \
+`cmake` 3.29.0 was replaced by 3.28.0 (older) and `doxygen` 1.9.0 was replaced by 1.8.0 (older).
+- Packages that are gone: `abinit`
 """
 
 
 def test_the_example_for_a_chat() -> None:
-    """A few lines: the highlights, the largest causes, and what is gone."""
+    """The highlights, and what is gone."""
     assert render_example(LOG, "chat") == CHAT
+
+
+def test_a_message_for_a_chat_is_a_few_lines_whatever_changed() -> None:
+    """Long lists are cut, with how many more there are."""
+    old = [a_spec(f"o{n}", name=f"p{n % 50}", version=f"1.{n}") for n in range(400)]
+    text = render_example(told(old, old[:25]), "chat")
+    assert len(text.splitlines()) <= 10
+    assert len(text) < 1_000
+    assert "- Packages that are gone: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
+    assert " and 170 more\n" in text
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -11,23 +11,31 @@ from msgspec.structs import replace
 
 from snapshots.models import Spec
 from snapshots.notes import templates
-from snapshots.notes.changelog import Changelog
+from snapshots.notes.changelog import Changelog, changelog
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
+
+
+def changelog_of(most_specs: int) -> Changelog:
+    """Return the changelog of the two contents, with so many hashes at most."""
+    lines = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
+    return changelog(*lines, explained(BASE, HEAD), most_specs=most_specs)
+
 
 MARKDOWN = """\
 # Spack build cache: v0.21.0 → v0.22.0
 
 Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
-3 were removed. \
+3 were removed without a replacement. \
 Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
 1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
-Of the stacks, `hep` is new and `old` is gone. \
-Three changes rebuilt themselves. No longer available: one package, \
-two versions that an older one took the place of and one package in one place.
+Of the stacks, `hep` was added and `old` was removed. \
+Three changes reached only their own packages. 7 hashes are gone, and with them one package; \
+one other package is no longer built everywhere; `cmake` 3.29.0 was replaced by 3.28.0 (older) and \
+`doxygen` 1.9.0 was replaced by 1.8.0 (older).
 
 From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February 2025 \
 (`4866279ebebd`):
@@ -62,23 +70,9 @@ Of 1 spec the cause is not known: the source tells neither dependencies nor pack
 
 - `abinit` 9.10 (1 spec; gone with `old`)
 
-### Versions that older ones took the place of (2)
-
-- `cmake` 3.29.0 → 3.28.0 (1 spec)
-- `doxygen` 1.9.0 → 1.8.0 (1 spec)
-
 ### Packages that are no longer built everywhere (1)
 
 - `e4s` for `x86_64_v3`: `fftw` (there is 3.3.10 for m1 in e4s, hep)
-
-### Versions that newer ones took the place of (1)
-
-<details>
-<summary>1 version</summary>
-
-- `boost` 1.84.0 → 1.86.0 (1 spec)
-
-</details>
 
 ## Added packages (2)
 
@@ -87,7 +81,7 @@ Of 1 spec the cause is not known: the source tells neither dependencies nor pack
 
 ## Upgraded packages (1)
 
-- `boost` 1.85.0 → 1.86.0
+- `boost` 1.85.0 → 1.86.0 (also 1.84.0 → 1.86.0)
 
 ## Downgraded packages (1)
 
@@ -95,7 +89,7 @@ Of 1 spec the cause is not known: the source tells neither dependencies nor pack
 
 ## Other version changes (1)
 
-- `doxygen` 1.10.0: added 1.8.0; removed 1.9.0
+- `doxygen` 1.10.0: 1.9.0 → 1.8.0
 
 ## Rebuilt packages (1)
 
@@ -117,13 +111,42 @@ Of 1 spec the cause is not known: the source tells neither dependencies nor pack
 
 - `hep` (4 specs of 3 packages)
 
+## Added hashes (8)
+
+<details>
+<summary>8 hashes</summary>
+
+- `whkxqeir3bhxwp7elieffzmxldgxvb7f` `boost` 1.86.0 (replaces another)
+- `c65apekjtw4qqqz3qdzxyx54rg4haccl` `cmake` 3.28.0 (replaces another)
+- `pnjabg3e7ufcuspg3cuts5jqo54swbku` `doxygen` 1.8.0 (replaces another)
+- `xuyhupwdfhqqulh7r64hjaechwqrj6hu` `eigen` 3.4.0 (rebuilt)
+- `i4vqpop46lbekhuhqhuujp27o7gyiv6i` `hdf5` 1.14.5 (new build)
+- `7i26deqsd2v7hwv7t5pknk63zpaqplb3` `lib10` 2 (new package)
+- `6gv5m4bvrybwymjjnztlhntmhavmacas` `lib2` 1.0 (new package)
+- `cv2l3w3vy6fg7urfdvq6fgj3kfdcaeyz` `lib2` develop (new package)
+
+</details>
+
+## Removed hashes (7)
+
+<details>
+<summary>7 hashes</summary>
+
+- `gvvbsk3zcoyeyvcxjummfdkg4y4vikfl` `abinit` 9.10 (package gone)
+- `o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53` `boost` 1.84.0 (replaced by `whkxqeir3bhxwp7elieffzmxldgxvb7f`)
+- `dnsfhcjeoosgpudtolkf5mc2xqqdczd2` `cmake` 3.29.0 (replaced by `c65apekjtw4qqqz3qdzxyx54rg4haccl`)
+- `yhp5s3xkrtblmj4fe5n4uofmeyjfnyty` `doxygen` 1.9.0 \
+(replaced by `pnjabg3e7ufcuspg3cuts5jqo54swbku`)
+- `sav2htnbra4acwklnynukj4qzrjzjd62` `eigen` 3.4.0 (replaced by `xuyhupwdfhqqulh7r64hjaechwqrj6hu`)
+- `sebsvv53znwpokdv5duca7opxkabop34` `hypre` 2.32.0 (build gone)
+- `wpymp5v3oy5pdpur3htu5k76wgm5yhy7` `hypre` 2.32.0 (build gone)
+
+</details>
+
 ---
 
-Not counted as changes: the stack root, which is the union of all others; facts that only one of \
-the two revisions knows, such as sizes that were read for one of them; tarball URLs, which name \
-the tag and stack that a binary was fetched for; dependencies and patches, which \
-are the same as long as the hash is; the order of lists, and \
-the two spellings of compilers and variants.
+Not counted as changes: the stack root, which is the union of all others; \
+the order of lists, and the two spellings of compilers and variants.
 """
 
 
@@ -218,7 +241,9 @@ def test_json() -> None:
         "packages",
         "stacks",
         "stacks_changed",
+        "specs",
         "left_out",
+        "left_out_here",
     ]
     assert document["format"] == 2
     assert document["base"] == {
@@ -242,7 +267,7 @@ def test_json() -> None:
     }
     assert document["only"] == {"package": None, "stack": None, "matching": None}
     assert document["after"] == {"num_packages": 10, "num_specs": 14, "num_stacks": 2}
-    assert document["highlights"][3] == "Three changes rebuilt themselves."
+    assert document["highlights"][3] == "Three changes reached only their own packages."
     assert document["causes"][1] == {
         "key": "version|cmake|3.29.0|3.28.0",
         "kind": "version",
@@ -269,6 +294,7 @@ def test_json() -> None:
             "versions_after": ["1.86.0", "1.85.0"],
             "versions_added": ["1.86.0"],
             "versions_removed": ["1.84.0"],
+            "versions_replaced": {"1.84.0": ["1.86.0"]},
             "specs_added": 1,
             "specs_removed": 1,
             "specs_changed": 0,
@@ -284,6 +310,37 @@ def test_json() -> None:
     }
     assert document["stacks_changed"] == 1
     assert templates.json(log).endswith("}\n")
+
+
+def test_hashes_in_json() -> None:
+    """Each that was added or removed, with why, and what stands in the other's place."""
+    specs = orjson.loads(templates.json(told(BASE, HEAD)))["specs"]
+    assert [len(specs[kind]) for kind in ("added", "removed")] == [8, 7]
+    boost = {"name": "boost", "counterpart": "o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53"}
+    assert specs["added"][0] == boost | {
+        "hash": "whkxqeir3bhxwp7elieffzmxldgxvb7f",
+        "version": "1.86.0",
+        "reason": "replaces",
+    }
+    assert specs["removed"][0] == {
+        "hash": "gvvbsk3zcoyeyvcxjummfdkg4y4vikfl",
+        "name": "abinit",
+        "version": "9.10",
+        "reason": "package_gone",
+        "counterpart": None,
+    }
+
+
+def test_hashes_that_are_too_many() -> None:
+    """Where a limit is set, all or none are listed; that there are more is said."""
+    all_, none = (changelog_of(most_specs=most) for most in (15, 14))
+    assert len(all_.specs["added"]) == 8 if all_.specs else False
+    assert none.specs is None
+    for write in (templates.markdown, templates.html):
+        assert "too many to list here" in write(none)
+        assert "too many to list here" not in write(all_)
+        assert "Added hashes" not in write(none)
+    assert orjson.loads(templates.json(none))["specs"] is None
 
 
 def test_json_of_what_is_lost() -> None:
@@ -367,11 +424,11 @@ def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
 def test_no_removal_is_left_out(base: list[Spec], head: list[Spec]) -> None:
     """Each version of each package that only base has is told by name."""
     text = templates.markdown(told(base, head))
-    told_of = text.partition("## No longer available")[2].partition("\n## ")[0]
+    told_of = text.partition("\n## Added hashes")[0].partition("\n## Removed hashes")[0]
     for spec in base:
         if all((it.name, it.version) != (spec.name, spec.version) for it in head):
-            lines = [line for line in told_of.splitlines() if f"- `{spec.name}` " in line]
-            assert any(spec.version in re.split("[ ,]+", line) for line in lines)
+            lines = [line for line in told_of.splitlines() if line.startswith(f"- `{spec.name}` ")]
+            assert any(spec.version in re.split("[ ,;()]+", line) for line in lines)
 
 
 @FEWER_EXAMPLES
