@@ -17,7 +17,12 @@ def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-_MEDIA_TYPES = {"html": b"text/html; charset=utf-8", "md": b"text/markdown; charset=utf-8"}
+_MEDIA_TYPES = {
+    "html": b"text/html; charset=utf-8",
+    "json": b"application/json",
+    "md": b"text/markdown; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -107,6 +112,8 @@ PAGES = (
         view=views.spec_view,
         table="neededBy.spec.dependents",
     ),
+    Page("/badge/{ref}/{name}.svg", "badge", subject="revision", template="badge.svg"),
+    Page("/badge/{ref}/{name}.json", "badge", subject="revision", template="badge.json"),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
     Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
