@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.own_templates import EXAMPLES
 from tests.server.commands import cachelog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -66,3 +68,18 @@ def test_files_need_no_catalog(tmp_path: Path) -> None:
     done = cachelog("diff", "spack.lock", "./spack.lock", catalog=tmp_path / "none")
     assert (done.code, done.err) == (0, "")
     assert done.lines[-1] == "0 added, 0 removed, 0 changed"
+
+
+FORMS = (
+    *(("--format", form.value) for form in NotesFormat),
+    *(("--template", name) for name in EXAMPLES),
+)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+@pytest.mark.usefixtures("lock_file")
+def test_notes_of_files_name_them(form: tuple[str, str], demo: Path) -> None:
+    """In every format, and by the templates that cachelog has."""
+    done = cachelog("notes", "develop:e4s..spack.lock", *form, catalog=demo)
+    assert (done.code, done.err) == (0, "")
+    assert "spack.lock" in done.out or form == ("--template", "github-release")
