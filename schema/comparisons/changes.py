@@ -207,9 +207,10 @@ describe_enum(
         PackageChangeKind.ADDED: "Only in head.",
         PackageChangeKind.REMOVED: "Only in base.",
         PackageChangeKind.UPGRADED: "The newest version rose, in Spack's version order.",
-        PackageChangeKind.DOWNGRADED: "The newest version fell.",
-        PackageChangeKind.VERSIONS_CHANGED: "The newest version stands, the set of versions "
-        "differs.",
+        PackageChangeKind.DOWNGRADED: "The newest version fell, on an architecture or in a "
+        "stack that both have.",
+        PackageChangeKind.VERSIONS_CHANGED: "The set of versions differs, and the package is "
+        "neither upgraded nor downgraded.",
         PackageChangeKind.REBUILT: "The same versions, other hashes.",
         PackageChangeKind.CHANGED: "The same hashes, other facts about them.",
     },

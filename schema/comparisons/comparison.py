@@ -139,8 +139,10 @@ class ComparisonSummary:
     packages_added: int = field("Packages only in head.")
     packages_removed: int = field("Packages only in base.")
     packages_upgraded: int = field("Packages whose newest version rose.")
-    packages_downgraded: int = field("Packages whose newest version fell.")
-    packages_versions_changed: int = field("Packages with other versions below the newest.")
+    packages_downgraded: int = field(
+        "Packages whose newest version fell, on an architecture or in a stack that both have."
+    )
+    packages_versions_changed: int = field("Packages that have other versions for another reason.")
     packages_rebuilt: int = field("Packages with the same versions and other hashes.")
     packages_changed: int = field("Packages with the same hashes and other facts.")
     packages_unchanged: int = field("Packages where nothing changed.")

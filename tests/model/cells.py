@@ -11,7 +11,8 @@ from snapshots.changes.rules.rules import Forbidden
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
 from snapshots.spack.notation import compiler_key
-from snapshots.spack.versions import VersionKey, version_key
+from snapshots.spack.versions import version_key
+from tests.model.listings import package_kind
 from tests.model.states import State, stacks_of
 
 NUM_NEAREST = 3
@@ -155,7 +156,8 @@ def forbidden(
             return {
                 (name,)
                 for name in {spec.name for spec in base} & {spec.name for spec in head}
-                if _newest(base, name) > _newest(head, name)
+                if package_kind(*([it for it in side if it.name == name] for side in (base, head)))
+                == "DOWNGRADED"
             }
         case Forbidden.HOLE:
             raise ValueError("nothing that happened: see tests.model.questions")
@@ -181,7 +183,3 @@ def _lost(
     base: Sequence[Spec], head: Sequence[Spec], keys: Callable[[Sequence[Spec]], Keys]
 ) -> Keys:
     return keys(base) - keys(head)
-
-
-def _newest(specs: Iterable[Spec], name: str) -> VersionKey:
-    return max(version_key(spec.version) for spec in specs if spec.name == name)

@@ -22,7 +22,7 @@ from snapshots.spack.versions import version_key
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 from tests.model.changes import added_reasons, removed_reasons
-from tests.model.listings import changed_fields, package_kind
+from tests.model.listings import changed_fields, kind_by_versions, package_kind
 from tests.model.states import State
 from tests.snapshots.changes.graphs import side_of
 
@@ -224,7 +224,14 @@ class Past:
         return PackageEntry(
             base=step.base,
             head=step.head,
-            kind=PackageChangeKind[str(self._package_kind(step.pair, name))],
+            # What is kept of the past has no architectures: versions alone tell.
+            kind=PackageChangeKind[
+                str(
+                    kind_by_versions(
+                        *(self._states[digest].of_package(name) for digest in step.pair)
+                    )
+                )
+            ],
             versions_added=_newest_first(after - before),
             versions_removed=_newest_first(before - after),
             specs_added=kinds["added"],

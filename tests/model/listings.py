@@ -253,6 +253,27 @@ def _plain(spec: Spec, path: str) -> Any:
 
 def package_kind(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
     """Return what became of a package; None where nothing did."""
+    kind = kind_by_versions(before, after)
+    if kind != "DOWNGRADED":
+        return kind
+    places = [_newest_by_place(side) for side in (before, after)]
+    fell = any(places[1][place] < places[0][place] for place in places[0].keys() & places[1].keys())
+    return kind if fell else "VERSIONS_CHANGED"
+
+
+def _newest_by_place(specs: Sequence[Spec]) -> dict[object, Any]:
+    """Return the newest version for each architecture, and in each stack."""
+    newest: dict[object, Any] = {}
+    for spec in specs:
+        architecture = (spec.platform, spec.operating_system, spec.target)
+        for place in (architecture, *(stack for stack in spec.stacks if stack != ROOT_STACK)):
+            version = version_key(spec.version)
+            newest[place] = max(newest.get(place, version), version)
+    return newest
+
+
+def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
+    """Return what became of a package as far as its versions tell; None where nothing did."""
     if not before or not after:
         return "ADDED" if after else "REMOVED"
     newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]

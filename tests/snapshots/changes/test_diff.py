@@ -71,6 +71,37 @@ KINDS = [
 ]
 
 
+ARM, INTEL = ("neoverse_v1", ("ml",)), ("x86_64_v3", ("e4s",))
+
+DOWNGRADES = [
+    ([("13", *ARM), ("12", *INTEL)], [("12", *INTEL)], PackageChangeKind.VERSIONS_CHANGED),
+    ([("13", *ARM), ("12", *INTEL)], [("11", *INTEL)], PackageChangeKind.DOWNGRADED),
+    ([("13", *ARM)], [("12", *INTEL)], PackageChangeKind.VERSIONS_CHANGED),
+    ([("13", "m1", ("ml",))], [("12", "m2", ("ml",))], PackageChangeKind.DOWNGRADED),
+    ([("13", "m1", ("ml",))], [("12", "m1", ("e4s",))], PackageChangeKind.DOWNGRADED),
+    ([("13", "m1", ("root",))], [("12", "m2", ("root",))], PackageChangeKind.VERSIONS_CHANGED),
+    ([("13", "m1", ()), ("12", "m2", ())], [("12", "m2", ())], PackageChangeKind.VERSIONS_CHANGED),
+    ([("13", *ARM), ("12", *ARM)], [("12", *ARM)], PackageChangeKind.DOWNGRADED),
+]
+"""Versions with target and stacks, before and after, of a package whose newest version falls."""
+
+
+@pytest.mark.parametrize(("before", "after", "kind"), DOWNGRADES)
+def test_what_falls_is_downgraded_only_where_it_is_on_both_sides(
+    before: Sequence[Any], after: Sequence[Any], kind: PackageChangeKind
+) -> None:
+    """A version that went with its architecture or its stack left nobody with an older one."""
+    sides = [
+        [
+            a_spec(f"{version}{target}", version=version, target=target, stacks=stacks)
+            for version, target, stacks in side
+        ]
+        for side in (before, after)
+    ]
+    (change,) = compare(*sides).packages
+    assert change.kind is kind
+
+
 def build(text: str) -> list[Spec]:
     """Return one spec a word: ``+rebuilt`` gives it another hash, ``+moved`` another stack."""
     specs = [a_spec("other", name="other")]
