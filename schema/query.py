@@ -8,6 +8,7 @@ import strawberry
 
 from schema.comparisons.commits import ONE_COMMIT, CommitType
 from schema.comparisons.comparison import ComparisonType
+from schema.comparisons.spec_comparison import COMPARING_SPECS, SpecComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import (
     PAGE_MAX,
@@ -192,6 +193,22 @@ class Query:
     def compare(self, info: Info, base: Ref, head: Ref) -> ComparisonType | None:
         resolve = info.context.resolve
         return ComparisonType(base_info=resolve(base), head_info=resolve(head))
+
+    @field(
+        "What differs between two specs, of their own and below, and why: hashes, or how they "
+        "begin, in the revisions of two refs or the newest that has each; null where one is "
+        "nowhere. Errors as of `hash`.",
+        COMPARING_SPECS,
+    )
+    def compare_specs(
+        self,
+        info: Info,
+        base: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
+        head: Annotated[str, strawberry.argument("Likewise.")],
+        base_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
+        head_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
+    ) -> SpecComparisonType | None:
+        return SpecComparisonType.of_hashes(info.context, base, head, base_ref, head_ref)
 
     @field(
         "A commit of the recipes, by its hash or how it begins "

@@ -10,11 +10,11 @@ import strawberry
 
 from schema.comparisons.changes import (
     FIELDS,
+    OF_SPEC,
     ComparisonPart,
     FieldChangeType,
     LoadedComparison,
     PartRows,
-    comparison_key,
     load_comparison,
     of_record,
     revisions_of_keys,
@@ -114,7 +114,7 @@ def _of_name(fact: str, description: str) -> Any:
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
-    key = comparison_key(rows.comparison.base.info, rows.comparison.head.info)
+    key = rows.comparison.key
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
 
@@ -136,7 +136,7 @@ CAUSED = Cost(weight=500, each=10)
 @strawberry.type(
     description="Why specs were built anew: what changed by itself in one package, whatever "
     "depends on it. Equal changes on several architectures are one cause. Of twins: what tells "
-    "the first of a group from the others."
+    "the first of a group from the others; of two specs, one from the other."
 )
 class Cause(Node):
     """A cause of a comparison, by its number."""
@@ -197,16 +197,11 @@ class Cause(Node):
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
     ) -> Self | None:
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
-        if (infos := revisions_of_keys(context, base_key, head_key)) is None:
+        comparison = _comparison_of_keys(context, base_key, head_key)
+        number = None if comparison is None else comparison.explanation().causes.find(key)
+        if comparison is None or number is None:
             return None
-        if base_key == head_key:
-            from schema.revisions.twins import twins_comparison
-
-            comparison = twins_comparison(context, infos[0], context.twins(infos[0]))
-        else:
-            comparison = load_comparison(context, *infos)
-        number = comparison.explanation().causes.find(key)
-        return None if number is None else cls(comparison=comparison, number=number)
+        return cls(comparison=comparison, number=number)
 
     def build_cost(self) -> BuildCost | None:
         """Return what building the specs takes that it is the main cause of."""
@@ -242,6 +237,22 @@ class Cause(Node):
     ) -> list[CommitEffectType] | None:
         check_size("first", first)
         return commits_of_cause(self.comparison, self.number, first)
+
+
+def _comparison_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
+    """Return the comparison of ids: of revisions, of twins, or of specs behind their keys."""
+    (base, _, of_base), (head, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
+    if of_base or of_head:
+        from schema.comparisons.spec_comparison import comparison_of_ids
+
+        return comparison_of_ids(context, (base, of_base), (head, of_head))
+    if (infos := revisions_of_keys(context, base, head)) is None:
+        return None
+    if base == head:
+        from schema.revisions.twins import twins_comparison
+
+        return twins_comparison(context, infos[0], context.twins(infos[0]))
+    return load_comparison(context, *infos)
 
 
 def cause_connection(

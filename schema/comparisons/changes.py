@@ -71,21 +71,36 @@ describe_enum(
 )
 
 
+OF_SPEC = "/"
+"""What stands in ids between the key of a revision and the hash of a spec."""
+
+
 class LoadedComparison(msgspec.Struct, frozen=True):
     """A comparison with its two revisions, and the way to why hashes came and went.
 
-    ``twins`` explains those of a revision, which stands on both sides then.
+    ``explained`` is why where not all of the two is compared: of the twins of a revision, which
+    stands on both sides then, or of two specs, whose ``hashes`` those are.
     """
 
     base: LoadedRevision
     head: LoadedRevision
     changes: Comparison
-    twins: Explanation | None = None
+    explained: Explanation | None = None
+    hashes: tuple[str, str] | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The parts of ids that name it: both digests, both keys, these with the spec's hash."""
+        *digests, base, head = comparison_key(self.base.info, self.head.info)
+        if self.hashes is not None:
+            before, after = self.hashes
+            base, head = f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
+        return digests[0], digests[1], base, head
 
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
-        if self.twins is not None:
-            return self.twins
+        if self.explained is not None:
+            return self.explained
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -94,7 +109,7 @@ class LoadedComparison(msgspec.Struct, frozen=True):
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""
-        if self.twins is not None:
+        if self.explained is not None:
             return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 

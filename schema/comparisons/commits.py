@@ -210,9 +210,9 @@ def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCos
 def attribution(comparison: LoadedComparison) -> Attribution | None:
     """Return which commits explain which causes; None where commits are not known.
 
-    None explains what tells the twins of one revision apart.
+    None explains what tells the twins of one revision apart, or any two specs.
     """
-    if comparison.twins is not None:
+    if comparison.explained is not None:
         return None
     context = comparison.head.context
     return context.recipes_change(comparison.base.info, comparison.head.info).attribution

@@ -166,7 +166,7 @@ _STRUCTURE = 4
 _MOST_LOADED = Limits.max_revisions
 """Of how many revisions a request pays the loading where it only names objects of them."""
 
-_SCOPES = frozenset({"Revision", "Comparison", "Lookup"})
+_SCOPES = frozenset({"Revision", "Comparison", "Lookup", "SpecComparison"})
 """The types whose objects load or compare something, once for all of their fields."""
 
 _META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}

@@ -197,6 +197,11 @@ def neighbours_of(
     return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
 
 
+def types_of_mask(mask: int) -> list[DependencyType]:
+    """Return the types of an edge of the graph."""
+    return _TYPES[mask]
+
+
 _TYPES = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]

@@ -73,6 +73,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 COMPARISON = "/compare/{base}...{head}"
+SPEC_PAIR = "/specs/{base}...{head}"
 
 PAGES = (
     Page("/", "home", view=views.home_view),
@@ -116,6 +117,8 @@ PAGES = (
     Page("/badge/{ref}/{name}.json", "badge", subject="revision", template="badge.json"),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
+    Page("/specs", "spec_pair_form", leads_to=SPEC_PAIR),
+    Page(SPEC_PAIR, "spec_pair", subject="compareSpecs", view=views.spec_pair_view),
     Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=views.causes_view, table="compare.causes"),

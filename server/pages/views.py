@@ -15,7 +15,9 @@ from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Line, bars, line
 from snapshots import texts
-from snapshots.changes.vocabulary import PACKAGE_KINDS
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
+from snapshots.changes.vocabulary import PACKAGE_KINDS, difference_phrase, variant_text
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import percent
@@ -378,6 +380,26 @@ def differences(change: Data) -> Iterator[Difference]:
     stacks = before["stacks"], after["stacks"]
     if stacks[0] != stacks[1] and all(stacks):
         yield of_lists("stacks", *stacks)
+
+
+def spec_pair_view(data: Data) -> Data:
+    """Return what differs of two specs of their own, and in words of each package below."""
+    compared = data["compareSpecs"]
+    own = [difference(field) for field in compared["facts"]]
+    for change in map(_field_change, compared["variants"]):
+        values = (change.before, change.after)
+        name = change.path.partition(PATH_SEPARATOR)[2]
+        own.append(Difference(name, *(variant_text(name, value) for value in values)))
+    nested = map(_field_change, compared["differences"])
+    below = [
+        (name, [difference_phrase(path, change) for path, change in changes])
+        for name, changes in changes_below(nested)
+    ]
+    return {"own": own, "below": below}
+
+
+def _field_change(field: Data) -> FieldChange:
+    return FieldChange(field["path"], field["before"], field["after"])
 
 
 def rebuilt_view(data: Data) -> Data:

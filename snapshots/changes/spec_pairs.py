@@ -21,6 +21,7 @@ from snapshots.changes.explanation import Explanation, explain_pairs
 from snapshots.changes.own_facts import OwnFact, column_name, differing_facts
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, are_equal, frame_row, hash_keys
+from snapshots.frames.dependencies import EachLevel
 from snapshots.frames.graphs import Nodes
 from snapshots.spack.notation import variant_parts
 
@@ -36,6 +37,10 @@ BELOW, HASHES = "below", "hashes"
 
 PATH_SEPARATOR = "/"
 """What parts the names of a path in a document; none of them has it."""
+
+
+MOST_NESTED = 5_000
+"""Of so many nodes below, the nearest, a document has what differs; real specs reach some 400."""
 
 
 class ChangedDependency(msgspec.Struct, frozen=True):
@@ -67,10 +72,20 @@ class Below(msgspec.Struct, frozen=True):
 class SpecPair:
     """Two specs, as rows of two contents, which may be one content.
 
-    ``names`` are those of their packages; all pairs are of base and head.
+    ``names`` are those of their packages; all pairs are of base and head. ``each_level`` hands the
+    levels of walks through the graphs on, and may end them by an error.
     """
 
-    def __init__(self, base: Side, base_row: int, head: Side, head_row: int) -> None:
+    def __init__(
+        self,
+        base: Side,
+        base_row: int,
+        head: Side,
+        head_row: int,
+        *,
+        each_level: EachLevel = iter,
+    ) -> None:
+        self._each_level = each_level
         self.sides = base, head
         self.rows = base_row, head_row
         self.names = base.frame.package.at(base_row), head.frame.package.at(head_row)
@@ -153,7 +168,7 @@ class SpecPair:
     def below(self) -> Below:
         """What both reach: what they share, and what stands beside what."""
         base, head = nodes = [
-            side.graph.dependencies_of(row, transitive=True).nodes
+            side.graph.dependencies_of(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
         ]
         keys = [hash_keys(side)[of_side] for side, of_side in zip(self.sides, nodes, strict=True)]
@@ -168,6 +183,16 @@ class SpecPair:
         pairs = pair_edges(*ends)
         return Below(base[np.sort(shared[0])], pairs.both, pairs.only_base, pairs.only_head)
 
+    @property
+    def _nearest_below(self) -> Below:
+        below = self.below
+        return Below(
+            below.shared,
+            below.differing[:MOST_NESTED],
+            below.only_base[:MOST_NESTED],
+            below.only_head[:MOST_NESTED],
+        )
+
     @cached_property
     def documents(self) -> tuple[Document, Document]:
         """The two specs as documents, without what is equal in both, or stated of one alone.
@@ -177,7 +202,7 @@ class SpecPair:
         reaches, and ``hashes`` the hash of each. The second node of one package is ``NAME#2``.
         """
         base, head = _documents([FieldChange("name", *self.names), *self._own_changes])
-        below = self.below
+        below = self._nearest_below
         names = [*_distinct(old.name for old, _ in below.differing)]
         base[HASHES] = dict(zip(names, (old.hash for old, _ in below.differing), strict=True))
         head[HASHES] = dict(zip(names, (new.hash for _, new in below.differing), strict=True))
@@ -193,7 +218,7 @@ class SpecPair:
 
     def _own_below(self, names: Sequence[str]) -> tuple[Document, Document]:
         """Return what differs of each pair below itself, by its name."""
-        pairs = self.below.differing
+        pairs = self._nearest_below.differing
         nodes = np.array([(old.node, new.node) for old, new in pairs], np.int64).reshape(-1, 2)
         facts = differing_facts(*self.sides, *nodes.T).tolist()
         base, head = {}, {}

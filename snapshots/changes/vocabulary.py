@@ -232,7 +232,7 @@ def difference_phrase(names: Sequence[str], change: FieldChange) -> str:
         case []:
             return "only below the second" if before is None else "only below the first"
         case ["variants", name]:
-            return arrow(_variant(name, before), _variant(name, after))
+            return arrow(variant_text(name, before), variant_text(name, after))
         case ["dependencies", name]:
             if before is None or after is None:
                 return f"{'now' if before is None else 'no longer'} depends on {name}"
@@ -249,7 +249,8 @@ def arrow(before: object, after: object) -> str:
     )
 
 
-def _variant(name: str, value: bool | str | None) -> str | None:
+def variant_text(name: str, value: bool | str | None) -> str | None:
+    """Return a variant as Spack writes it: +mpi, ~mpi, api=v2; None where there is none."""
     if value is None:
         return None
     return f"{'+' if value else '~'}{name}" if isinstance(value, bool) else f"{name}={value}"

@@ -212,6 +212,20 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     }
   }
 }"""
+TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
+  compareSpecs(base: $hash, head: $hash, baseRef: $base, headRef: $head) {
+    base { hash } head { hash } baseRevision { digest } headRevision { digest }
+    facts { path before after } variants { path before after } variantsAdded variantsRemoved
+    dependencies(first: 50) {
+      name before { name hash version } after { hash } typesBefore typesAfter virtualsBefore
+      virtualsAfter path { name before { hash } after { hash } }
+    }
+    causes(first: 50) { id title kind package before after numSpecs facts { path } } numCauses
+    paths(first: 50) { cause { id } steps { name } }
+    numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead
+    document differences(first: 100) { path before after }
+  }
+}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -228,4 +242,5 @@ DOCUMENTS = (
     COMMITS,
     COMMIT,
     QUESTIONS,
+    TWO_SPECS,
 )

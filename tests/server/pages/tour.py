@@ -15,7 +15,9 @@ _FACTS = """
   }
   compare(base: "develop~1", head: "develop") {
     removed: specs(first: 1, kinds: [REMOVED]) { nodes { before { hash } } }
-    rebuilt: specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) { nodes { hash name } }
+    rebuilt: specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) {
+      nodes { hash name counterpart { hash } }
+    }
     commits(first: 1) { nodes { commit { oid } } }
   }
 }
@@ -59,6 +61,8 @@ def tour(client: httpx.Client) -> dict[str, str]:
         **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
         "cause": _cause(client, compared),
         "hash-form": "/hash",
+        "spec-pair-form": "/specs",
+        "spec-pair": f"/specs/{rebuilt['counterpart']['hash']}...{rebuilt['hash']}",
         "hash": f"/hash/{gone}",
         "check": "/check",
         "missing": "/r/no-such-tag",

@@ -1,0 +1,140 @@
+"""Two specs through GraphQL, beside what the domain finds of them."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from snapshots.changes.sides import Side
+from snapshots.changes.spec_pairs import SpecPair, variant_changes
+from snapshots.models import Spec
+from tests.model.builds import Build, Need, state_of
+from tests.schema import questions
+from tests.schema.comparisons.test_causes import BUILDS, published
+from tests.schema.worlds import World
+
+LATER = (
+    Build("gettext", "0.23", recipe="r2"),
+    Build("zlib", "1.3.2", needs=(Need(0, ("build",)),)),
+    Build("aec"),
+    Build(
+        "hdf5",
+        "1.14.6",
+        variants=("~mpi", "api=v2"),
+        needs=(Need(1, ("link",)), Need(2, ("link",), ("sz",))),
+    ),
+    Build("lone", "1.0", is_told=False),
+)
+BASE, HEAD = state_of(BUILDS), state_of(LATER)
+
+
+NODES = """query($ids: [ID!]!) {
+  nodes(ids: $ids) { id ... on Cause { title commits { level } specs { nodes { hash } } } }
+}"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of two states."""
+    return published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
+
+
+def spec(state: Any, name: str) -> Spec:
+    """Return the first spec of a package."""
+    first: Spec = state.of_package(name)[0]
+    return first
+
+
+def asked(world: World, before: str, after: str, **refs: str) -> Any:
+    """Return what is answered of two hashes."""
+    document = questions.TWO_SPECS.replace("$hash: String!", "$hash: String!, $other: String!")
+    document = document.replace("head: $hash", "head: $other")
+    return world.data(document, hash=before, other=after, **refs)["compareSpecs"]
+
+
+def pair_of(world: World, before: Spec, after: Spec) -> SpecPair:
+    """Return what the domain finds."""
+    places: list[Any] = []
+    for digest, one in zip(
+        [revision.digest for revision in world.catalog.history.revisions[::-1]],
+        (before, after),
+        strict=True,
+    ):
+        side = Side(world.library.frames.get(digest), world.library.dependencies.get(digest))
+        row = side.frame.hashes.find(one.hash)
+        assert row is not None
+        places += [side, row]
+    return SpecPair(*places)
+
+
+def test_all_fields(world: World) -> None:
+    """What differs of their own, of dependencies, below, and why."""
+    before, after = spec(BASE, "hdf5"), spec(HEAD, "hdf5")
+    shown, pair = asked(world, before.hash[:9], f"/{after.hash}"), pair_of(world, before, after)
+    assert [shown[side]["hash"] for side in ("base", "head")] == [before.hash, after.hash]
+    digests = [revision.digest for revision in world.catalog.history.revisions[::-1]]
+    assert [shown[f"{side}Revision"]["digest"] for side in ("base", "head")] == digests
+    for name, changes in (
+        ("facts", pair.facts),
+        ("variants", variant_changes(pair.variants)),
+        ("differences", pair.nested_changes),
+    ):
+        assert shown[name] == [
+            {"path": it.path, "before": it.before, "after": it.after} for it in changes
+        ]
+    assert [shown["variantsRemoved"], shown["variantsAdded"]] == [["+mpi"], ["api=v2", "~mpi"]]
+    aec, zlib = shown["dependencies"]
+    assert (aec["before"], aec["path"], aec["typesBefore"], aec["virtualsBefore"]) == (
+        None,
+        [],
+        [],
+        [],
+    )
+    assert (aec["typesAfter"], aec["virtualsAfter"]) == (["LINK"], ["sz"])
+    assert zlib["before"]["version"] == "1.3.1"
+    assert [step["name"] for step in zlib["path"]] == ["zlib"]
+    titles = [cause["title"] for cause in shown["causes"]]
+    assert titles == ["hdf5 1.14.5 → 1.14.6", "recipe of gettext changed", "zlib 1.3.1 → 1.3.2"]
+    assert shown["numCauses"] == 3
+    assert [[step["name"] for step in it["steps"]] for it in shown["paths"]] == [
+        ["hdf5"],
+        ["hdf5", "zlib", "gettext"],
+        ["hdf5", "zlib"],
+    ]
+    counts = ("numSharedBelow", "numDifferingBelow", "numOnlyBelowBase", "numOnlyBelowHead")
+    assert [shown[name] for name in counts] == [0, 2, 0, 1]
+    assert shown["document"] == orjson.loads(orjson.dumps(pair.difference))
+
+
+def test_ids_lead_to_the_causes(world: World) -> None:
+    """Each cause of two specs is found again, and those of revisions are others."""
+    shown = asked(world, spec(BASE, "app").hash, spec(HEAD, "zlib").hash)
+    ids = [cause["id"] for cause in shown["causes"]]
+    nodes = world.data(NODES, ids=ids)
+    assert [node["id"] for node in nodes["nodes"]] == ids
+    assert [node["title"] for node in nodes["nodes"]] == [it["title"] for it in shown["causes"]]
+    assert nodes["nodes"][0]["specs"]["nodes"] == [{"hash": spec(HEAD, "zlib").hash}]
+    assert nodes["nodes"][0]["commits"] is None
+
+
+def test_refs_choose_revisions(world: World) -> None:
+    """A spec may be taken from a revision that is not the newest that has it."""
+    digests = [revision.digest for revision in world.catalog.history.revisions[::-1]]
+    before = spec(BASE, "hdf5").hash
+    shown = asked(world, before[:10], before, base=digests[0], head=digests[0])
+    assert shown["baseRevision"]["digest"] == shown["headRevision"]["digest"] == digests[0]
+    assert (shown["causes"], shown["facts"], shown["document"]) == ([], [], {})
+    assert asked(world, before, before, base=digests[1]) is None
+
+
+def test_what_is_not_known(world: World) -> None:
+    """No dependencies are told where a source states none; a hash may be nowhere, or several."""
+    lone = spec(HEAD, "lone")
+    assert asked(world, spec(BASE, "lone").hash, lone.hash)["dependencies"] is None
+    assert asked(world, "zzzzzzz", lone.hash) is None
+    one = '{ compareSpecs(base: "%s", head: "%s", baseRef: "develop") { numCauses } }'
+    error = world.error(one % ("", lone.hash))
+    assert error["extensions"]["code"] == "AMBIGUOUS_HASH"
+    assert world.error(
+        one.replace("numCauses", "causes(first: 2000) { id }") % (lone.hash, lone.hash)
+    )
