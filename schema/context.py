@@ -31,6 +31,7 @@ from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
+from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.recipes.effects import RecipesChange
@@ -184,6 +185,10 @@ class Context:
     ) -> Twins:
         """Return what of a revision, of a stack or package of it, is built more than once."""
         return self._loaded(self.library.twins, (info.digest, stack, package))
+
+    def names(self, info: RevisionInfo) -> Suggestions:
+        """Return the names in a revision, to suggest those that resemble a text."""
+        return self._loaded(self.library.names, info.digest)
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""

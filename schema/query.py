@@ -37,6 +37,16 @@ from schema.revisions.lookup import (
     concrete_specs,
 )
 from schema.revisions.revision import Revision, Tag, revision_connection
+from schema.revisions.suggestions import (
+    SUGGEST,
+    SUGGESTED_DEFAULT,
+    SUGGESTING,
+    FirstSuggestions,
+    Kinds,
+    SuggestionType,
+    Text,
+    suggest,
+)
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
@@ -247,6 +257,17 @@ class Query:
             LookupType(info=counts.revision, specs=wanted_specs, covered=counts)
             for counts in covered
         ]
+
+    @field(SUGGEST, SUGGESTING, Omittable())
+    def suggest(
+        self,
+        info: Info,
+        text: Text,
+        ref: Annotated[str | None, strawberry.argument(_REF)] = None,
+        kinds: Kinds = None,
+        first: FirstSuggestions = SUGGESTED_DEFAULT,
+    ) -> list[SuggestionType]:
+        return suggest(info.context, text, ref, kinds, first)
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:

@@ -17,6 +17,7 @@ from snapshots.catalog.library import (
     CHANGES_BYTES,
     HASH_SET_BYTES,
     HOLES_BYTES,
+    NAMES_BYTES,
     RETURNED_BYTES,
     TWINS_BYTES,
 )
@@ -56,6 +57,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "hashes that returned": RETURNED_BYTES,
         "holes of revisions": HOLES_BYTES,
         "twins of revisions": TWINS_BYTES,
+        "names of revisions": NAMES_BYTES,
         "changes of packages": CHANGES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,

@@ -389,6 +389,7 @@ class Gauges(msgspec.Struct, frozen=True):
         yield "returned", library.returned.num_bytes
         yield "holes", library.holes.num_bytes
         yield "twins", library.twins.num_bytes
+        yield "names", library.names.num_bytes
         yield "stories", self.feeds.stories.num_bytes
         yield "package_changes", library.package_changes.num_bytes
         yield "histories", self.execution.answers.num_bytes

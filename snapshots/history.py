@@ -182,6 +182,16 @@ class History:
         orders = {series(tag): catalog_order(tag) for tag in self._by_tag}
         return sorted(orders, key=orders.__getitem__)
 
+    @cached_property
+    def main_series(self) -> str | None:
+        """The series that is meant where none is named: develop, else the one with most revisions.
+
+        None where there are none.
+        """
+        if "develop" in self._series:
+            return "develop"
+        return max(self.series_names, key=lambda name: len(self._series[name]), default=None)
+
     def of_series(self, name: str) -> Sequence[RevisionInfo]:
         """Return the revisions of a series, newest first; none where it is not known."""
         return self._series.get(name, [])[::-1]

@@ -47,6 +47,7 @@ from snapshots.frames.hashes import HashSet
 from snapshots.frames.pools import Pools
 from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.frames.shared_arrays import Shared
+from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
@@ -60,6 +61,7 @@ COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
 HOLES_BYTES = 8 << 20
 TWINS_BYTES = 96 << 20
+NAMES_BYTES = 16 << 20
 HASH_SET_BYTES = 96 << 20
 COSTS_BYTES = 32 << 20
 CHANGES_BYTES = 32 << 20
@@ -173,6 +175,7 @@ class Library:
         self._held = RecentRows()
         self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
+        self._history_names: tuple[History | None, Suggestions] = None, Suggestions([])
         self.frames: SharedCache[str, Frame] = SharedCache(
             self._load, lambda value: value.num_bytes, frame_bytes, lambda value: (value.shared,)
         )
@@ -201,6 +204,11 @@ class Library:
         )
         self.costs: SharedCache[tuple[int, str], FrameCosts | None] = SharedCache(
             self._find_costs, lambda value: 0 if value is None else value.num_bytes, COSTS_BYTES
+        )
+        self.names: SharedCache[str, Suggestions] = SharedCache(
+            lambda digest: Suggestions(names_of(self.frames.get(digest))),
+            lambda value: value.num_bytes,
+            NAMES_BYTES,
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
@@ -313,6 +321,20 @@ class Library:
         if self._names[0] != generation:
             self._names = generation, self._catalog.package_names()
         return self._names[1]
+
+    def names_of_history(self, history: History) -> Suggestions:
+        """Return the names of all series, and of tags that are not called as their series are."""
+        if self._history_names[0] is not history:
+            series, tags = history.series_names, {*history.tags} - {*history.series_names}
+            names = [
+                *(
+                    Suggestion(SuggestionKind.SERIES, name, len(history.of_series(name)))
+                    for name in series
+                ),
+                *(Suggestion(SuggestionKind.TAG, tag, len(history.of_tag(tag))) for tag in tags),
+            ]
+            self._history_names = history, Suggestions(names)
+        return self._history_names[1]
 
     def _read_package_changes(self, key: tuple[int, str]) -> pa.Table:
         return self._catalog.changes.changes_of([key[1]])

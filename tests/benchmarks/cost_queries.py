@@ -147,6 +147,8 @@ OF_COMPARISON = {
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
 OF_CATALOG = {
+    "cachelog: suggestions": '{ suggest(text: "p") { value detail url } }',
+    "cachelog: suggestions for a typo": '{ suggest(text: "zlip", first: 100) { value } }',
     "cachelog: what holds most": f"{{ bestCovering(specs: [{_WANTED}]) {{ numFound }} }}",
     "cachelog: tags": "{ tags { name series latest { numSpecs } } }",
     "cachelog: series": "{ allSeries { name latest { tag } revisions { totalCount } } }",

@@ -226,6 +226,9 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     document differences(first: 100) { path before after }
   }
 }"""
+SUGGESTIONS = """query($text: String!, $ref: String) {
+  suggest(text: $text, ref: $ref, first: 20) { kind value detail url }
+}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -243,4 +246,5 @@ DOCUMENTS = (
     COMMIT,
     QUESTIONS,
     TWO_SPECS,
+    SUGGESTIONS,
 )

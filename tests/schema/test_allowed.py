@@ -61,6 +61,7 @@ VALUES = {
     "oid": "a" * 40,
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
+    "text": "a",
     "rules": [{"name": "a", "forbid": "package-removed"}, {"name": "b", "require": "a ^b"}] * 5,
 }
 

@@ -78,6 +78,110 @@ function toSearch(event) {
   document.querySelector(".search input").focus();
 }
 
+// Suggests what is meant while somebody writes: the combobox of the ARIA Authoring Practices.
+const SUGGEST = `query Suggest($text: String!, $ref: String) {
+  suggest(text: $text, ref: $ref) { kind value detail url }
+}`;
+
+function suggesting(box, number) {
+  const form = box.form;
+  const list = document.createElement("ul");
+  list.id = `suggestions-${number}`;
+  list.className = "suggestions";
+  list.hidden = true;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Suggestions");
+  form.append(list);
+  for (const [name, value] of [
+    ["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"],
+    ["aria-controls", list.id],
+  ]) box.setAttribute(name, value);
+  let active = -1;
+  let timer;
+  let request;
+
+  function choose(place) {
+    list.children[active]?.setAttribute("aria-selected", "false");
+    active = place;
+    const option = list.children[active];
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) box.setAttribute("aria-activedescendant", option.id);
+    else box.removeAttribute("aria-activedescendant");
+  }
+
+  function show(suggestions) {
+    choose(-1);
+    list.replaceChildren(...suggestions.map((suggestion, place) => {
+      const option = document.createElement("li");
+      option.id = `${list.id}-${place}`;
+      option.setAttribute("role", "option");
+      option.setAttribute("aria-selected", "false");
+      option.dataset.url = suggestion.url;
+      for (const [tag, text] of [
+        ["span", suggestion.value],
+        ["small", `${suggestion.kind.toLowerCase()}, ${suggestion.detail}`],
+      ]) option.append(Object.assign(document.createElement(tag), { textContent: text }), " ");
+      return option;
+    }));
+    list.hidden = !suggestions.length;
+    box.setAttribute("aria-expanded", String(!list.hidden));
+  }
+
+  function close() {
+    clearTimeout(timer);
+    request?.abort();
+    show([]);
+  }
+
+  async function ask() {
+    request?.abort();
+    request = new AbortController();
+    const { signal } = request;
+    const ref = form.elements.in?.value;
+    const variables = JSON.stringify({ text: box.value, ref });
+    const url = new URL("graphql", form.action);
+    url.search = new URLSearchParams({ query: SUGGEST, variables });
+    try {
+      const answer = await (await fetch(url, { signal, headers: { accept: "application/json" } })).json();
+      if (signal.aborted) return;
+      const suggestions = answer.data?.suggest ?? [];
+      show(suggestions);
+      const count = suggestions.length;
+      told.textContent = `${count || "No"} ${count === 1 ? "suggestion" : "suggestions"}`;
+    } catch {
+      if (!signal.aborted) show([]); // the search works without
+    }
+  }
+
+  function open(option) {
+    location.assign(new URL(option.dataset.url.slice(1), new URL(".", form.action)));
+  }
+
+  box.addEventListener("input", () => {
+    clearTimeout(timer);
+    if (box.value.trim()) timer = setTimeout(ask, 120);
+    else close();
+  });
+  box.addEventListener("keydown", (event) => {
+    const count = list.children.length;
+    if (event.key === "ArrowDown" && !count && box.value.trim()) ask();
+    else if (event.key === "ArrowDown" && count) choose(active + 1 < count ? active + 1 : -1);
+    else if (event.key === "ArrowUp" && count) choose(active < 0 ? count - 1 : active - 1);
+    else if (event.key === "Escape" && count) close();
+    else if (event.key === "Enter" && active >= 0) open(list.children[active]);
+    else return;
+    event.preventDefault();
+  });
+  box.addEventListener("blur", close);
+  list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
+  list.addEventListener("click", (event) => {
+    const option = event.target.closest("[role=option]");
+    if (option) open(option);
+  });
+}
+
+document.querySelectorAll(".search input[name=q]").forEach(suggesting);
 document.body.append(told);
 dress(document);
 document.addEventListener("htmx:load", (event) => dress(event.detail.elt));

@@ -1,0 +1,171 @@
+"""Suggestions: what somebody may mean who begins to write a name or a hash."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Self
+from urllib.parse import quote, urlencode
+
+import strawberry
+
+from schema.context import Context, LoadedRevision
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field
+from schema.fields.scalars import describe_enum
+from snapshots.errors import InvalidArgument, RevisionNotFound
+from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.texts import counted, day, shortened
+
+SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
+
+SUGGESTING = Cost(
+    weight=4_000,
+    items=NumberOf("first", default=SUGGESTED_DEFAULT),
+    each=50,
+    once=LOADING,
+    arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(each=1)},
+)
+"""All names of a revision are compared with a text."""
+
+SUGGEST = (
+    "Names that resemble a text, the most alike first: the same, those that begin so, those with a "
+    "word that begins so, those that contain it; where there are none, from "
+    f"{TYPO_MIN} characters on, those that one typo makes of it. Of names that are alike, packages "
+    "come first, then stacks, series, tags, and of a kind the most used. Then come hashes that "
+    f"begin so, from {HASH_MIN} characters on. Versions are suggested for a text such as `hdf5@1`. "
+    "Names and hashes are those of the revision that `ref` names, else of the newest revision of "
+    "the main series: develop, or the one with most revisions."
+)
+
+_LONGEST = 200
+_ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
+
+describe_enum(
+    SuggestionKind,
+    "What a suggestion is.",
+    {
+        SuggestionKind.PACKAGE: "A package.",
+        SuggestionKind.STACK: "A stack.",
+        SuggestionKind.SERIES: "A series.",
+        SuggestionKind.TAG: "A tag.",
+        SuggestionKind.VERSION: "A version of a package, `hdf5@1.14.3`.",
+        SuggestionKind.COMPILER: "A compiler with its version, `gcc@13.2.0`.",
+        SuggestionKind.TARGET: "A microarchitecture.",
+        SuggestionKind.VARIANT: "A variant, `+mpi`.",
+        SuggestionKind.HASH: "The hash of a spec.",
+    },
+)
+
+Text = Annotated[str, strawberry.argument("How a name or a hash begins, or a part of a name.")]
+Kinds = Annotated[
+    list[SuggestionKind] | None, strawberry.argument("Only of these kinds; all unless given.")
+]
+FirstSuggestions = Annotated[int, strawberry.argument(f"How many, at most {SUGGESTED_MAX}.")]
+
+
+@strawberry.type(name="Suggestion", description="A name or a hash that resembles a text.")
+class SuggestionType:
+    """A suggestion with its page."""
+
+    kind: SuggestionKind = field("What it is.")
+    value: str = field("The name or the hash.")
+    detail: str = field("What there is of it: `1.14.3, 12 specs`.")
+    url: str = field(
+        "The path of its page below the server's address: `/r/develop/packages/hdf5`.",
+        Cost(num_bytes=80),
+    )
+
+    @classmethod
+    def of(cls, suggestion: Suggestion, ref: str, loaded: LoadedRevision, history: History) -> Self:
+        """Return a name with what there is of it."""
+        kind, value = suggestion.kind, suggestion.value
+        return cls(
+            kind=kind,
+            value=value,
+            detail=_detail(suggestion, loaded, history),
+            url=_url(kind, value, ref),
+        )
+
+
+def suggest(
+    context: Context,
+    text: str,
+    ref: str | None,
+    kinds: Sequence[SuggestionKind] | None,
+    first: int,
+) -> list[SuggestionType]:
+    """Return what resembles a text. Raises InvalidArgument, and as History.resolve does."""
+    if not 0 <= first <= SUGGESTED_MAX:
+        raise InvalidArgument("first", f"{first} is not between 0 and {SUGGESTED_MAX}")
+    history = context.changing_history()
+    info = _newest(history) if ref is None else context.resolve(ref)
+    text = shortened(text.strip(), _LONGEST)
+    among = frozenset(SuggestionKind if kinds is None else kinds)
+    ranked = context.names(info).like(text, among, first)
+    ranked += context.library.names_of_history(history).like(text, among, first)
+    ranked = [each for each in ranked if each[0] < TYPO] or ranked
+    ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # of a kind the order stays
+    chosen = [name for _, name in ranked[:first]]
+    loaded = context.load(info)
+    if SuggestionKind.HASH in among:
+        chosen += _hashes(loaded, text, first - len(chosen))
+    return [SuggestionType.of(name, ref or info.tag, loaded, history) for name in chosen]
+
+
+def _newest(history: History) -> RevisionInfo:
+    if history.main_series is None:
+        raise RevisionNotFound("", "the catalog is empty")
+    return history.of_series(history.main_series)[0]
+
+
+def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion]:
+    prefix = text.removeprefix("/").lower()
+    if len(prefix) < HASH_MIN or most <= 0:
+        return
+    hashes = loaded.frame.hashes
+    for row in hashes.with_prefix(prefix)[:most].tolist():
+        yield Suggestion(SuggestionKind.HASH, hashes.at(row), 1)
+
+
+def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) -> str:
+    frame, value = loaded.frame, suggestion.value
+    match suggestion.kind:
+        case SuggestionKind.SERIES:
+            return counted(suggestion.count, "revision")
+        case SuggestionKind.TAG:
+            newest = history.of_tag(value)[0]
+            return f"{counted(newest.num_specs, 'spec')}, of {day(newest.taken_at)}"
+        case SuggestionKind.HASH:
+            row = frame.hashes.find(value)
+            spec = frame.spec(row)  # type: ignore[arg-type] # it was found in there
+            return f"{spec.name}@{spec.version}"
+        case SuggestionKind.PACKAGE:
+            newest_version = frame.version.present(frame.rows_of(value) or slice(0))[-1]
+            return f"{newest_version}, {counted(suggestion.count, 'spec')}"
+    return counted(suggestion.count, "spec")
+
+
+def _url(kind: SuggestionKind, value: str, ref: str) -> str:
+    match kind:
+        case SuggestionKind.PACKAGE:
+            return _path("r", ref, "packages", value)
+        case SuggestionKind.STACK:
+            return _path("r", ref, "stacks", value)
+        case SuggestionKind.SERIES:
+            return _path("series", value)
+        case SuggestionKind.TAG:
+            return _path("r", value)
+        case SuggestionKind.VERSION:
+            package, _, version = value.partition("@")
+            return _path("r", ref, "packages", package, versions=version)
+        case SuggestionKind.COMPILER:
+            return _path("r", ref, compilers=value)
+        case SuggestionKind.TARGET:
+            return _path("r", ref, targets=value)
+        case SuggestionKind.VARIANT:
+            return _path("search", **{"q": value, "in": ref})
+    return _path("r", ref, "specs", value)
+
+
+def _path(*names: str, **query: str) -> str:
+    path = "/" + "/".join(quote(name, safe="@~") for name in names)
+    return f"{path}?{urlencode(query)}" if query else path

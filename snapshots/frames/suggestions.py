@@ -1,0 +1,155 @@
+"""Suggestions: the names of a revision that resemble what somebody begins to write."""
+
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from enum import Enum
+
+import msgspec
+import numpy as np
+
+from snapshots.frames.frame import Frame
+from snapshots.spack.names import ROOT_STACK
+
+TYPO_MIN = 4
+"""The fewest characters of a text in which one may be wrong: shorter ones resemble too much."""
+
+TYPO = 4
+"""The tier of names that resemble a text but for a typo."""
+
+HASH_MIN = 3
+"""The fewest characters of a text that hashes are suggested for."""
+
+_SEPARATORS = str.maketrans(dict.fromkeys("-_.@/ ", " "))
+_SIGILS = "%^"
+"""What stands before a name in Spack's language and is no part of it."""
+
+
+class SuggestionKind(Enum):
+    """What a suggested name is of; of names that resemble a text alike, the kinds in this order."""
+
+    PACKAGE = "package"
+    STACK = "stack"
+    SERIES = "series"
+    TAG = "tag"
+    VERSION = "version"
+    COMPILER = "compiler"
+    TARGET = "target"
+    VARIANT = "variant"
+    HASH = "hash"
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """A name, and how many specs have it, or for a series or tag how many revisions."""
+
+    kind: SuggestionKind
+    value: str
+    count: int
+
+
+class Suggestions:
+    """Names in the order of their kinds, of a kind the most used first."""
+
+    def __init__(self, names: Iterable[Suggestion]) -> None:
+        self.names = sorted(names, key=_usage)
+        self._words = [words(name.value) for name in self.names]
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory they take."""
+        texts = sum(map(sys.getsizeof, self._words))
+        return texts + sum(120 + sys.getsizeof(name.value) for name in self.names)
+
+    def like(
+        self, text: str, kinds: Collection[SuggestionKind], most: int
+    ) -> list[tuple[int, Suggestion]]:
+        """Return at most so many of the names, the most alike first, each with its tier.
+
+        Case and the characters between words do not count. Tiers: 0 the same, 1 begins so, 2 a word
+        of it begins so, 3 contains it, 4 is the same but for one character that is wrong, missing,
+        superfluous or swapped with its neighbour, where nothing else resembles the text.
+        Versions only resemble a text with an ``@``.
+        """
+        sought = words(text.lstrip(_SIGILS))
+        if not sought.strip():
+            return []
+        if "@" not in text:
+            kinds = {*kinds} - {SuggestionKind.VERSION}
+        tiers: tuple[list[Suggestion], ...] = [], [], [], [], []
+        inner = sought[1:]
+        for name, spelling in zip(self.names, self._words, strict=True):
+            if inner in spelling and name.kind in kinds:
+                tiers[_tier(sought, spelling)].append(name)
+        if not any(tiers) and len(inner) >= TYPO_MIN:
+            tiers[TYPO].extend(name for name in self._misspelt(sought) if name.kind in kinds)
+        ranked = [(tier, name) for tier, names in enumerate(tiers) for name in names[:most]]
+        return ranked[:most]
+
+    def _misspelt(self, sought: str) -> Iterator[Suggestion]:
+        """Yield the names that one typo in a text leads to."""
+        length, half = len(sought), len(sought) // 2
+        # A typo is in one half; one that swaps both sides of the middle leaves what is before it.
+        start, end = sought[: half - 1], sought[half:]
+        for name, spelling in zip(self.names, self._words, strict=True):
+            if (
+                -1 <= len(spelling) - length <= 1
+                and sought[1:] not in spelling
+                and (spelling.startswith(start) or spelling.endswith(end))
+                and is_one_typo(sought, spelling)
+            ):
+                yield name
+
+
+def words(text: str) -> str:
+    """Return a text as it is compared: in lower case, a space before each of its words."""
+    return f" {text.lower().translate(_SEPARATORS).strip()}"
+
+
+def _tier(sought: str, spelling: str) -> int:
+    if spelling.startswith(sought):
+        return 0 if len(spelling) == len(sought) else 1
+    return 2 if sought in spelling else 3
+
+
+def is_one_typo(one: str, other: str) -> bool:
+    """Tell whether texts differ by one character: another, missing, or swapped with the next."""
+    shortest = min(len(one), len(other))
+    at = next((place for place in range(shortest) if one[place] != other[place]), shortest)
+    rest, others = one[at:], other[at:]
+    if len(rest) != len(others):
+        return rest[1:] == others or rest == others[1:]
+    return bool(rest) and (
+        rest[1:] == others[1:] or (rest[2:] == others[2:] and rest[1::-1] == others[:2])
+    )
+
+
+def _usage(name: Suggestion) -> tuple[int, int, str]:
+    return _ORDER[name.kind], -name.count, name.value
+
+
+_ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
+
+
+def names_of(frame: Frame) -> Iterator[Suggestion]:
+    """Yield the names that a frame's specs have, with how many have them.
+
+    A version is named with its package: ``hdf5@1.14.3``.
+    """
+    counts = np.diff(frame.starts).tolist()
+    for package, count in zip(frame.packages, counts, strict=True):
+        yield Suggestion(SuggestionKind.PACKAGE, package, count)
+    for kind, pairs in (
+        (SuggestionKind.STACK, frame.stacks.item_counts(slice(None))),
+        (SuggestionKind.COMPILER, frame.compiler.counts(slice(None))),
+        (SuggestionKind.TARGET, frame.target.counts(slice(None))),
+        (SuggestionKind.VARIANT, frame.variants.item_counts(slice(None))),
+    ):
+        for value, count in pairs:
+            if value and value != ROOT_STACK:
+                yield Suggestion(kind, value, count)
+    versions = frame.version.values
+    codes = frame.package.codes * np.int64(len(versions)) + frame.version.codes
+    each, num_specs = np.unique(codes, return_counts=True)
+    for code, count in zip(each.tolist(), num_specs.tolist(), strict=True):
+        package, version = divmod(code, len(versions))
+        value = f"{frame.packages[package]}@{versions[version]}"
+        yield Suggestion(SuggestionKind.VERSION, value, count)

@@ -1,0 +1,132 @@
+"""What somebody may mean who begins to write, with its page."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Snapshot
+from tests.schema.worlds import World, opened
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+
+SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
+  suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
+}"""
+HASH = hash_of("3")
+
+
+def published(folder: Path, *snapshots: Snapshot) -> World:
+    """Return a world of these revisions."""
+    Catalog(str(folder)).publish(list(snapshots))
+    return opened(folder)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return two revisions of develop, and a release that has another package."""
+    specs = [
+        a_spec("1", name="hdf5", version="1.12.1", stacks=("e4s",), target="zen4"),
+        a_spec("2", name="hdf5", version="1.14.3", stacks=("e4s",), variants=("+mpi",)),
+        a_spec("3", name="hdf", version="4.2", compiler="gcc@13.2.0"),
+    ]
+    older = [a_spec("4", name="hdfview", version="3")]
+    return published(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot(specs[:2], "develop", taken_at=day(1)),
+        a_snapshot(specs, "develop", taken_at=day(2)),
+        a_snapshot(older, "develop-2025-01-01", taken_at=day(3)),
+        a_snapshot(older, "develop-2025-01-02", taken_at=day(3)),
+    )
+
+
+def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str, str, str]]:
+    """Return kind, value, detail and page of each suggestion."""
+    answer = world.data(SUGGEST, text=text, **variables)["suggest"]
+    return [tuple(it.values()) for it in answer]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "hdf",
+            [
+                ("PACKAGE", "hdf", "4.2, 1 spec", "/r/develop/packages/hdf"),
+                ("PACKAGE", "hdf5", "1.14.3, 2 specs", "/r/develop/packages/hdf5"),
+            ],
+        ),
+        ("e4", [("STACK", "e4s", "3 specs", "/r/develop/stacks/e4s")]),
+        (
+            "devel",
+            [
+                ("SERIES", "develop", "2 revisions", "/series/develop"),
+                ("SERIES", "develop-DATE", "2 revisions", "/series/develop-DATE"),
+                (
+                    "TAG",
+                    "develop-2025-01-01",
+                    "1 spec, of 2025-01-08",
+                    "/r/develop-2025-01-01",
+                ),
+                (
+                    "TAG",
+                    "develop-2025-01-02",
+                    "1 spec, of 2025-01-08",
+                    "/r/develop-2025-01-02",
+                ),
+            ],
+        ),
+        (
+            "hdf5@1.14",
+            [("VERSION", "hdf5@1.14.3", "1 spec", "/r/develop/packages/hdf5?versions=1.14.3")],
+        ),
+        ("%gcc@13", [("COMPILER", "gcc@13.2.0", "3 specs", "/r/develop?compilers=gcc%4013.2.0")]),
+        ("zen", [("TARGET", "zen4", "1 spec", "/r/develop?targets=zen4")]),
+        ("+mpi", [("VARIANT", "+mpi", "3 specs", "/search?q=%2Bmpi&in=develop")]),
+        (f"/{HASH[:9]}", [("HASH", HASH, "hdf@4.2", f"/r/develop/specs/{HASH}")]),
+        (HASH[:2], []),
+        ("", []),
+        ("hdfview", []),
+    ],
+)
+def test_what_is_suggested(world: World, text: str, expected: list[Any]) -> None:
+    """Of the newest revision of develop: each kind with what there is of it and its page."""
+    assert suggested(world, text) == expected
+
+
+def test_another_revision(world: World) -> None:
+    """Names are those of the revision that is named, and pages are in it."""
+    assert [it[1:] for it in suggested(world, "hdf", ref="develop~1")] == [
+        ("hdf5", "1.14.3, 2 specs", "/r/develop~1/packages/hdf5")
+    ]
+    (view,) = suggested(world, "hdfvie", ref="develop-2025-01-01")
+    assert view[1:3] == ("hdfview", "3, 1 spec")
+
+
+def test_so_many_of_some_kinds(world: World) -> None:
+    """Only kinds that are wanted, and no more than are; a number out of range is refused."""
+    assert suggested(world, "hdf", kinds=["STACK", "TARGET"]) == []
+    assert [it[1] for it in suggested(world, "hdf", first=1)] == ["hdf"]
+    assert suggested(world, "hdf", first=0) == []
+    for first in (-1, 101):
+        answer = world.ask(SUGGEST, text="hdf", first=first)
+        assert f"{first} is not between 0 and 100" in answer["errors"][0]["message"]
+
+
+def test_without_develop_the_longest_series_counts(tmp_path: Path) -> None:
+    """That of most revisions, wherever its name stands; an unknown ref is an error."""
+    world = published(
+        tmp_path,
+        a_snapshot([a_spec("1", name="a")], "weekly", taken_at=day(1)),
+        a_snapshot([a_spec("2", name="ab")], "weekly", taken_at=day(2)),
+        a_snapshot([a_spec("3", name="abc")], "v1.0", taken_at=day(3)),
+    )
+    assert [it[1] for it in suggested(world, "a")] == ["ab"]
+    answer = world.ask(SUGGEST, text="a", ref="nope")
+    assert answer["errors"][0]["extensions"]["code"] == "REVISION_NOT_FOUND"
+
+
+def test_an_empty_catalog(tmp_path: Path) -> None:
+    """There is nothing to suggest names of, which is an error as for revision."""
+    answer = opened(tmp_path).ask(SUGGEST, text="a")
+    assert answer["errors"][0]["extensions"]["code"] == "REVISION_NOT_FOUND"

@@ -1,0 +1,133 @@
+"""Names that resemble what somebody begins to write, the most alike first."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.frames.suggestions import (
+    Suggestion,
+    SuggestionKind,
+    Suggestions,
+    is_one_typo,
+    names_of,
+    words,
+)
+from tests.snapshots.factories import a_spec
+from tests.snapshots.records import frame_of
+
+PACKAGE, STACK, VERSION, VARIANT = (
+    SuggestionKind.PACKAGE,
+    SuggestionKind.STACK,
+    SuggestionKind.VERSION,
+    SuggestionKind.VARIANT,
+)
+NAMES = Suggestions(
+    [
+        Suggestion(PACKAGE, "hdf", 1),
+        Suggestion(PACKAGE, "hdf5", 9),
+        Suggestion(PACKAGE, "hdf5-io", 2),
+        Suggestion(PACKAGE, "py-h5py", 3),
+        Suggestion(PACKAGE, "netcdf-c", 4),
+        Suggestion(PACKAGE, "py_numpy", 4),
+        Suggestion(PACKAGE, "openmpi", 8),
+        Suggestion(PACKAGE, "mpich", 8),
+        Suggestion(STACK, "hdf-tools", 2),
+        Suggestion(STACK, "hdf5", 1),
+        Suggestion(VERSION, "hdf5@1.14.3", 1),
+        Suggestion(VERSION, "hdf5@1.12.1", 3),
+        Suggestion(VARIANT, "+mpi", 20),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        # The same, whatever its kind; then what begins so: packages first, the most used first.
+        ("hdf5", ["hdf5", "hdf5", "hdf5-io"]),
+        ("hdf", ["hdf", "hdf5", "hdf5-io", "hdf-tools", "hdf5"]),
+        ("HDF5-I", ["hdf5-io"]),
+        # A word that begins so, then what contains it.
+        ("mpi", ["mpich", "openmpi", "+mpi"]),
+        ("h5", ["py-h5py"]),
+        ("c", ["netcdf-c", "mpich"]),
+        ("cdf", ["netcdf-c"]),
+        # What stands between words does not count, nor what Spack writes before a name.
+        ("py-numpy", ["py_numpy"]),
+        ("numpy", ["py_numpy"]),
+        ("^hdf5-io", ["hdf5-io"]),
+        ("%hdf5-io", ["hdf5-io"]),
+        # One typo: wrong, missing, superfluous, swapped. Not in three characters.
+        ("hdg5", ["hdf5", "hdf5"]),
+        ("hfd5", ["hdf5", "hdf5"]),
+        ("mich", ["mpich"]),
+        ("mpiich", ["mpich"]),
+        ("pmich", ["mpich"]),
+        ("hd5", []),
+        ("opnempii", []),
+        # Versions only behind an @.
+        ("hdf5@", ["hdf5", "hdf5", "hdf5-io", "hdf5@1.12.1", "hdf5@1.14.3"]),
+        ("hdf5@1.1", ["hdf5@1.12.1", "hdf5@1.14.3"]),
+        ("hdf5@1.14", ["hdf5@1.14.3"]),
+        ("+m", ["+mpi"]),
+        ("", []),
+        ("  ", []),
+        ("%", []),
+        ("nothing", []),
+    ],
+)
+def test_the_most_alike_come_first(text: str, values: list[str]) -> None:
+    """The same, then the beginning, a word, a part; else what one typo leads to."""
+    assert [name.value for _, name in NAMES.like(text, [*SuggestionKind], 10)] == values
+
+
+def test_only_so_many_of_some_kinds() -> None:
+    """Names of other kinds do not count, and typos count where nothing else does."""
+    assert [name.value for _, name in NAMES.like("hdf", [STACK], 1)] == ["hdf-tools"]
+    assert NAMES.like("hdf", [], 9) == []
+    assert NAMES.like("hdf", [PACKAGE], 0) == []
+    assert [tier for tier, _ in NAMES.like("hdf5-oi", [PACKAGE], 9)] == [4]
+    assert NAMES.num_bytes > len(NAMES.names) * 100
+
+
+@given(st.text("abc", min_size=4, max_size=8), st.integers(0, 7), st.sampled_from("abcx"))
+def test_every_typo_is_one(name: str, place: int, char: str) -> None:
+    """A name is suggested for what it becomes by one typo, and by no other change."""
+    place %= len(name)
+    names = Suggestions([Suggestion(PACKAGE, name, 1)])
+    swapped = (
+        name[:place] + name[place + 1 : place + 2] + name[place : place + 1] + name[place + 2 :]
+    )
+    for text in (
+        name[:place] + char + name[place + 1 :],
+        name[:place] + char + name[place:],
+        name[:place] + name[place + 1 :],
+        swapped,
+    ):
+        if len(text) >= 4:
+            assert [found.value for _, found in names.like(text, [PACKAGE], 1)] == [name]
+    assert not is_one_typo(words(f"{name}xy"), words(name))
+
+
+def test_the_names_of_a_frame() -> None:
+    """Packages, stacks but for the union of all, compilers, targets, variants and versions."""
+    specs = [
+        a_spec("1", name="hdf5", version="1.14.3", stacks=("e4s", "root"), variants=("+mpi",)),
+        a_spec(
+            "2", name="hdf5", version="1.12.1", stacks=("root",), variants=(), compiler="gcc@12.3.0"
+        ),
+        a_spec("3", name="zlib", version="1.14.3", compiler=None, variants=(), stacks=("root",)),
+    ]
+    names = {(it.kind.name, it.value): it.count for it in names_of(frame_of(specs))}
+    assert names["PACKAGE", "hdf5"] == 2
+    assert names["PACKAGE", "zlib"] == 1
+    assert names["STACK", "e4s"] == 1
+    assert ("STACK", "root") not in names
+    assert names["COMPILER", "gcc@12.3.0"] == 1
+    assert names["VARIANT", "+mpi"] == 1
+    assert {value for kind, value in names if kind == "VERSION"} == {
+        "hdf5@1.14.3",
+        "hdf5@1.12.1",
+        "zlib@1.14.3",
+    }
+    assert all(value for _, value in names)
