@@ -1,5 +1,6 @@
 """The workflows of GitHub: valid, and a release publishes what its tag says."""
 
+import json
 import re
 import subprocess
 import tomllib
@@ -46,6 +47,12 @@ def test_only_the_tag_of_the_version_is_released(is_right: bool, code: int, tmp_
     tag = f"v{version}" if is_right else "v99.0.0"
     command = ["env", f"GITHUB_REF_NAME={tag}", "bash", "-e", "-c", _run("tomllib", "build")]
     assert subprocess.run(command, cwd=tmp_path).returncode == code
+
+
+def test_the_client_has_the_version_of_the_project() -> None:
+    """They are released together."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert json.loads((ROOT / "clients/typescript/package.json").read_text())["version"] == version
 
 
 def test_the_notes_of_a_release_are_those_of_its_version(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Thread
 
 import pytest
@@ -16,6 +16,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from docs.hooks import ELSEWHERE
 from schema import api
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import complaints, loaded, seen_as, settle, sideways
@@ -68,15 +69,7 @@ def anchors(page: Path) -> set[str]:
 def test_each_document_is_a_page(site: Path) -> None:
     """Those of docs/, and those of other folders."""
     names = {it.stem for it in (ROOT / "docs").glob("*.md")}
-    names |= {
-        "index",
-        "changelog",
-        "contributing",
-        "vulnerabilities",
-        "deploying",
-        "spack",
-        "real-data",
-    }
+    names |= {PurePath(it).stem for it in ELSEWHERE.values()}
     assert {it.stem for it in site.glob("*.html")} == names | {"404"}
 
 
