@@ -40,6 +40,8 @@ def to_parquet(
         column_encoding=dict(encodings),
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         row_group_size=rows_at_once,
+        # Parquet has all types that tables have; descriptions are in the log of the table.
+        store_schema=False,
     )
     return sink.getvalue()
 
