@@ -71,7 +71,7 @@ def test_each_file_that_contributors_are_led_to_is_there() -> None:
     """By its path, or by the end of it."""
     paths = [
         f"/{it.relative_to(ROOT)}{'/' * it.is_dir()}"
-        for folder in ("snapshots", "schema", "server", "tests", "docs")
+        for folder in ("snapshots", "schema", "server", "tests", "docs", "clients")
         for it in (ROOT / folder, *(ROOT / folder).rglob("*"))
     ]
     named = set(
