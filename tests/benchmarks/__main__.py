@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from tests.benchmarks.machine import Use, commit, describe
 from tests.benchmarks.measurements import Measurement
-from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
+from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import Results, print_table, write_json
 
@@ -31,23 +30,8 @@ BENCHMARKS = {
 }
 """The modules that measure, by the names of what they measure."""
 
-SELDOM = {
-    "year": "year",
-    "years": "ages",
-    "cluster": "bulk_work",
-    "replicas": "replicas",
-    "outage": "outage",
-}
-"""Run where they are named: the data of years takes half an hour and some GB at first.
-
-That of a year is imported anew each time, which takes some minutes.
-"""
-
-SEPARATE = {
-    "git_history": ["--commits", "20", "--packages", "50", "--specs", "5"],
-    "recipes": ["--commits", "300", "--packages", "40", "--specs", "40", "--weeks", "10"],
-}
-"""Programs of their own, run where they are named; with what a quick run passes to them."""
+SELDOM = {"years": "ages"}
+"""Run where it is named: its data takes half an hour and some GB at first."""
 
 TABLES = ("ages", "over_http")
 """The modules that make a table for a document."""
@@ -63,12 +47,6 @@ def main() -> None:
         import_module("tests.benchmarks.mercurius").install(plan.data)
     measurements: list[Measurement] = []
     for name in names:
-        if name in SEPARATE:
-            extra = SEPARATE[name] if options.quick else []
-            subprocess.run(
-                [sys.executable, "-m", f"tests.benchmarks.{name}", *extra], check=True, cwd=ROOT
-            )
-            continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
@@ -117,15 +95,11 @@ def _plan(options: argparse.Namespace) -> Plan:
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
-        specs_of_a_year=400 if options.quick else 6_000,
-        days=(9, 11, 12) if options.quick else (10, 100, 365),
-        bulk_contents=17 if options.quick else 33,
-        bulk_tags=3 if options.quick else 20,
     )
 
 
 def _name(name: str) -> str:
-    if name not in (names := [*BENCHMARKS, *SELDOM, *SEPARATE]):
+    if name not in (names := [*BENCHMARKS, *SELDOM]):
         raise argparse.ArgumentTypeError(f"there is no benchmark {name}, only {', '.join(names)}")
     return name
 
@@ -137,8 +111,8 @@ def _options() -> argparse.Namespace:
         nargs="*",
         metavar="NAME",
         type=_name,
-        help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or of "
-        f"{', '.join([*SELDOM, *SEPARATE])}, which do not",
+        help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or "
+        f"{', '.join(SELDOM)}, which does not",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON too")
     parser.add_argument(

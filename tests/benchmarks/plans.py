@@ -135,9 +135,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The data, how many rounds, about how many seconds a turn, and what to leave out.
 
     ``calls`` is how many calls a turn takes the median of, where it counts them; ``deepdiff_specs``
-    how many specs are compared by a way that takes minutes for all of them. ``days`` are those of a
-    year that is measured, the last one last. ``notes`` collects what a reader of the results has to
-    know.
+    how many specs are compared by a way that takes minutes for all of them. ``notes`` collects what
+    a reader of the results has to know.
     """
 
     data: Data
@@ -150,10 +149,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     revisions: int
     contents: int
     specs_of_years: int
-    specs_of_a_year: int
-    days: tuple[int, ...]
-    bulk_contents: int = 33
-    bulk_tags: int = 20
     notes: list[str] = []
 
 
