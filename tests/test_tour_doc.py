@@ -16,6 +16,6 @@ def test_examples(document: str, number: int, tmp_path: Path) -> None:
     """Each command prints what is shown, typed one after the other into one shell."""
     commands = [*examples(DOCUMENTS[document])]
     assert len(commands) == number
-    with shell(tmp_path) as typed:
+    with shell(tmp_path, is_quick=True) as typed:
         for command, shown in commands:
             typed.assert_prints(command, shown)
