@@ -1,9 +1,13 @@
 """Repositories of recipes that tests make: commits with their parents, times, paths and refs."""
 
+import atexit
 import json
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +82,22 @@ class RecipesRepository:
 
 
 def the_week(folder: Path) -> RecipesRepository:
+    """Return a copy of the repository of the real week, which a process makes once."""
+    made = _week()
+    repository = RecipesRepository.__new__(RecipesRepository)
+    repository.folder, repository.oids = folder, [*made.oids]
+    shutil.copytree(made.folder, folder)
+    return repository
+
+
+@cache
+def _week() -> RecipesRepository:
     """Make a repository of the 69 commits of the real week: paths, subjects and times.
 
     refs/snapshots/base is before the first of them, refs/snapshots/head the last.
     """
+    folder = Path(tempfile.mkdtemp(prefix="cachelog-week-"))
+    atexit.register(shutil.rmtree, folder)
     file = next((real_data.folder() / "recipes").glob("2026-06-20..*.jsonl"))
     lines: list[dict[str, Any]] = [json.loads(line) for line in file.read_text().splitlines()]
     repository = RecipesRepository(folder)
