@@ -88,7 +88,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         data=Data(options.cache, packages=packages, specs=specs, fresh=options.fresh),
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
-        calls=3 if options.quick else 25,
+        calls=1 if options.quick else 25,
         deepdiff_specs=50 if options.quick else 2_000,
         over_http=not options.in_process,
         mercurius=options.mercurius,
