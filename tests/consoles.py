@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
+from typing import Any
 
 from tests.server.commands import cachelog
 from tests.server.servers import environ
@@ -64,7 +65,7 @@ class Shell:
     def _run(self, words: Sequence[str]) -> tuple[int, str]:
         """Run a command of cachelog in this process, on the catalog that the shell names."""
         _, catalog = self.type('printf %s "${CACHELOG_CATALOG:-}"')
-        settings = {"catalog": catalog} if catalog else {}
+        settings: dict[str, Any] = {"catalog": catalog} if catalog else {}
         with chdir(self._folder):
             done = cachelog(*words, **settings)
         return done.code, done.out

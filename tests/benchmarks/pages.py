@@ -17,7 +17,7 @@ from starlette.types import Scope
 from schema.context import Context
 from server.app import Application, create_app
 from server.pages.addresses import PageRoute, given, query_string
-from server.pages.routes import PAGES, Page
+from server.pages.routes import PAGES, SPEC_PAIR, Page
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -109,6 +109,8 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
             continue
         kind = next((it for it in named if f"/{it}/{{name}}" in page.path), "")
         names = refs | {"ref": "develop", "hash": revision["specs"]["nodes"][0]["hash"]}
+        if page.path == SPEC_PAIR:
+            names |= {"base": names["hash"], "head": names["hash"]}
         names["name"] = named.get(kind, "")
         query = {"q": package} if page.path == "/search" else {}
         if "{package" in page.path:
