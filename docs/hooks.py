@@ -191,7 +191,7 @@ def _json() -> Iterator[str]:
         "hold is described in [Release notes](../notes.md#json),",
         "[Through time](../history.md#json), [Gates](../gates.md#the-verdict),",
         "[Lock files](../lock-files.md#json),",
-        "[Questions](../questions.md), [Two specs](../two-specs.md#json) and",
+        "[Questions](../questions.md), [Plans](../plan.md), [Two specs](../two-specs.md#json) and",
         "[Prune, verify, back up](../keeping.md#json). A side of a comparison that is no",
         "revision: [What can be compared](../sides.md#json).",
         "",

@@ -38,6 +38,7 @@ from server.commands.maintenance import (
     vacuum_command,
     verify_command,
 )
+from server.commands.plans import plan_command
 from server.commands.questions import holes_command, impact_command, twins_command
 from server.commands.service import completion_command, export_schema_command, serve_command
 from server.terminal.console import (
@@ -125,6 +126,7 @@ for _command in (
     holes_command,
     twins_command,
     impact_command,
+    plan_command,
     feed_command,
     export_site_command,
     gate_command,

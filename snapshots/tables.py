@@ -361,8 +361,27 @@ def rows_of_stack(rows: pa.Table, stack: str) -> pa.Table:
 
     ``rows`` have all columns of ``SPEC_ROWS``. None of those returned tells stacks.
     """
-    inside = _having(rows["stacks"].combine_chunks(), stack)
-    inside &= pc.fill_null(rows["in_cache"], True).to_numpy()
+    return _with_reached(rows, _having(rows["stacks"].combine_chunks(), [stack]), [])
+
+
+def rows_of_stacks(rows: pa.Table, stacks: Sequence[str] | None, hashes: pa.Array) -> pa.Table:
+    """Return the rows of the specs of some stacks, or of all, and of those with some hashes.
+
+    What they depend on besides is outside the cache. ``rows`` have all columns of ``SPEC_ROWS``;
+    those returned tell no stacks but these.
+    """
+    if stacks is None:
+        return rows.select(SPEC_ROWS.names)
+    of_hashes = pc.is_in(rows["hash"], value_set=hashes).to_numpy()
+    return _with_reached(rows, _having(rows["stacks"].combine_chunks(), stacks) | of_hashes, stacks)
+
+
+def _with_reached(rows: pa.Table, inside: npt.NDArray[np.bool_], stacks: Sequence[str]) -> pa.Table:
+    """Return the rows that a mask marks, and outside the cache those that they reach.
+
+    Of the stacks that they tell the named ones are left.
+    """
+    inside = inside & pc.fill_null(rows["in_cache"], True).to_numpy()
     edges = rows["dependencies"].combine_chunks()
     sources = pc.list_parent_indices(edges).to_numpy()
     ends = pc.index_in(edges.flatten().field("hash"), rows["hash"].combine_chunks())
@@ -375,17 +394,28 @@ def rows_of_stack(rows: pa.Table, stack: str) -> pa.Table:
         latest[nodes] = True
         latest &= ~reached
         reached |= latest
-    stackless = pa.array([[]] * int(reached.sum()), SPEC_ROWS.field("stacks").type)
-    columns = {"stacks": stackless, "in_cache": pa.array(inside[reached])}
     kept = rows.select(SPEC_ROWS.names).filter(pa.array(reached))
+    left = _items_among(kept["stacks"].combine_chunks(), stacks)
+    columns = {"stacks": left, "in_cache": pa.array(inside[reached])}
     for name, column in columns.items():
         kept = kept.set_column(SPEC_ROWS.get_field_index(name), SPEC_ROWS.field(name), column)
     return kept
 
 
-def _having(lists: pa.ListArray, item: str) -> npt.NDArray[np.bool_]:
-    """Return a mask over lists: those that have an item."""
-    owners = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), item))
+def _items_among(lists: pa.ListArray, items: Sequence[str]) -> pa.ListArray:
+    """Return the lists with those of their items that are among some."""
+    values = lists.flatten()
+    is_kept = pc.is_in(values, value_set=pa.array(items, pa.string()))
+    owners = pc.list_parent_indices(lists).filter(is_kept).to_numpy()
+    ends = np.cumsum(np.bincount(owners, minlength=len(lists)))
+    offsets = pa.array(np.concatenate(([0], ends)), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values.filter(is_kept)).cast(lists.type)
+
+
+def _having(lists: pa.ListArray, items: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Return a mask over lists: those that have any of some items."""
+    is_one = pc.is_in(lists.flatten(), value_set=pa.array(items, pa.string()))
+    owners = pc.list_parent_indices(lists).filter(is_one)
     mask = np.zeros(len(lists), np.bool_)
     mask[owners.to_numpy()] = True
     return mask

@@ -34,7 +34,8 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
-from snapshots.changes.rules.measures import Judged
+from snapshots.changes.plans import Plan, StackLock
+from snapshots.changes.rules.measures import Judged, MostRebuilt
 from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
@@ -53,6 +54,7 @@ from snapshots.models import RevisionInfo, SideInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import is_name
+from snapshots.tables import SPEC_ROWS
 from snapshots.timelines import packages
 from snapshots.timelines.packages import PackageTimeline
 
@@ -250,6 +252,15 @@ class Library:
         """Keep a content that the catalog does not have, to be asked for by its digest."""
         self._held.contents[content.digest] = SuccessiveTables().rows(content)
 
+    def plan(self, base: str, locks: Sequence[StackLock]) -> Plan:
+        """Return what a content has of lock files, and what has to be built."""
+        return Plan(self._reader().columns(base, SPEC_ROWS.names), locks)
+
+    def costs_of_frame(self, frame: Frame) -> FrameCosts | None:
+        """Return what building each spec of a frame takes; None without costs."""
+        costs = self._catalog.costs.current
+        return None if costs is None else costs.of(frame)
+
     def compare(self, base: str, head: str) -> Comparison:
         """Return what changed from one content to the other."""
         return self.comparisons.get((base, head))
@@ -279,8 +290,7 @@ class Library:
         return None if key is None else self.costs.get(key)
 
     def _find_costs(self, key: tuple[int, str]) -> FrameCosts | None:
-        costs = self._catalog.costs.current
-        return None if costs is None else costs.of(self.frames.get(key[1]))
+        return self.costs_of_frame(self.frames.get(key[1]))
 
     def links(self, repository: str) -> Links:
         """Return where commits of a repository are looked at."""
@@ -463,6 +473,15 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
         library.compare(*contents),
         partial(library.explain, *contents),
         lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
+    )
+
+
+def judged_plan(library: Library, plan: Plan, most_rebuilt: MostRebuilt) -> Judged:
+    """Return what rules are judged over: what a plan would change in its stacks."""
+    before, after = _of_side(plan.base), _of_side(plan.head)
+    find = finder(before, after, library.package_names)
+    return Judged(
+        after.frame, after.load, find, plan.comparison, lambda: plan.explanation, most_rebuilt
     )
 
 

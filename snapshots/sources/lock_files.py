@@ -365,9 +365,14 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(location: str) -> LockFile:
     """Read a file, or the ``spack.lock`` in a folder. Raises SourceError, as ``parse`` does."""
-    if os.path.isdir(location):  # noqa: PTH112 - that of Path raises for a name that is too long
-        location = str(Path(location) / NAME)
+    location = _file_at(location)
     return parse(read_regular(location, MAX_BYTES), location)
+
+
+def _file_at(location: str) -> str:
+    """Return the lock file in a folder; any other location as it is."""
+    is_folder = os.path.isdir(location)  # noqa: PTH112 - that of Path raises for long names
+    return str(Path(location) / NAME) if is_folder else location
 
 
 def parse(data: bytes, location: str) -> LockFile:
@@ -413,10 +418,11 @@ class LockedContent(msgspec.Struct, frozen=True):
 
 
 def read_content(location: str) -> LockedContent:
-    """Read the specs of a file with their dependencies.
+    """Read the specs of a file, or of the ``spack.lock`` in a folder, with their dependencies.
 
     Raises as ``read`` does, and for specs that depend on themselves.
     """
+    location = _file_at(location)
     read = list(_read_whole(read_regular(location, MAX_BYTES), location).specs)
     for circle in circles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, circle_reason(circle), key=circle[0].hash)

@@ -36,6 +36,7 @@ COMMANDS = (
     "holes",
     "twins",
     "impact",
+    "plan",
     "feed",
     "export-site",
     "gate",

@@ -367,6 +367,16 @@ _CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
 def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None) -> Iterator[str]:
     """Yield the cells package by package, below a lost one the nearest that is left; and totals."""
     yield from title_lines(compared, width)
+    yield from coverage_cell_lines(cells, width)
+    counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
+    dimensions = ", ".join(
+        ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
+    )
+    yield f"{counts} ({dimensions})"
+
+
+def coverage_cell_lines(cells: CoverageChanges, width: int | None) -> Iterator[str]:
+    """Yield the cells package by package, below a lost one the nearest that is left."""
     for package, inside in groupby(cells, key=attrgetter("package")):
         yield styles.name(package)
         for cell in inside:
@@ -375,11 +385,6 @@ def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None
             yield from map(style, wrapped(text, width, _INDENT))
             if cell.kind is CoverageChangeKind.LOST:
                 yield from map(styles.quiet, wrapped(_nearest(cells, cell), width, _INDENT))
-    counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
-    dimensions = ", ".join(
-        ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
-    )
-    yield f"{counts} ({dimensions})"
 
 
 def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
@@ -408,6 +413,13 @@ def causes_lines(
     they are known the first commit that explains it, or with ``all_commits`` all of them.
     """
     yield from title_lines(compared, width)
+    yield from rebuilds_lines(compared, width, all_commits=all_commits)
+
+
+def rebuilds_lines(
+    compared: Compared, width: int | None, *, all_commits: bool = False
+) -> Iterator[str]:
+    """Yield the same without the title."""
     if line := compared.commits.title_line():
         yield from wrapped(line, width)
     elif all_commits:

@@ -1,6 +1,6 @@
 """The verdict of rules: as lines of text, a document for programs, and in formats of CI systems."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -14,8 +14,9 @@ from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
 from snapshots.catalog.publication import Approve, Planned
+from snapshots.changes.rules.measures import Judged
 from snapshots.changes.rules.rule_files import read_rules
-from snapshots.changes.rules.rules import RuleLevel, RuleResult, Verdict, judge
+from snapshots.changes.rules.rules import Rule, RuleLevel, RuleResult, Verdict, judge
 from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
 from snapshots.models import SideInfo
 from snapshots.refs import title
@@ -45,7 +46,17 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
     rule_set = read_rules(rules)
     opened, (*before, head) = open_sides(location, texts)
     base = before[0] if before else None
-    subject = judged(opened.library, base, head)
+    return _report(rules, rule_set, base, head, judged(opened.library, base, head))
+
+
+def judge_by(rules: str, base: SideInfo, head: SideInfo, subject: Judged) -> GateReport:
+    """Judge what two sides come to by the rules of a file; raises as ``judge_sides`` does."""
+    return _report(rules, read_rules(rules), base, head, subject)
+
+
+def _report(
+    rules: str, rule_set: Sequence[Rule], base: SideInfo | None, head: SideInfo, subject: Judged
+) -> GateReport:
     with _placed(rules):
         return GateReport(rules, base, head, judge(rule_set, subject))
 
@@ -176,13 +187,18 @@ def annotations(report: GateReport) -> Iterator[str]:
 
 def _annotation(result: RuleResult, file: str) -> str:
     properties = {"file": file, "line": str(result.rule.line or 1), "title": result.rule.name}
+    lines = result.message, *few_breaches(result)
+    return annotation_of(result.rule.level.value, properties, lines)
+
+
+def annotation_of(level: str, properties: Mapping[str, str], lines: Iterable[str]) -> str:
+    """Return the command for an annotation of level notice, warning or error."""
     written = ",".join(
         f"{name}={visible(value).translate(_IN_PROPERTIES)}" for name, value in properties.items()
     )
     # What is not seen is written out first, so that the only ends of lines are those between lines.
-    lines = map(visible, (result.message, *few_breaches(result)))
-    data = _END_OF_LINE.join(line.translate(_IN_DATA) for line in lines)
-    return f"::{result.rule.level.value} {written}::{data}"
+    data = _END_OF_LINE.join(visible(line).translate(_IN_DATA) for line in lines)
+    return f"::{level} {written}::{data}"
 
 
 # -- JUnit

@@ -1,0 +1,344 @@
+"""What has to be built for lock files: as text, a comment, annotations, and a document."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from server.settings import settings_from
+from server.terminal.catalogs import open_sides
+from server.terminal.console import note
+from server.terminal.printing import styles
+from server.terminal.printing.commits import ComparedCommits
+from server.terminal.printing.comparisons import (
+    Compared,
+    coverage_cell_lines,
+    rebuilds_lines,
+    spec_changes_facts,
+    title_lines,
+)
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from server.terminal.printing.verdicts import (
+    GateReport,
+    annotation_of,
+    annotations,
+    few_breaches,
+    judge_by,
+    outcome,
+    verdict_document,
+    verdict_lines,
+)
+from snapshots.catalog.library import judged_plan
+from snapshots.changes.costs import FrameCosts
+from snapshots.changes.coverage import CoverageChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChange
+from snapshots.changes.plans import Plan, StackLock, StackPlan
+from snapshots.errors import InvalidArgument
+from snapshots.frames.columns import Mask
+from snapshots.models import LOCK_FILE, FileInfo, Source
+from snapshots.notes.changelog import to_json
+from snapshots.notes.plan_comments import RuleLine, comment
+from snapshots.program import importer_name
+from snapshots.recipes.commits import Between, FoundBy, Recipes, links_of
+from snapshots.recipes.effects import Attribution, RecipesChange
+from snapshots.recipes.repository import open_recipes
+from snapshots.sources import lock_files
+from snapshots.texts import counted, nearest_hint, nearest_names, quoted
+
+FORMAT = 1
+"""The version of the document that ``plan --json`` prints."""
+
+_MOST_LISTED = 20
+_NOTES = (
+    "summary",
+    "causes",
+    "why_unknown",
+    "recipes",
+    "commits",
+    "why_no_commits",
+    "no_longer_available",
+    "packages",
+)
+"""What a plan has of release notes."""
+
+
+class PlanCommits(msgspec.Struct, frozen=True):
+    """The commits of the recipes from those of base to those of the lock files."""
+
+    base: Recipes
+    head: Recipes
+    between: Between
+
+
+class PlannedCommits(ComparedCommits):
+    """The commits that explain the causes of a plan; None are known without a repository."""
+
+    def __init__(self, planned: "Planned") -> None:
+        super().__init__(planned.opened, planned.base, planned.head, planned.why)
+        self._given = planned.given_commits
+
+    @cached_property
+    def recipes(self) -> RecipesChange:
+        """How the recipes differ, and which of their commits explain which causes."""
+        given = self._given
+        if given is None:
+            return super().recipes
+        links = links_of(settings_from(os.environ).recipes_url, given.head.repository)
+        attribution = Attribution(self.why, given.between)
+        return RecipesChange(given.base, given.head, attribution, None, links)
+
+
+class Planned(Compared, frozen=True, dict=True):
+    """A plan, beside the side that it is made against, as a comparison of the two."""
+
+    plan: Plan
+    given_commits: PlanCommits | None
+
+    @property
+    def whole(self) -> Comparison:
+        """What changes in the stacks of the plan."""
+        return self.plan.comparison
+
+    @property
+    def why(self) -> Explanation:
+        """Why it changes."""
+        return self.plan.explanation
+
+    @cached_property
+    def commits(self) -> ComparedCommits:
+        """Which commits of the recipes explain which causes."""
+        return PlannedCommits(self)
+
+    @cached_property
+    def costs(self) -> FrameCosts | None:
+        """What building each spec of the lock files takes; None without costs."""
+        return self.opened.library.costs_of_frame(self.plan.head.frame)
+
+    @cached_property
+    def _returned(self) -> Mask:
+        """Nothing returns with a plan: what is there in any stack is reused."""
+        return np.zeros(len(self.plan.head.frame), np.bool_)
+
+    @cached_property
+    def stack_plans(self) -> list[StackPlan]:
+        """What the plan comes to in each stack."""
+        return self.plan.of_stacks(self.costs)
+
+
+def plan(
+    location: str,
+    base: str,
+    locks: Sequence[Sequence[str]],
+    recipes: str | None,
+    commits: str | None,
+) -> Planned:
+    """Return what has to be built for lock files, pairs of a stack and a file.
+
+    Says on standard error which stacks base does not have. Raises as ``open_sides`` does,
+    SourceError for lock files and repositories, and InvalidArgument for commits.
+    """
+    opened, (side,) = open_sides(location, [base])
+    stack_locks: list[StackLock] = []
+    roots: list[str] = []
+    for stack, file in locks:
+        locked = lock_files.read_content(file)
+        content = locked.content
+        stack_locks.append(StackLock(stack, [*content.specs()], content.outside.specs))
+        roots += locked.roots
+    made = opened.library.plan(side.content, stack_locks)
+    for stack in made.unknown_stacks():
+        nearest = nearest_names(stack, made.known_stacks)
+        note(f"{side.name} has no stack {quoted(stack)}{nearest_hint(nearest)}")
+    head = FileInfo(
+        **msgspec.structs.asdict(made.content.summary()),
+        source=Source(
+            kind=LOCK_FILE.name,
+            location=", ".join("=".join(lock) for lock in locks),
+            importer=importer_name(),
+        ),
+        roots=tuple(dict.fromkeys(roots)),
+    )
+    given = None
+    if recipes is not None:
+        given = _commits(opened.catalog.recipes.of(side), recipes, commits)
+    return Planned(side, head, None, opened, made, given)
+
+
+def _commits(known: Recipes | None, location: str, commits: str | None) -> PlanCommits | None:
+    """Return the commits of a range, or from the known ones to HEAD; None where none are known."""
+    first, dots, last = (commits or "").partition("..")
+    if commits is not None and not (first and dots and last):
+        raise InvalidArgument("--commits", f"{quoted(commits)} is not written as A..B")
+    if commits is None:
+        if known is None:
+            note("no commits: that of base is not known; name both by --commits A..B")
+            return None
+        first, last = known.commit, "HEAD"
+    settings = settings_from(os.environ)
+    with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
+        between = Between(repository.between(first, last), repository.between(last, first))
+        base, head = (
+            Recipes(repository.location, repository.commit(name), FoundBy.GIVEN)
+            for name in (first, last)
+        )
+        return PlanCommits(base, head, between)
+
+
+def judge_plan(rules: str, planned: Planned) -> GateReport:
+    """Judge a plan by the rules of a file. Raises CachelogError where that cannot be done."""
+    subject = judged_plan(
+        planned.opened.library,
+        planned.plan,
+        lambda counts: planned.commits.recipes.most_rebuilt(counts),
+    )
+    return judge_by(rules, planned.base, planned.head, subject)
+
+
+# -- lines
+
+
+def summary(planned: Planned) -> str:
+    """Return in a line what has to be built."""
+    made = planned.plan
+    text = f"{len(made.to_build):,} of {counted(made.num_specs, 'spec')} to build"
+    if planned.costs is not None and len(made.to_build):
+        text += f" in {planned.costs.total(made.to_build)}"
+    return f"{text}; {made.num_reused:,} are there, {made.num_external:,} external"
+
+
+def plan_lines(planned: Planned, report: GateReport | None, width: int | None) -> Iterator[str]:
+    """Yield what has to be built, stack by stack, why, and what is lost."""
+    yield from title_lines(planned, width)
+    yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})", width)
+    yield from table(planned.stack_plans, _columns(planned), width)
+    yield from rebuilds_lines(planned, width)
+    for change in planned.plan.downgrades:
+        text = f"{change.newest_before} -> {change.newest_after}"
+        yield from wrapped(f"downgraded: {styles.name(change.name)} {text}", width)
+    cells = planned.plan.cells.select([CoverageChangeKind.LOST])
+    yield from coverage_cell_lines(cells[:_MOST_LISTED], width)
+    if len(cells) > _MOST_LISTED:
+        yield styles.quiet(f"and {len(cells) - _MOST_LISTED:,} more are lost")
+    if report is not None:
+        yield from verdict_lines(report, width)
+
+
+def _columns(planned: Planned) -> list[TableColumn]:
+    columns = [
+        TableColumn("stack", 0, attrgetter("stack"), styles.name),
+        number("specs", 1, attrgetter("num_specs")),
+        number("there", 2, attrgetter("num_reused")),
+        number("to build", 0, attrgetter("num_to_build")),
+        number("rebuilt", 3, attrgetter("num_rebuilt")),
+        number("replaced", 3, attrgetter("num_replaced")),
+        number("new", 3, attrgetter("num_new")),
+        number("gone", 3, attrgetter("num_gone")),
+    ]
+    if any(stack.coverage_lost or stack.coverage_gained for stack in planned.stack_plans):
+        columns.append(number("lost", 4, attrgetter("coverage_lost")))
+        columns.append(number("gained", 4, attrgetter("coverage_gained")))
+    if planned.costs is not None:
+        columns.append(number("build time", 2, lambda stack: str(stack.build_cost)))
+    return columns
+
+
+# -- a comment
+
+
+def plan_comment(planned: Planned, report: GateReport | None) -> str:
+    """Return the comment of a pull request."""
+    broken = [] if report is None else [it for it in report.verdict.results if not it.passed]
+    rules = [
+        RuleLine(result.rule.name, outcome(result), result.message, few_breaches(result))
+        for result in broken
+    ]
+    return comment(planned.plan, planned.changelog(), planned.stack_plans, rules)
+
+
+# -- annotations of GitHub
+
+
+def plan_annotations(planned: Planned, report: GateReport | None) -> Iterator[str]:
+    """Yield a notice of what has to be built, a warning for what is lost, and broken rules."""
+    title = f"Size {planned.plan.size_label}"
+    causes = [cause.title for cause in planned.changelog().causes[:3]]
+    why = f"; causes: {', '.join(causes)}" if causes else ""
+    yield annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
+    for stack in planned.stack_plans:
+        lines = [_downgrade(change) for change in stack.downgrades[:_MOST_LISTED]]
+        if stack.coverage_lost:
+            lines.append(
+                f"{counted(stack.coverage_lost, 'combination')} of package and target lost"
+            )
+        if lines:
+            yield annotation_of("warning", {"title": f"Stack {stack.stack}"}, lines)
+    if report is not None:
+        yield from annotations(report)
+
+
+def _downgrade(change: PackageChange) -> str:
+    return f"{change.name} {change.newest_before} -> {change.newest_after}"
+
+
+# -- a document
+
+
+def plan_document(planned: Planned, report: GateReport | None) -> dict[str, Any]:
+    """Return the plan for programs; docs/plan.md describes it."""
+    made, costs = planned.plan, planned.costs
+    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.changelog()))
+    return {
+        "format": FORMAT,
+        "base": planned.base,
+        "head": planned.head,
+        "num_specs": made.num_specs,
+        "num_reused": made.num_reused,
+        "num_to_build": len(made.to_build),
+        "num_external": made.num_external,
+        "size_label": made.size_label,
+        "build_cost": None if costs is None else costs.total(made.to_build),
+        "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
+        **{name: notes[name] for name in _NOTES},
+        "to_build": _to_build(planned),
+        "gate": None if report is None else verdict_document(report),
+    }
+
+
+def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
+    name_of = planned.why.causes.name_of
+    return msgspec.structs.asdict(stack) | {
+        "downgrades": [
+            {
+                "package": change.name,
+                "before": change.newest_before,
+                "after": change.newest_after,
+            }
+            for change in stack.downgrades
+        ],
+        "causes": [
+            {
+                "key": name_of(count.number).key,
+                "num_specs": count.num_specs,
+                "num_involved": count.num_involved,
+            }
+            for count in stack.causes
+        ],
+    }
+
+
+def _to_build(planned: Planned) -> list[dict[str, Any]]:
+    added = [
+        reported for reported in planned.changes if reported.change.kind is SpecChangeKind.ADDED
+    ]
+    frame = planned.plan.head.frame
+    facts = []
+    for reported, own in zip(added, spec_changes_facts(planned, added), strict=True):
+        row = reported.change.after or 0
+        facts.append(own | {"version": frame.version.at(row), "stacks": frame.stacks.at(row)})
+    return facts

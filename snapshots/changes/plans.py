@@ -1,0 +1,214 @@
+"""What has to be built for lock files that nobody has built yet, and why.
+
+The lock files of some stacks are the head of a comparison. Its base is what a revision has of these
+stacks, and what it has of the lock files by hash in any stack: that need not be built.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshots.changes.causes import CauseCount
+from snapshots.changes.costs import BuildCost, FrameCosts
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+    coverage,
+    usual_dimensions,
+)
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.impact import size_label
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import NEW_REASONS, Codes, SpecChangeReason
+from snapshots.changes.sides import Side
+from snapshots.contents import Content, SuccessiveTables
+from snapshots.frames.columns import Rows
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.models import Spec
+from snapshots.spack.names import ROOT_STACK
+from snapshots.tables import rows_of_stacks
+
+
+class StackLock(msgspec.Struct, frozen=True):
+    """The specs that a lock file has for a stack, external ones apart."""
+
+    stack: str
+    specs: Sequence[Spec]
+    external: Sequence[Spec] = ()
+
+
+class StackPlan(msgspec.Struct, frozen=True):
+    """What a plan comes to in one stack; ``downgrades`` are packages whose newest version fell.
+
+    Of ``num_to_build`` some are rebuilt, some replace others, and some are new; ``num_gone`` specs
+    of base have no place in the stack any more. Coverage is None where base tells no stacks.
+    """
+
+    stack: str
+    num_specs: int
+    num_reused: int
+    num_to_build: int
+    num_external: int
+    num_rebuilt: int
+    num_replaced: int
+    num_new: int
+    num_gone: int
+    coverage_lost: int | None
+    coverage_gained: int | None
+    downgrades: Sequence[PackageChange]
+    causes: Sequence[CauseCount]
+    build_cost: BuildCost | None
+
+
+class Plan:
+    """What of lock files is in a revision, what has to be built, and why.
+
+    ``rows`` are those of the revision, with all columns of ``SPEC_ROWS``; ``known_stacks`` are its
+    stacks. A hash that is in several lock files is one spec, in all of their stacks.
+    """
+
+    def __init__(self, rows: pa.Table, locks: Sequence[StackLock]) -> None:
+        self.stacks = list(dict.fromkeys(lock.stack for lock in locks))
+        self._external = {
+            stack: {spec.hash for lock in locks if lock.stack == stack for spec in lock.external}
+            for stack in self.stacks
+        }
+        self.content = _content(locks)
+        self.head = side_of(SuccessiveTables().rows(self.content).table, self.content.digest)
+        hashes = pa.array(self.head.frame.hashes.texts, pa.string())
+        self.known_stacks = _stacks(rows)
+        stacks = self.stacks if self.known_stacks else None
+        self.base = side_of(rows_of_stacks(rows, stacks, hashes), "")
+        self.comparison = Comparison(self.base.frame, self.head.frame)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """Why specs have to be built."""
+        return explain(self.comparison, self.base.graph, self.head.graph)
+
+    @property
+    def to_build(self) -> Rows:
+        """The rows of head that the revision does not have, rising."""
+        return self.comparison.pairing.added
+
+    @property
+    def num_specs(self) -> int:
+        """How many specs the lock files have, external ones left out."""
+        return len(self.head.frame)
+
+    @property
+    def num_reused(self) -> int:
+        """How many of them the revision has, in whatever stack."""
+        return self.num_specs - len(self.to_build)
+
+    @property
+    def num_external(self) -> int:
+        """How many specs are external, so that nobody builds them."""
+        return len(set[str]().union(*self._external.values()))
+
+    @property
+    def size_label(self) -> str:
+        """The class of the number of specs to build."""
+        return size_label(len(self.to_build))
+
+    @cached_property
+    def cells(self) -> CoverageChanges:
+        """The coverage that is lost and gained in these stacks."""
+        return coverage(self.comparison, usual_dimensions(self.comparison))
+
+    @cached_property
+    def downgrades(self) -> list[PackageChange]:
+        """The packages whose newest version falls."""
+        return _downgrades(self.comparison)
+
+    def unknown_stacks(self) -> list[str]:
+        """Return the stacks that the revision does not have, where it tells any."""
+        known = self.known_stacks
+        return [name for name in self.stacks if known and name not in known]
+
+    def of_stacks(self, costs: FrameCosts | None) -> list[StackPlan]:
+        """Return what the plan comes to in each stack; ``costs`` are those of head."""
+        return [self._of_stack(stack, costs) for stack in self.stacks]
+
+    def _of_stack(self, stack: str, costs: FrameCosts | None) -> StackPlan:
+        in_base, in_head = (side.frame.in_stack(stack) for side in (self.base, self.head))
+        rows = self.to_build[in_head[self.to_build]]
+        reasoning = self.explanation.reasoning
+        removed = self.comparison.pairing.removed
+        gone = removed[in_base[removed]]
+        is_gone = reasoning.of_base[gone] != code_of(SpecChangeReason.REPLACED)
+        reasons = reasoning.of_head[rows]
+        num_specs = int(np.count_nonzero(in_head))
+        lost, gained = self._coverage_of(stack)
+        narrowed = self.comparison.pairing.within(in_base, in_head)
+        own = Comparison(self.base.frame, self.head.frame, narrowed)
+        return StackPlan(
+            stack=stack,
+            num_specs=num_specs,
+            num_reused=num_specs - len(rows),
+            num_to_build=len(rows),
+            num_external=len(self._external[stack]),
+            num_rebuilt=_count(reasons, [SpecChangeReason.REBUILT]),
+            num_replaced=_count(reasons, [SpecChangeReason.REPLACES]),
+            num_new=_count(reasons, NEW_REASONS),
+            num_gone=int(np.count_nonzero(is_gone)),
+            coverage_lost=lost,
+            coverage_gained=gained,
+            downgrades=_downgrades(own),
+            causes=self.explanation.causes.counted(rows),
+            build_cost=None if costs is None else costs.total(rows),
+        )
+
+    def _coverage_of(self, stack: str) -> tuple[int | None, int | None]:
+        cells = self.cells
+        if CoverageDimension.STACK not in cells.dimensions:
+            return None, None
+        place = cells.dimensions.index(CoverageDimension.STACK)
+        of_stack = np.array([value == stack for value in cells.cells.values[place]], np.bool_)
+        own = cells.take(of_stack[cells.cells.codes[place]])
+        return own.count(CoverageChangeKind.LOST), own.count(CoverageChangeKind.GAINED)
+
+
+def side_of(rows: pa.Table, digest: str) -> Side:
+    """Return a side of some rows, which have all columns of ``SPEC_ROWS``."""
+    frame = Frame(rows, digest)
+    return Side(frame, DependencyGraph(rows, frame.hashes))
+
+
+def _content(locks: Iterable[StackLock]) -> Content:
+    specs: dict[str, Spec] = {}
+    stacks: dict[str, dict[str, None]] = {}
+    external: dict[str, Spec] = {}
+    for lock in locks:
+        for spec in lock.specs:
+            specs.setdefault(spec.hash, spec)
+            stacks.setdefault(spec.hash, {})[lock.stack] = None
+        external.update((spec.hash, spec) for spec in lock.external)
+    planned = (
+        msgspec.structs.replace(spec, stacks=tuple(sorted(stacks[digest])))
+        for digest, spec in specs.items()
+    )
+    return Content.of(planned, (spec for spec in external.values() if spec.hash not in specs))
+
+
+def _stacks(rows: pa.Table) -> frozenset[str]:
+    """Return the stacks that rows tell, other than root."""
+    stacks = pc.unique(rows["stacks"].combine_chunks().flatten()).to_pylist()
+    return frozenset(stacks) - {ROOT_STACK}
+
+
+def _count(codes: Codes, reasons: Iterable[SpecChangeReason]) -> int:
+    return int(np.count_nonzero(np.isin(codes, [code_of(reason) for reason in reasons])))
+
+
+def _downgrades(comparison: Comparison) -> list[PackageChange]:
+    kind = PackageChangeKind.DOWNGRADED
+    return [change for change in comparison.packages if change.kind is kind]

@@ -1,0 +1,79 @@
+"""The comment of a pull request on what has to be built for it, in Markdown."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from snapshots.changes.plans import Plan, StackPlan
+from snapshots.changes.reasons import REASONS
+from snapshots.notes.changelog import Changelog
+from snapshots.notes.templates import shipped, variables
+
+MOST_CHARACTERS = 65_536
+"""How many characters a comment may have on GitHub."""
+
+_MOST_SPECS = 2_000
+"""So many specs are listed at most: a line of each has 30 characters at least."""
+
+_CUT = "\n\n... and more than there is room for.\n"
+
+
+class RuleLine(msgspec.Struct, frozen=True):
+    """A broken rule as the comment has it: its outcome in a word, and the first breaches."""
+
+    name: str
+    outcome: str
+    message: str
+    breaches: Sequence[str]
+
+
+class SpecToBuild(msgspec.Struct, frozen=True):
+    """A spec that has to be built; ``reason`` is the value of a SpecChangeReason."""
+
+    hash: str
+    name: str
+    version: str
+    stacks: tuple[str, ...]
+    reason: str
+
+
+def specs_to_build(plan: Plan) -> Iterator[SpecToBuild]:
+    """Yield the specs that have to be built, by package, the newest version first."""
+    frame, reasons = plan.head.frame, plan.explanation.reasoning.of_head
+    for row in plan.to_build.tolist():
+        yield SpecToBuild(
+            hash=frame.hashes.at(row),
+            name=frame.package.at(row),
+            version=frame.version.at(row),
+            stacks=frame.stacks.at(row),
+            reason=REASONS[reasons[row]].value,
+        )
+
+
+def comment(
+    plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleLine] = ()
+) -> str:
+    """Return the comment; ``log`` are the plan's changes, ``rules`` those that are broken."""
+    specs = [spec for spec, _ in zip(specs_to_build(plan), range(_MOST_SPECS), strict=False)]
+    template = shipped(html=False).get_template("plan.md.jinja")
+    text = template.render(
+        variables(log)
+        | {
+            "num_specs": plan.num_specs,
+            "num_reused": plan.num_reused,
+            "num_external": plan.num_external,
+            "num_to_build": len(plan.to_build),
+            "size_label": plan.size_label,
+            "unknown_stacks": plan.unknown_stacks()[:100],
+            "stack_plans": stack_plans,
+            "has_coverage": any(
+                stack.coverage_lost or stack.coverage_gained for stack in stack_plans
+            ),
+            "verdict": rules,
+            "to_build": specs,
+        }
+    )
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    cut = text[: MOST_CHARACTERS - len(_CUT)]
+    return cut[: cut.rfind("\n")] + _CUT

@@ -1,0 +1,218 @@
+"""Plans beside sets and dictionaries over the raw JSON of real weeks, and generated ones."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.plans import Plan, StackLock
+from snapshots.changes.reasons import REASONS
+from snapshots.contents import Content
+from snapshots.sources import lock_files
+from tests.model.builds import weeks
+from tests.model.explained import Explained
+from tests.model.real import STACKS, dates, history, records
+from tests.model.states import State
+from tests.snapshots.costs import rows as cost_rows
+from tests.snapshots.factories import a_spec
+
+# -- real weeks
+
+
+def lock_at(date: str, stack: str) -> Path:
+    """Return a real lock file."""
+    return history() / date / stack / "spack.lock"
+
+
+@cache
+def lock_of(date: str, stack: str) -> StackLock:
+    """Return the specs of a real lock file."""
+    content = lock_files.read_content(str(lock_at(date, stack))).content
+    return StackLock(stack, [*content.specs()], content.outside.specs)
+
+
+@cache
+def raw_lock(date: str, stack: str) -> Mapping[str, Any]:
+    """Return the concrete specs of a real lock file as JSON."""
+    specs: Mapping[str, Any] = json.loads(lock_at(date, stack).read_bytes())["concrete_specs"]
+    return specs
+
+
+@cache
+def raw_index(date: str, stack: str) -> frozenset[str]:
+    """Return the hashes that a real index has in its cache."""
+    index = json.loads((history() / date / stack / "index.json").read_bytes())
+    installs = index["database"]["installs"]
+    return frozenset(digest for digest, record in installs.items() if record.get("in_buildcache"))
+
+
+@cache
+def revision(date: str, stacks: Sequence[str]) -> Any:
+    """Return the rows of a revision of some stacks."""
+    specs, outside = records(date, stacks)
+    return Content.of(specs, outside).table()
+
+
+PAIRS = [*permutations(dates(), 2), *((date, date) for date in dates())]
+SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(STACKS, size)]
+
+
+@pytest.mark.parametrize("base", SUBSETS)
+@pytest.mark.parametrize("planned", SUBSETS)
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_against_raw_documents(
+    before: str, after: str, base: Sequence[str], planned: Sequence[str]
+) -> None:
+    """What is there, in any stack, what has to be built, and what is external."""
+    made = Plan(revision(before, base), [lock_of(after, stack) for stack in planned])
+    there = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
+    wanted: dict[str, Any] = {}
+    for stack in planned:
+        wanted |= raw_lock(after, stack)
+    external = {digest for digest, node in wanted.items() if "external" in node}
+    to_build = wanted.keys() - external - there
+    texts = made.head.frame.hashes.texts
+    assert {texts[row] for row in made.to_build.tolist()} == to_build
+    assert made.num_specs == len(wanted) - len(external)
+    assert made.num_reused == made.num_specs - len(to_build)
+    assert made.num_external == len(external)
+    assert made.unknown_stacks() == [stack for stack in planned if stack not in base]
+    for of_stack in made.of_stacks(None):
+        own = {
+            digest
+            for digest, node in raw_lock(after, of_stack.stack).items()
+            if "external" not in node
+        }
+        assert of_stack.num_specs == len(own)
+        assert of_stack.num_to_build == len(own & to_build)
+        assert of_stack.num_reused == len(own - to_build)
+        kinds = of_stack.num_rebuilt + of_stack.num_replaced + of_stack.num_new
+        assert kinds == of_stack.num_to_build
+        assert sum(cause.num_specs for cause in of_stack.causes) == kinds - of_stack.num_new
+        if of_stack.stack not in base:
+            assert of_stack.num_gone == 0
+
+
+def test_a_week_as_it_was_published() -> None:
+    """A plan of all stacks says what the comparison of the two revisions says."""
+    before, after = dates()
+    made = Plan(revision(before, STACKS), [lock_of(after, stack) for stack in STACKS])
+    base, head = (State(*records(date, STACKS)) for date in (before, after))
+    published = Explained(base, head)
+    assert reasons_of(made) == published.reasons(SpecChangeKind.ADDED)
+    assert [change.name for change in made.downgrades] == ["intel-tbb"]
+    assert made.size_label == "101-500"
+
+
+def reasons_of(made: Plan) -> dict[str, str]:
+    """Return why each spec has to be built."""
+    texts, codes = made.head.frame.hashes.texts, made.explanation.reasoning.of_head
+    return {texts[row]: REASONS[codes[row]].value for row in made.to_build.tolist()}
+
+
+# -- generated ones
+
+
+def narrowed(base: State, stacks: set[str], hashes: set[str]) -> State:
+    """Return what base has of some stacks, and of some hashes in any, by the definition."""
+    if not base.stacks:
+        return base
+    inside = {
+        digest: replace(spec, stacks=tuple(it for it in spec.stacks if it in stacks))
+        for digest, spec in base.specs.items()
+        if stacks & {*spec.stacks} or digest in hashes
+    }
+    outside = [spec for digest, spec in base.nodes.items() if digest not in inside]
+    return State(inside.values(), outside)
+
+
+@given(weeks(), st.sets(st.sampled_from(("e4s", "hep", "ml", "root")), min_size=1))
+def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> None:
+    """The reasons are those of the stacks alone, with what else is there by hash."""
+    base, head = week
+    stacks = sorted(base.stacks | names)[:2]
+    outside = [spec for digest, spec in head.nodes.items() if digest not in head.specs]
+    locks = [
+        StackLock(
+            stack,
+            [spec for place, spec in enumerate(head.specs.values()) if (place + number) % 3],
+            outside,
+        )
+        for number, stack in enumerate(stacks)
+    ]
+    made = Plan(
+        Content.of(
+            base.specs.values(),
+            [spec for digest, spec in base.nodes.items() if digest not in base.specs],
+        ).table(),
+        locks,
+    )
+    planned: dict[str, Any] = {}
+    for lock in locks:
+        for spec in lock.specs:
+            own = planned.get(spec.hash, replace(spec, stacks=()))
+            planned[spec.hash] = replace(own, stacks=tuple(sorted((*own.stacks, lock.stack))))
+    assert made.num_specs == len(planned)
+    assert {*reasons_of(made)} == planned.keys() - base.specs.keys()
+    expected = Explained(
+        narrowed(base, {*stacks}, {*planned}), State(planned.values(), outside)
+    ).reasons(SpecChangeKind.ADDED)
+    assert reasons_of(made) == expected
+
+
+# -- by example
+
+
+def test_a_hash_in_another_stack_is_reused() -> None:
+    """It counts for the new stack, and nothing else of the other stack is compared."""
+    zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
+    rows = Content.of([zlib, hdf5]).table()
+    made = Plan(rows, [StackLock("e4s", [replace(zlib, stacks=())])])
+    (of_stack,) = made.of_stacks(None)
+    assert (of_stack.num_reused, of_stack.num_to_build, of_stack.num_gone) == (1, 0, 0)
+    assert len(made.comparison.pairing.removed) == 0
+    assert made.unknown_stacks() == ["e4s"]
+    assert made.size_label == "0"
+
+
+def test_what_leaves_a_stack_is_gone() -> None:
+    """Coverage is lost there, and gained by what is new."""
+    zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
+    new = a_spec("3", name="png")
+    made = Plan(Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
+    (of_stack,) = made.of_stacks(None)
+    assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
+    assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
+    assert made.unknown_stacks() == []
+
+
+def test_a_revision_without_stacks() -> None:
+    """All of it is compared, and coverage of stacks is not known."""
+    rows = Content.of([a_spec("1", name="zlib", stacks=())]).table()
+    made = Plan(rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
+    (of_stack,) = made.of_stacks(None)
+    assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
+    assert made.unknown_stacks() == []
+    assert made.known_stacks == frozenset()
+
+
+def test_costs_are_those_of_what_is_built() -> None:
+    """What is reused costs nothing."""
+    from snapshots.changes.costs import Costs
+
+    zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
+    made = Plan(Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
+    costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
+    (of_stack,) = made.of_stacks(costs.of(made.head.frame))
+    assert of_stack.build_cost is not None
+    assert of_stack.build_cost.seconds == 7.0
+    assert np.array_equal(made.to_build, made.comparison.pairing.added)
