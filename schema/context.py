@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 import strawberry
 
 from schema.execution.budget import (
@@ -25,7 +26,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.twins import Twins
-from snapshots.errors import IncompleteHistory, InvalidArgument
+from snapshots.errors import IncompleteHistory, InvalidArgument, UnknownPackage
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -33,9 +34,11 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, StackInfo, is_revision
+from snapshots.notes.changelog import Only, Scope, scope_of
 from snapshots.recipes.effects import RecipesChange
-from snapshots.refs import is_whole_digest
+from snapshots.refs import is_whole_digest, parse_side
+from snapshots.texts import nearest_hint, nearest_names, quoted
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=tuple[Any, ...])
@@ -73,7 +76,7 @@ class LoadedRevision(msgspec.Struct, frozen=True):
         Each query is answered once in a request. Raises as ``snapshots.frames.queries`` does.
         """
         context = self.context
-        key = self.info.digest, query
+        key = self.info.content, query
         mask = context.masks.get(key)
         if mask is None:
             constraint = queries.read(query)
@@ -134,6 +137,9 @@ class Context:
     _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
         default_factory=dict, init=False
     )
+    _narrowed: dict[tuple[Comparison, Only], tuple[Scope, Comparison]] = field(
+        default_factory=dict, init=False
+    )
     _recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = field(
         default_factory=dict, init=False
     )
@@ -160,6 +166,15 @@ class Context:
             self.is_permanent = False
         return self.history.resolve(ref)
 
+    def resolve_side(self, text: str) -> RevisionInfo:
+        """Return the revision that a ref names, or the stack of it; raises as ``resolve``.
+
+        Whether the revision has the stack shows when it is loaded. No path names anything here.
+        """
+        words = parse_side(text)
+        revision = self.resolve(words.text)
+        return revision if words.stack is None else StackInfo.uncounted(revision, words.stack)
+
     def changing_history(self) -> History:
         """Return the history to a resolver whose answer changes as the catalog grows."""
         self.is_permanent = False
@@ -167,14 +182,14 @@ class Context:
 
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
-        self._contents.add(info.digest)
+        self._contents.add(info.content)
         if len(self._contents) > self.budget.limits.max_revisions:
             raise self._too_many_revisions()
-        return LoadedRevision(info, self._loaded(self.library.frames, info.digest), self)
+        return LoadedRevision(info, self._loaded(self.library.frames, info.content), self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
         """Return the dependencies in a revision."""
-        return self._loaded(self.library.dependencies, info.digest)
+        return self._loaded(self.library.dependencies, info.content)
 
     def holes(self, info: RevisionInfo) -> Holes:
         """Return what is missing for a revision's specs to be installed from its cache alone."""
@@ -192,11 +207,26 @@ class Context:
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
-        return self._loaded(self.library.comparisons, (base.digest, head.digest))
+        return self._loaded(self.library.comparisons, (base.content, head.content))
+
+    def narrowed(
+        self, sides: tuple[LoadedRevision, LoadedRevision], comparison: Comparison, only: Only
+    ) -> tuple[Scope, Comparison]:
+        """Return the scope of a comparison, and what changed there; once for each object.
+
+        Raises InvalidArgument for a stack or a package that neither side has.
+        """
+        self.require_time()  # what changed is listed anew, up to 20 ms
+
+        def narrow(comparison: Comparison, only: Only) -> tuple[Scope, Comparison]:
+            scope = _scope(sides, only)
+            return scope, comparison.narrowed_to(scope.in_base, scope.in_head)
+
+        return _held(self._narrowed, (comparison, only), narrow)
 
     def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
         """Return why the hashes of two revisions' contents came and went."""
-        return self._loaded(self.library.explanations, (base.digest, head.digest))
+        return self._loaded(self.library.explanations, (base.content, head.content))
 
     def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
         """Return which commits explain which causes; the fields of one object have it made once.
@@ -218,11 +248,16 @@ class Context:
         Other costs may be imported.
         """
         self.is_permanent = False
-        key = self.library.costs_key(info.digest)
+        key = self.library.costs_key(info.content)
         return None if key is None else self._loaded(self.library.costs, key)
 
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
-        """Return which rows of head an earlier revision of the series had, and base has not."""
+        """Return which rows of head an earlier revision of the series had, and base has not.
+
+        None of those of a stack: only whole revisions have earlier ones.
+        """
+        if not (is_revision(base) and is_revision(head)):
+            return np.zeros(len(self.load(head).frame), np.bool_)
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # an earlier state may still be imported
         key = self.library.earlier_contents(self.history, base, head)
@@ -326,6 +361,7 @@ class Context:
         self._latest.clear()
         self.masks.clear()
         self._coverages.clear()
+        self._narrowed.clear()
         self._recipes_changes.clear()
         self._answers_by_name.clear()
 
@@ -344,6 +380,35 @@ def _held(values: dict[Key, Value], key: Key, make: Callable[..., Value]) -> Val
             del values[next(iter(values))]
         values[key] = make(*key)
     return values[key]
+
+
+def _scope(sides: tuple[LoadedRevision, LoadedRevision], only: Only) -> Scope:
+    frames = sides[0].frame, sides[1].frame
+    for argument, name, names in (
+        ("package", only.package, {name for frame in frames for name in frame.packages}),
+        ("stack", only.stack, {name for frame in frames for name in frame.stacks.items}),
+    ):
+        if name is not None and name not in names:
+            hint = nearest_hint(nearest_names(name, names))
+            raise InvalidArgument(argument, f"neither revision has {quoted(name)}{hint}")
+    matching = None if only.matching is None else _matching(sides, only.matching)
+    return scope_of(only, frames, matching)
+
+
+def _matching(sides: tuple[LoadedRevision, LoadedRevision], query: str) -> tuple[Mask, Mask]:
+    """Return masks over the rows of two sides; a name that only one of them knows is known."""
+    masks = []
+    unknown: UnknownPackage | None = None
+    for side in sides:
+        try:
+            masks.append(side.matching(query))
+        except UnknownPackage as error:
+            unknown = error
+            masks.append(np.zeros(len(side.frame), np.bool_))
+    base, head = masks
+    if unknown is not None and not base.any() and not head.any():
+        raise unknown
+    return base, head
 
 
 Info = strawberry.Info[Context, None]

@@ -21,6 +21,7 @@ from snapshots.errors import (
     InvalidArgument,
     RevisionNotFound,
     RevisionsLeftOut,
+    StackNotFound,
     UnknownPackage,
 )
 from snapshots.texts import legible, visible
@@ -35,6 +36,7 @@ CODES: dict[type[CachelogError], str] = {
     RevisionNotFound: "REVISION_NOT_FOUND",
     AmbiguousRef: "AMBIGUOUS_REF",
     AmbiguousHash: "AMBIGUOUS_HASH",
+    StackNotFound: "REVISION_NOT_FOUND",
     EmptyCatalog: "REVISION_NOT_FOUND",
     InvalidArgument: BAD_USER_INPUT,
     IncompleteHistory: "HISTORY_INCOMPLETE",

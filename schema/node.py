@@ -11,7 +11,7 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.cost import field
 from snapshots.errors import InvalidArgument
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, StackInfo, stack_of_key
 from snapshots.texts import quoted
 
 ID_SEPARATOR = ":"
@@ -84,10 +84,13 @@ def node_of(name: str, /, **facts: Any) -> Any:
 
 
 def info_of_key(context: Context, key: str) -> RevisionInfo | None:
-    """Return the line of the revision that an id names by its key; None where there is none."""
+    """Return the revision that an id names by its key, or the stack; None where there is none."""
+    key, stack = stack_of_key(key)
     info = context.history.by_key.get(key)
     if info is None:
         context.is_permanent = False  # such a revision may still be published
+    elif stack is not None:
+        return StackInfo.uncounted(info, stack)
     return info
 
 

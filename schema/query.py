@@ -52,6 +52,7 @@ from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
 from snapshots.errors import CachelogError, RevisionNotFound
 from snapshots.models import RevisionInfo
+from snapshots.notes.changelog import Only
 from snapshots.recipes.commits import OID_PREFIX_MIN
 
 _REF = (
@@ -60,12 +61,18 @@ _REF = (
 )
 
 Ref = Annotated[str, strawberry.argument(_REF)]
+Side = Annotated[
+    str, strawberry.argument(f"REF, or REF:STACK for a stack of the revision. REF: {_REF}")
+]
 OfTag = Annotated[str | None, strawberry.argument("Only those of this tag.")]
 OfSeries = Annotated[str | None, strawberry.argument("Only those of tags of this series.")]
 InSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
 RESOLVING = ArgumentCost(weight=500)
 """The lookup of a ref, and of similar ones where it is unknown."""
+
+NARROWING = ArgumentCost(weight=5_000, once=20_000)
+"""What changed is listed anew for the specs in scope."""
 
 COVERING_ALL = 120_000
 """Searching a hundred contents for hashes, with a share of reading them."""
@@ -197,12 +204,36 @@ class Query:
         return Revision(info=_resolve(info.context, ref))
 
     @field(
-        "What changed from base to head; refs as in revision(ref:).",
-        Cost(arguments={"base": RESOLVING, "head": RESOLVING}),
+        "What changed from base to head; refs as in revision(ref:), or stacks of revisions. With "
+        "`stack`, `package` and `matching` it is about the specs that meet all of them on either "
+        "side: all but counterparts, reasons and main causes, which are those of the whole.",
+        Cost(
+            arguments={
+                "base": RESOLVING,
+                "head": RESOLVING,
+                "stack": NARROWING,
+                "package": NARROWING,
+                "matching": msgspec.structs.replace(NARROWING, once=20_000),
+            }
+        ),
     )
-    def compare(self, info: Info, base: Ref, head: Ref) -> ComparisonType | None:
-        resolve = info.context.resolve
-        return ComparisonType(base_info=resolve(base), head_info=resolve(head))
+    def compare(
+        self,
+        info: Info,
+        base: Side,
+        head: Side,
+        stack: Annotated[str | None, strawberry.argument("Only specs that this stack has.")] = None,
+        package: Annotated[str | None, strawberry.argument("Only specs of this package.")] = None,
+        matching: Annotated[
+            str | None,
+            strawberry.argument("Only specs that this query in Spack's language matches."),
+        ] = None,
+    ) -> ComparisonType | None:
+        resolve = info.context.resolve_side
+        only = Only(stack=stack, package=package, matching=matching)
+        return ComparisonType(
+            base_info=resolve(base), head_info=resolve(head), only=only if only else None
+        )
 
     @field(
         "What differs between two specs, of their own and below, and why: hashes, or how they "

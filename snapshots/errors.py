@@ -146,19 +146,20 @@ class RevisionNotFound(CachelogError):
         super().__init__(f"{what}: {reason}{hint}")
 
 
-class StackNotFound(CachelogError):
+class StackNotFound(RevisionNotFound):
     """A revision does not have a stack; ``stacks`` are those that it has.
 
-    ``ref`` is what names the revision, ``nearest`` holds the stacks whose names resemble it.
+    ``revision`` is the ref of the revision, ``ref`` that with the stack.
     """
 
-    def __init__(self, ref: str, stack: str, stacks: Sequence[str]) -> None:
-        self.ref = ref
-        self.stack = stack
+    def __init__(self, revision: str, stack: str, stacks: Sequence[str]) -> None:
         self.stacks = tuple(stacks)
-        self.nearest = tuple(nearest_names(stack, stacks) or sorted(stacks)[:_MOST_NAMED])
-        hint = nearest_hint(self.nearest) if stacks else ": its source tells no stacks"
-        super().__init__(f"{ref} has no stack {quoted(stack)}{hint}")
+        reason = f"{revision} has no stack {quoted(stack)}"
+        if not stacks:
+            reason = f"the source of {revision} tells no stacks"
+        nearest = nearest_names(stack, stacks) or sorted(stacks)[:_MOST_NAMED]
+        refs = [f"{revision}:{name}" for name in nearest]
+        super().__init__(f"{revision}:{stack}", reason, refs)
 
 
 class AmbiguousRef(CachelogError):

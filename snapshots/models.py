@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
 from types import NoneType
-from typing import Annotated, Any, TypeGuard, get_args
+from typing import Annotated, Any, Self, TypeGuard, get_args
 
 import msgspec
 
@@ -448,6 +448,22 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
 
     stack: str
 
+    @classmethod
+    def uncounted(cls, revision: RevisionInfo, stack: str) -> Self:
+        """Return a stack whose specs were not looked at: the counts are those of the revision."""
+        return cls(**msgspec.structs.asdict(revision), stack=stack)
+
+    @property
+    def revision(self) -> RevisionInfo:
+        """The revision of a stack that is ``uncounted``."""
+        names = RevisionInfo.__struct_fields__
+        return RevisionInfo(**{name: getattr(self, name) for name in names})
+
+    @property
+    def key(self) -> str:
+        """A short permanent name: that of the revision, and the stack."""
+        return key_of_stack(super().key, self.stack)
+
     @property
     def name(self) -> str:
         """What people call it."""
@@ -498,6 +514,18 @@ SideInfo = RevisionInfo | FileInfo
 """What can be a side of a comparison; a stack of a revision is a RevisionInfo, too."""
 
 _STACK_SIGN = ":"
+_STACK_OF_KEY = "@"
+
+
+def key_of_stack(key: str, stack: str) -> str:
+    """Return the key of a stack of the revision with a key."""
+    return f"{key}{_STACK_OF_KEY}{stack}"
+
+
+def stack_of_key(key: str) -> tuple[str, str | None]:
+    """Return the key of a revision and the stack of it; None for all of it."""
+    key, sign, stack = key.partition(_STACK_OF_KEY)
+    return key, stack if sign else None
 
 
 def is_revision(side: SideInfo) -> TypeGuard[RevisionInfo]:

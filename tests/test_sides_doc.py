@@ -8,10 +8,12 @@ import pytest
 
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.own_templates import EXAMPLES
+from tests.schema.usual import api
 from tests.server.commands import cachelog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
 TEXT = (Path(__file__).parents[1] / "docs" / "sides.md").read_text("utf-8")
+(QUERY,) = re.findall(r"```graphql\n(.*?)```", TEXT, re.DOTALL)
 (CONSOLE,) = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
 
 
@@ -83,3 +85,10 @@ def test_notes_of_files_name_them(form: tuple[str, str], demo: Path) -> None:
     done = cachelog("notes", "develop:e4s..spack.lock", *form, catalog=demo)
     assert (done.code, done.err) == (0, "")
     assert "spack.lock" in done.out or form == ("--template", "github-release")
+
+
+def test_the_query_is_one() -> None:
+    """It is valid, and allowed."""
+    assert api.document(QUERY).errors == ()
+    names = {"base": "develop:e4s", "head": "develop"}
+    assert 0 < api.cost(QUERY, None, names).units <= api.limits.max_cost

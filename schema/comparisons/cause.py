@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,9 +16,9 @@ from schema.comparisons.changes import (
     FieldChangeType,
     LoadedComparison,
     PartRows,
+    comparison_of_keys,
     load_comparison,
     of_record,
-    revisions_of_keys,
 )
 from schema.comparisons.commits import (
     CAUSE_COMMITS,
@@ -118,6 +119,26 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
 
+def _counted(name: str, description: str) -> Any:
+    """Declare a field that counts specs of a cause, those in scope."""
+    value = attrgetter(name)
+
+    def counts(rows: CauseRows) -> list[int]:
+        if rows.comparison.scope is None:
+            return rows.each(getattr(Causes, name))
+        in_scope = rows.comparison.causes_in_scope
+        return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
+
+    return for_many(counts, description)
+
+
+def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
+    package = rows.comparison.head.frame.package
+    return rows.each(
+        lambda _, number: tuple(package.present(rows.comparison.rows_of_cause(number)))
+    )
+
+
 def _facts(rows: CauseRows) -> Sublists:
     return Sublists.of(rows.each(Causes.facts_of))
 
@@ -178,30 +199,27 @@ class Cause(Node):
         Causes.num_together,
         "How many causes are involved in exactly the same specs; `together` may have fewer.",
     )
-    num_specs: int = _of_cause(
-        Causes.num_specs,
+    num_specs: int = _counted(
+        "num_specs",
         "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
         "add up to all that were rebuilt or replaced.",
     )
-    num_involved: int = _of_cause(
-        Causes.num_involved,
+    num_involved: int = _counted(
+        "num_involved",
         "How many specs it is involved in, also where another cause is the main one.",
     )
-    packages: list[str] = _of_cause(
-        Causes.packages_of, "The packages of the specs that it is the main cause of.", PACKAGES
+    packages: list[str] = for_many(
+        _packages, "The packages of the specs that it is the main cause of.", cost=PACKAGES
     )
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
 
     @classmethod
     def of_id(
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
-    ) -> Self | None:
+    ) -> "Cause | None":
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
         comparison = _comparison_of_keys(context, base_key, head_key)
-        number = None if comparison is None else comparison.explanation().causes.find(key)
-        if comparison is None or number is None:
-            return None
-        return cls(comparison=comparison, number=number)
+        return None if comparison is None else cause_of_key(comparison, key)
 
     def build_cost(self) -> BuildCost | None:
         """Return what building the specs takes that it is the main cause of."""
@@ -225,6 +243,8 @@ class Cause(Node):
         from schema.comparisons.spec_change import spec_change_connection
 
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
+        if self.comparison.scope is not None:
+            table = table.take(self.comparison.scope.in_head[table.after])
         return spec_change_connection(self.comparison, table, page)
 
     @field(
@@ -240,19 +260,29 @@ class Cause(Node):
 
 
 def _comparison_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
-    """Return the comparison of ids: of revisions, of twins, or of specs behind their keys."""
-    (base, _, of_base), (head, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
+    """Return the comparison of ids: of sides, of twins, or of specs behind their keys."""
+    (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
     if of_base or of_head:
         from schema.comparisons.spec_comparison import comparison_of_ids
 
-        return comparison_of_ids(context, (base, of_base), (head, of_head))
-    if (infos := revisions_of_keys(context, base, head)) is None:
+        return comparison_of_ids(context, (one, of_base), (other, of_head))
+    if (name := comparison_of_keys(context, base, head)) is None:
         return None
     if base == head:
         from schema.revisions.twins import twins_comparison
 
-        return twins_comparison(context, infos[0], context.twins(infos[0]))
-    return load_comparison(context, *infos)
+        return twins_comparison(context, name.base, context.twins(name.base))
+    return load_comparison(context, name.base, name.head, name.only)
+
+
+def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
+    """Return the cause with a key; None where the comparison, or its scope, has none."""
+    number = comparison.explanation().causes.find(key)
+    if number is None:
+        return None
+    if comparison.scope is not None and number not in comparison.causes_in_scope:
+        return None
+    return Cause(comparison=comparison, number=number)
 
 
 def cause_connection(
@@ -267,6 +297,9 @@ def cause_connection(
     """
     all_causes = comparison.explanation().causes
     numbers = all_causes.select(kinds, package)
+    if comparison.scope is not None:
+        chosen = frozenset(numbers)
+        numbers = [number for number in comparison.causes_in_scope if number in chosen]
 
     def find(cursor: str) -> int | None:
         number = all_causes.find(cursor)
@@ -330,7 +363,7 @@ def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:
     causes = comparison.explanation().causes
     num_causes: Counter[CauseKind] = Counter()
     num_specs: Counter[CauseKind] = Counter()
-    for cause in causes.counted():
+    for cause in comparison.causes_in_scope.values():
         kind = causes.name_of(cause.number).kind
         num_causes[kind] += 1
         num_specs[kind] += cause.num_specs

@@ -27,6 +27,7 @@ from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
@@ -36,11 +37,14 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
+from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo
+from snapshots.notes.changelog import Only, Scope, coverage_in
+from snapshots.texts import quoted
 
 Item = TypeVar("Item")
 
@@ -75,11 +79,12 @@ OF_SPEC = "/"
 """What stands in ids between the key of a revision and the hash of a spec."""
 
 
-class LoadedComparison(msgspec.Struct, frozen=True):
-    """A comparison with its two revisions, and the way to why hashes came and went.
+class LoadedComparison(msgspec.Struct, frozen=True, dict=True):
+    """A comparison with its two sides, and the way to why hashes came and went.
 
     ``explained`` is why where not all of the two is compared: of the twins of a revision, which
-    stands on both sides then, or of two specs, whose ``hashes`` those are.
+    stands on both sides then, or of two specs, whose ``hashes`` those are. ``changes`` are those
+    in ``scope``, where it has one.
     """
 
     base: LoadedRevision
@@ -87,25 +92,30 @@ class LoadedComparison(msgspec.Struct, frozen=True):
     changes: Comparison
     explained: Explanation | None = None
     hashes: tuple[str, str] | None = None
+    scope: Scope | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """The parts of ids that name it: both digests, both keys, these with the spec's hash."""
-        *digests, base, head = comparison_key(self.base.info, self.head.info)
+        """The parts of ids that name it: see ``comparison_key``; the spec's hash behind a key."""
+        only = None if self.scope is None else self.scope.only
+        *digests, base, head = comparison_key(self.base.info, self.head.info, only)
         if self.hashes is not None:
             before, after = self.hashes
             base, head = f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
         return digests[0], digests[1], base, head
 
     def explanation(self) -> Explanation:
-        """Return the counterparts, reasons and causes of the comparison."""
+        """Return the counterparts, reasons and causes of the comparison, in scope or not."""
         if self.explained is not None:
             return self.explained
         return self.head.context.explain(self.base.info, self.head.info)
 
     def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return the cells that were lost and gained, by dimensions."""
-        return self.head.context.coverage(self.changes, by)
+        """Return the cells that were lost and gained in scope, by dimensions."""
+        context = self.head.context
+        if self.scope is None:
+            return context.coverage(self.changes, by)
+        return coverage_in(self.scope, context.compare(self.base.info, self.head.info), by)
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""
@@ -113,23 +123,78 @@ class LoadedComparison(msgspec.Struct, frozen=True):
             return np.zeros(len(self.head.frame), np.bool_)
         return self.head.context.returned(self.base.info, self.head.info)
 
+    def count(self, reason: SpecChangeReason) -> int:
+        """Return how many specs in scope came or went for a reason; RETURNED is counted as new."""
+        if self.scope is None:
+            return self.explanation().count(reason)
+        reasons = self.explanation().reasons(self.changes.specs)
+        return int(np.count_nonzero(reasons == code_of(reason)))
 
-def load_comparison(context: Context, base: RevisionInfo, head: RevisionInfo) -> LoadedComparison:
-    """Load and compare two revisions."""
-    return LoadedComparison(context.load(base), context.load(head), context.compare(base, head))
+    @cached_property
+    def causes_in_scope(self) -> dict[int, CauseCount]:
+        """The causes of the specs in scope by their numbers, what explains most first."""
+        explanation = self.explanation()
+        if self.scope is None:
+            counts = explanation.causes.counted()
+        else:
+            rows = explanation.counterparts.head_rows
+            counts = explanation.causes.counted(rows[self.scope.in_head[rows]])
+        return {count.number: count for count in counts}
+
+    def rows_of_cause(self, number: int) -> Rows:
+        """Return the rows of head in scope that a cause is the main one of."""
+        rows = self.explanation().causes.rows_of(number)
+        return rows if self.scope is None else rows[self.scope.in_head[rows]]
 
 
-def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, str, str]:
-    """Return the parts of ids that name a comparison: both digests, both keys."""
-    return base.digest, head.digest, base.key, head.key
+def load_comparison(
+    context: Context, base: RevisionInfo, head: RevisionInfo, only: Only | None = None
+) -> LoadedComparison:
+    """Load and compare two sides, and narrow the comparison to some specs of both.
+
+    Raises InvalidArgument for a stack or a package that neither side has, and what queries raise.
+    """
+    sides, changes = (context.load(base), context.load(head)), context.compare(base, head)
+    if not only:
+        return LoadedComparison(*sides, changes)
+    scope, narrowed = context.narrowed(sides, changes, only)
+    return LoadedComparison(*sides, narrowed, scope=scope)
 
 
-def revisions_of_keys(
-    context: Context, base: str, head: str
-) -> tuple[RevisionInfo, RevisionInfo] | None:
-    """Return the two revisions that an id names by their keys; None where one is not there."""
-    infos = info_of_key(context, base), info_of_key(context, head)
-    return None if None in infos else infos  # type: ignore[return-value]
+_ONLY = "?"
+
+
+def comparison_key(
+    base: RevisionInfo, head: RevisionInfo, only: Only | None = None
+) -> tuple[str, str, str, str]:
+    """Return the parts of ids that name a comparison: both digests, both keys.
+
+    What it is narrowed to follows the key of head.
+    """
+    narrowing = f"{_ONLY}{msgspec.json.encode(only).hex()}" if only else ""
+    return base.digest, head.digest, base.key, head.key + narrowing
+
+
+class ComparisonName(msgspec.Struct, frozen=True):
+    """What an id says of a comparison."""
+
+    base: RevisionInfo
+    head: RevisionInfo
+    only: Only | None
+
+
+def comparison_of_keys(context: Context, base: str, head: str) -> ComparisonName | None:
+    """Return the comparison that an id names by two keys; None where a revision is not there.
+
+    Raises InvalidArgument for what narrows to no good scope.
+    """
+    head, sign, narrowing = head.partition(_ONLY)
+    try:
+        only = msgspec.json.decode(bytes.fromhex(narrowing), type=Only) if sign else None
+    except (ValueError, msgspec.DecodeError):
+        raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
+    before, after = info_of_key(context, base), info_of_key(context, head)
+    return None if before is None or after is None else ComparisonName(before, after, only)
 
 
 class PartRows(LazyList[Item], Generic[Item]):

@@ -193,8 +193,11 @@ class CommitEffectType:
 
     @field("The comparison.")
     def comparison(self) -> LazyComparison:
-        base, head = self.loaded.base.info, self.loaded.head.info
-        comparison: ComparisonType = node_of("Comparison", base_info=base, head_info=head)
+        base, head, scope = self.loaded.base.info, self.loaded.head.info, self.loaded.scope
+        only = None if scope is None else scope.only
+        comparison: ComparisonType = node_of(
+            "Comparison", base_info=base, head_info=head, only=only
+        )
         return comparison
 
 
@@ -203,8 +206,7 @@ def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCos
     costs = comparison.head.context.costs(comparison.head.info)
     if costs is None:
         return None
-    causes = comparison.explanation().causes
-    return sum_of(costs.total(causes.rows_of(number)) for number in numbers)
+    return sum_of(costs.total(comparison.rows_of_cause(number)) for number in numbers)
 
 
 def attribution(comparison: LoadedComparison) -> Attribution | None:
@@ -228,10 +230,11 @@ def commit_connection(
     found = attribution(comparison)
     if found is None:
         return None
+    counts = None if comparison.scope is None else comparison.causes_in_scope.values()
     return _connection(
         [
             CommitEffectType(effect=effect, loaded=comparison)
-            for effect in found.effects(None, levels, package)
+            for effect in found.effects(counts, levels, package)
         ],
         arguments,
     )
@@ -245,6 +248,10 @@ def commits_of_cause(
     if found is None:
         return None
     causes = comparison.explanation().causes
+    numbers = causes.num_specs(number), causes.num_involved(number)
+    if comparison.scope is not None:
+        count = comparison.causes_in_scope[number]
+        numbers = count.num_specs, count.num_involved
     return [
         CommitEffectType(
             effect=CommitEffect(
@@ -252,8 +259,7 @@ def commits_of_cause(
                 commit.level,
                 commit.taken_back,
                 [number],
-                causes.num_specs(number),
-                causes.num_involved(number),
+                *numbers,
             ),
             loaded=comparison,
         )

@@ -12,6 +12,7 @@ from schema.comparisons.cause import (
     CauseKindCount,
     cause_connection,
     cause_kind_counts,
+    cause_of_key,
 )
 from schema.comparisons.changes import (
     CoverageChangeType,
@@ -21,10 +22,10 @@ from schema.comparisons.changes import (
     PartRows,
     StackChangeType,
     comparison_key,
+    comparison_of_keys,
     coverage_connection,
     load_comparison,
     package_change_connection,
-    revisions_of_keys,
     size_delta,
 )
 from schema.comparisons.commits import COMMITS, CommitEffectType, commit_connection
@@ -38,7 +39,7 @@ from schema.comparisons.spec_change import (
     spec_change_connection,
     with_reasons,
 )
-from schema.context import Context, Info
+from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import (
     COMPARING,
@@ -52,8 +53,10 @@ from schema.fields.cost import (
 )
 from schema.fields.scalars import ByteCount, Omittable, describe_enum
 from schema.node import Node, node_id
+from schema.revisions.package import revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
+from snapshots.catalog.library import stack_info
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.coverage import (
     CoverageChangeKind,
@@ -64,8 +67,8 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import LEFT_OUT, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import changelog, summarize
+from snapshots.models import RevisionInfo, StackInfo
+from snapshots.notes.changelog import Only, changelog, summarize, totals
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
@@ -152,6 +155,14 @@ class ComparisonSummary:
     specs_unchanged: int = field("Hashes where nothing changed.")
     stacks_added: int = field("Stacks only in head.")
     stacks_removed: int = field("Stacks only in base.")
+    num_packages_before: int = field("How many packages base has.")
+    num_packages_after: int = field("How many packages head has.")
+    num_specs_before: int = field("How many specs base has.")
+    num_specs_after: int = field("How many specs head has.")
+    num_stacks_before: int | None = field(
+        "How many stacks base has, root left out; null where it tells none, as of a single stack."
+    )
+    num_stacks_after: int | None = field("How many stacks head has, likewise.")
     total_size_before: ByteCount | None = field(
         "The sum of the sizes of base's binary packages, as far as known."
     )
@@ -166,17 +177,24 @@ class ComparisonSummary:
     @classmethod
     def of(cls, loaded: LoadedComparison) -> Self:
         """Return the totals of a comparison."""
-        totals = summarize(loaded.changes)
-        delta = size_delta(totals.total_size_before, totals.total_size_after)
-        return cls(**msgspec.structs.asdict(totals), total_size_delta=delta, loaded=loaded)
+        summary = summarize(loaded.changes)
+        delta = size_delta(summary.total_size_before, summary.total_size_after)
+        before, after = map(msgspec.structs.asdict, totals(loaded.changes))
+        return cls(
+            **msgspec.structs.asdict(summary),
+            **{f"{name}_before": number for name, number in before.items()},
+            **{f"{name}_after": number for name, number in after.items()},
+            total_size_delta=delta,
+            loaded=loaded,
+        )
 
     @field("Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED)
     def specs_rebuilt(self) -> int:
-        return self.loaded.explanation().count(SpecChangeReason.REBUILT)
+        return self.loaded.count(SpecChangeReason.REBUILT)
 
     @field("Added hashes that took the place of a spec with other facts of its own.", EXPLAINED)
     def specs_replaced(self) -> int:
-        return self.loaded.explanation().count(SpecChangeReason.REPLACES)
+        return self.loaded.count(SpecChangeReason.REPLACES)
 
     @field(
         "Combinations of package, stack and target that only base has specs for; of "
@@ -220,30 +238,41 @@ class ComparisonType(Node):
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
+    only: strawberry.Private[Only | None] = None
 
     @classmethod
     def of_id(
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
     ) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        infos = revisions_of_keys(context, base_key, head_key)
-        return None if infos is None else cls(base_info=infos[0], head_info=infos[1])
+        name = comparison_of_keys(context, base_key, head_key)
+        if name is None:
+            return None
+        return cls(base_info=name.base, head_info=name.head, only=name.only)
 
     def loaded(self, info: Info) -> LoadedComparison:
-        """Load and compare the two revisions."""
-        return load_comparison(info.context, self.base_info, self.head_info)
+        """Load and compare the two sides."""
+        return load_comparison(info.context, self.base_info, self.head_info, self.only)
 
     @field("Opaque and stable.")
     def id(self) -> strawberry.ID:
-        return node_id("Comparison", *comparison_key(self.base_info, self.head_info))
+        return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
 
     @field("The revision that changes are counted from.")
     def base(self) -> Revision:
-        return Revision(info=self.base_info)
+        return revision_object(self.base_info)
 
     @field("The revision that changes lead to.")
     def head(self) -> Revision:
-        return Revision(info=self.head_info)
+        return revision_object(self.head_info)
+
+    @field("The stack that base is narrowed to, as in develop:e4s; null for all of the revision.")
+    def base_stack(self) -> str | None:
+        return _stack_of(self.base_info)
+
+    @field("The stack that head is narrowed to, as in develop:e4s; null for all of the revision.")
+    def head_stack(self) -> str | None:
+        return _stack_of(self.head_info)
 
     @field("The totals.", Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
@@ -344,8 +373,7 @@ class ComparisonType(Node):
     ) -> Cause | None:
         name = CauseName(kind, None if kind is CauseKind.FORMAT else package, before, after)
         comparison = self.loaded(info)
-        number = comparison.explanation().causes.find(name.key)
-        return None if number is None else Cause(comparison=comparison, number=number)
+        return cause_of_key(comparison, name.key)
 
     @field(
         "How many causes are of each kind, and how many specs they explain; kinds "
@@ -417,9 +445,12 @@ class ComparisonType(Node):
         context = info.context
         context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
+        loaded = self.loaded(info)
         log = changelog(
-            *sides,
+            _counted(loaded.base),
+            _counted(loaded.head),
             context.explain(*sides),
+            loaded.scope,
             returned=context.returned(*sides),
             recipes=context.recipes_change(*sides),
             costs=context.costs(self.head_info),
@@ -428,10 +459,25 @@ class ComparisonType(Node):
         context.budget.check()
         return render(log, format, context.budget.each)
 
-    @field("The judgement of rules on this comparison, as `cachelog gate` judges.", CHECK)
+    @field(
+        "The judgement of rules on this comparison, as `cachelog gate` judges. Rules narrow "
+        "themselves, so it is that of all specs.",
+        CHECK,
+    )
     def check(
         self,
         info: Info,
         rules: Annotated[list[RuleInput], strawberry.argument(f"The rules, at most {MOST_RULES}.")],
     ) -> CheckReport:
-        return check(info, self.loaded(info), rules)
+        return check(info, load_comparison(info.context, self.base_info, self.head_info), rules)
+
+
+def _stack_of(info: RevisionInfo) -> str | None:
+    return info.stack if isinstance(info, StackInfo) else None
+
+
+def _counted(side: LoadedRevision) -> RevisionInfo:
+    """Return what a side tells of itself: a stack has counts of its own."""
+    if not isinstance(side.info, StackInfo):
+        return side.info
+    return stack_info(side.info.revision, side.info.stack, side.frame)

@@ -46,7 +46,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, StackInfo
 
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
@@ -319,8 +319,9 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
 
 
 def revision_object(info: RevisionInfo) -> "Revision":
-    """Return the object for a line of the catalog."""
-    revision: Revision = node_of("Revision", info=info)
+    """Return the object for a line of the catalog; that of a stack is the whole revision's."""
+    whole = info.revision if isinstance(info, StackInfo) else info
+    revision: Revision = node_of("Revision", info=whole)
     return revision
 
 

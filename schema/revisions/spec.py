@@ -142,9 +142,10 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 def _histories(specs: "SpecRows") -> WhereKnown:
     frame, context = specs.loaded.frame, specs.loaded.context
+    digest = specs.loaded.info.digest
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
-    histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, frame.digest, some))
+    histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],

@@ -95,7 +95,7 @@ def query_string(parameters: Mapping[str, Any]) -> str:
 
 def path_of(*names: str) -> str:
     """Return the path of a page from the names in it."""
-    return "/" + "/".join(quote(name, safe="@~") for name in names)
+    return "/" + "/".join(quote(name, safe="@~:") for name in names)
 
 
 def path_filled(pattern: str, parameters: Mapping[str, Sequence[str]]) -> str | None:

@@ -29,6 +29,7 @@ from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
 from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, document
 from server.pages.routes import Page
+from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
 _MOST, _FEWEST = 1_000, 50
@@ -89,8 +90,14 @@ class Table(msgspec.Struct, frozen=True):
         """Return the variables that name the very revisions of an answer: digests."""
         root = data[self.path[0]]
         if self.path[0] == "compare":
-            return {side: root[side]["digest"] for side in ("base", "head")}
+            return {side: _pinned_side(root, side) for side in ("base", "head")}
         return {name: root["digest"] for name in ("ref", "in") if name in self.document.parameters}
+
+
+def _pinned_side(comparison: Mapping[str, Any], side: str) -> str:
+    """Return what names a side of a comparison for ever."""
+    digest, stack = comparison[side]["digest"], comparison[f"{side}Stack"]
+    return digest if stack is None else content_of_stack(digest, stack)
 
 
 @cache

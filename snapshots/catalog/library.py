@@ -50,7 +50,7 @@ from snapshots.frames.queries import UnknownName, require_known, unknown_names
 from snapshots.frames.shared_arrays import Shared
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
-from snapshots.models import RevisionInfo, SideInfo, is_revision
+from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import is_name
@@ -379,6 +379,21 @@ class Library:
 
     def _find_returned(self, earlier: EarlierContents) -> Returned:
         return find_returned(self._catalog, self.explain(earlier.base, earlier.head), earlier)
+
+
+# -- a stack of a revision
+
+
+def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
+    """Return a stack of a revision as a side; ``frame`` has its specs."""
+    known_sizes = frame.size.numbers[frame.size.numbers >= 0]
+    facts = msgspec.structs.asdict(revision) | {
+        "num_packages": len(frame.packages),
+        "num_specs": len(frame),
+        "num_stacks": 0,
+        "total_size": int(known_sizes.sum()) if len(known_sizes) else None,
+    }
+    return StackInfo(**facts, stack=stack)
 
 
 # -- which revision holds most

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from msgspec.structs import asdict
 
-from snapshots.catalog.library import Library
+from snapshots.catalog.library import Library, stack_info
 from snapshots.errors import StackNotFound
-from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import FileInfo, RevisionInfo, SideInfo, StackInfo, content_of_stack
 from snapshots.refs import parse_side
@@ -72,15 +71,3 @@ class SideReader:
             unproven=file.proof.unproven if file.proof else None,
             roots=file.roots,
         )
-
-
-def stack_info(revision: RevisionInfo, stack: str, frame: Frame) -> StackInfo:
-    """Return a stack of a revision as a side; ``frame`` has its specs."""
-    known_sizes = frame.size.numbers[frame.size.numbers >= 0]
-    facts = asdict(revision) | {
-        "num_packages": len(frame.packages),
-        "num_specs": len(frame),
-        "num_stacks": 0,
-        "total_size": int(known_sizes.sum()) if len(known_sizes) else None,
-    }
-    return StackInfo(**facts, stack=stack)

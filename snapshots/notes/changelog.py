@@ -3,7 +3,7 @@
 The fields are those of the JSON notes and the variables of templates; docs/notes.md describes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -343,14 +343,31 @@ def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
             strict=True,
         )
     ]
-    if scope is not None:
-        masks = [masks[0] & scope.in_base, masks[1] & scope.in_head]
-    cells = coverage(comparison, dimensions, (masks[0], masks[1]))
-    if scope is None or scope.only.stack is None or CoverageDimension.STACK not in dimensions:
+    if scope is None:
+        return coverage(comparison, dimensions, (masks[0], masks[1]))
+    return coverage_in(scope, comparison, dimensions, (masks[0], masks[1]))
+
+
+def coverage_in(
+    scope: Scope,
+    comparison: Comparison,
+    dimensions: Sequence[CoverageDimension],
+    masks: tuple[Mask, Mask] | None = None,
+) -> CoverageChanges:
+    """Return the coverage of a comparison that is not narrowed, of the specs in scope alone.
+
+    ``masks`` leave out rows of base and head in addition.
+    """
+    in_base, in_head = scope.in_base, scope.in_head
+    if masks is not None:
+        in_base, in_head = in_base & masks[0], in_head & masks[1]
+    cells = coverage(comparison, dimensions, (in_base, in_head))
+    if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
         return cells
     # What a spec of this stack does for its other stacks, specs out of scope may do as well.
-    of_stack = [value == scope.only.stack for value in cells.cells.values[0]]
-    return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[0]])
+    place = [*dict.fromkeys(dimensions)].index(CoverageDimension.STACK)
+    of_stack = [value == scope.only.stack for value in cells.cells.values[place]]
+    return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[place]])
 
 
 def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> Mask:

@@ -65,12 +65,13 @@ STACKS = """query($ref: String!, $name: String!) {
 fragment T on Stack { name numPackages numSpecs totalSize }"""
 COMPARISON = f"""query($base: String!, $head: String!) {{
   compare(base: $base, head: $head) {{
-    id base {{ digest }} head {{ digest }} leftOut releaseNotes
+    id base {{ digest }} head {{ digest }} baseStack headStack leftOut releaseNotes
     summary {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
       packagesRebuilt packagesChanged packagesUnchanged
       specsAdded specsRemoved specsChanged specsUnchanged stacksAdded stacksRemoved
-      totalSizeBefore totalSizeAfter totalSizeDelta
+      numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter
+      numStacksBefore numStacksAfter totalSizeBefore totalSizeAfter totalSizeDelta
     }}
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
@@ -86,6 +87,33 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       packagesAdded packagesRemoved }}
   }}
 }} {SPEC}"""
+NARROWED = """query(
+  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
+) {
+  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
+    id
+    summary { specsAdded specsRemoved specsChanged specsRebuilt specsReplaced numSpecsAfter }
+    specs(first: 50) { nodes { kind hash reason counterpart { hash } cause { title } } }
+    causes(first: 20) { nodes { id title numSpecs numInvolved packages
+      specs(first: 20) { nodes { hash } } } }
+    causeKinds { kind numSpecs }
+  }
+}"""
+NARROWED_COVERAGE = """query(
+  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
+) {
+  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
+    coverage(by: [STACK, TARGET], first: 50) { nodes { kind package values } }
+    commits(first: 10) { nodes { numSpecs } }
+  }
+}"""
+NARROWED_NOTES = """query(
+  $base: String!, $head: String!, $stack: String, $package: String, $matching: String
+) {
+  compare(base: $base, head: $head, stack: $stack, package: $package, matching: $matching) {
+    releaseNotes(format: JSON)
+  }
+}"""
 CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   compare(base: $base, head: $head) {
     summary { specsRebuilt specsReplaced coverageLost coverageGained }

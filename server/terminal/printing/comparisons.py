@@ -38,7 +38,16 @@ from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.columns import Mask, Rows
 from snapshots.models import SideInfo, Spec
-from snapshots.notes.changelog import FORMAT, Changelog, Only, Scope, changelog, scope_of, to_json
+from snapshots.notes.changelog import (
+    FORMAT,
+    Changelog,
+    Only,
+    Scope,
+    changelog,
+    coverage_in,
+    scope_of,
+    to_json,
+)
 from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -128,8 +137,9 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 
     def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
         """Return the combinations of packages and dimensions in scope that were lost and gained."""
-        masks = None if self.scope is None else (self.scope.in_base, self.scope.in_head)
-        return coverage(self.whole, dimensions, masks)
+        if self.scope is None:
+            return coverage(self.whole, dimensions)
+        return coverage_in(self.scope, self.whole, dimensions)
 
     def change_of(self, text: str) -> ReportedChange:
         """Return the change of the hash that begins with a text after its slash.

@@ -152,6 +152,12 @@ def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
     assert compared(world, pair)["stacks"] == stack_changes(*sides_of(world, pair))
 
 
+def num_stacks(state: State) -> int | None:
+    """Return how many stacks a revision has but root; None where it tells none."""
+    stacks = {stack for spec in state.specs for stack in spec.stacks} - {ROOT_STACK}
+    return len(stacks) if stacks or not state.specs else None
+
+
 @EVERY_PAIR
 def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> None:
     """Totals agree with the lists; what is in none of them is unchanged."""
@@ -177,6 +183,12 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
         "specsUnchanged": len(hashes) - len(specs),
         "stacksAdded": stacks.count("ADDED"),
         "stacksRemoved": stacks.count("REMOVED"),
+        "numPackagesBefore": len({spec.name for spec in base.specs}),
+        "numPackagesAfter": len({spec.name for spec in head.specs}),
+        "numSpecsBefore": len(base.specs),
+        "numSpecsAfter": len(head.specs),
+        "numStacksBefore": num_stacks(base),
+        "numStacksAfter": num_stacks(head),
         "totalSizeBefore": listings.total_size(base.specs),
         "totalSizeAfter": listings.total_size(head.specs),
         "totalSizeDelta": listings.size_delta(base.specs, head.specs),
@@ -185,6 +197,7 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
     assert (data["base"], data["head"]) == tuple(
         {"digest": side.info.digest} for side in (base, head)
     )
+    assert (data["baseStack"], data["headStack"]) == (None, None)
     assert data["leftOut"] == list(LEFT_OUT)
 
 

@@ -34,6 +34,8 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
         (spec,) = revision["specs"]["nodes"]
         of_head = ("", f"/stacks/{revision['stacks'][0]['name']}", f"/packages/{spec['name']}")
         addresses = [f"/compare/{base}...{head}{tab}" for tab in TABS]
+        of_stack = f"{head}:{revision['stacks'][0]['name']}"
+        addresses += [f"/compare/{base}...{of_stack}{tab}" for tab in TABS]
         addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
         addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
         pages = {it: client.get(it) for it in addresses}

@@ -37,16 +37,17 @@ def tour(client: httpx.Client) -> dict[str, str]:
     found = _asked(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
     gone = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
+    stack = revision["stacks"][0]["name"]
     (rebuilt,) = facts["compare"]["rebuilt"]["nodes"]
     commits = facts["compare"]["commits"]
     return {
         "home": "/",
         "series": "/series/develop",
         "revision": "/r/develop",
-        "revision-filtered": f"/r/develop?stacks={revision['stacks'][0]['name']}&order=NUM_SPECS",
+        "revision-filtered": f"/r/develop?stacks={stack}&order=NUM_SPECS",
         "package": f"/r/develop/packages/{package}",
         "spec": f"/r/develop/specs/{found[0]['hash']}",
-        "stack": f"/r/develop/stacks/{revision['stacks'][0]['name']}",
+        "stack": f"/r/develop/stacks/{stack}",
         "search": f"/search?q={package}",
         "search-empty": "/search",
         "search-unreadable": "/search?q=hdf5%40%40",
@@ -56,6 +57,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
             f"compare-{tab}": f"{compared}/{tab}"
             for tab in ("packages", "specs", "stacks", "coverage", "commits", "notes")
         },
+        "compare-stack": f"/compare/develop:{stack}...develop/packages",
         "rebuilt-package": f"{compared}/packages/{rebuilt['name']}/commits",
         "rebuilt-spec": f"{compared}/specs/{rebuilt['hash']}/commits",
         **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
