@@ -6,6 +6,7 @@ not in the content. A row without a hash has nothing but that: a place takes two
 takes twenty, which nothing compresses.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -214,8 +215,9 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
 # -- the choice of a base
 
 # The base is the whole content that the one before in the series is, or is laid over. It is given
-# up where one more overlay takes more than half of what a whole content does: two files are read as
-# fast as one where the second is small.
+# up where one more overlay takes more than half of what a whole content does, as two files are read
+# as fast as one where the second is small, or more than the contents over that base take on
+# average: overlays grow as time goes on, and the average would from then on.
 
 LEAST_BYTES = 1 << 16
 """What is smaller is kept whole: a second file costs more than it spares."""
@@ -242,6 +244,7 @@ class Bases:
         self._read = read
         self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
         self._known: dict[str, Base] = {}
+        self._laid: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for digest, of_content in files.items():
             self.take(digest, of_content)
 
@@ -251,7 +254,9 @@ class Bases:
         """Know a content; ``rows`` are those of a whole one, where they are at hand."""
         if (base := base_of(digest, files)) is not None:
             self._known[digest] = base
-            if base.digest == digest and rows is not None:
+            if base.digest != digest:
+                self._laid[base.digest][digest] = files[-1].size
+            elif rows is not None:
                 self._keep(base, rows)
 
     def below(self, before: str | None, num_rows: int) -> Underlay | None:
@@ -263,7 +268,10 @@ class Bases:
         if rows is None:
             return None
         whole_bytes = base.file.size * num_rows // max(1, len(rows.table))
-        return None if whole_bytes < LEAST_BYTES else Underlay(base, rows, most_bytes(whole_bytes))
+        if whole_bytes < LEAST_BYTES:
+            return None
+        sizes = [base.file.size, *self._laid[base.digest].values()]
+        return Underlay(base, rows, most_bytes(whole_bytes, sizes))
 
     def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)
@@ -278,6 +286,9 @@ class Bases:
             self._rows[base.file.path] = rows
 
 
-def most_bytes(whole_bytes: int) -> int:
-    """Return how many bytes an overlay may take of a content that would take so many whole."""
-    return whole_bytes // 2
+def most_bytes(whole_bytes: int, sizes: Sequence[int]) -> int:
+    """Return how many bytes an overlay may take of a content that would take so many whole.
+
+    ``sizes`` are those of the base and of what is laid over it.
+    """
+    return min(whole_bytes // 2, sum(sizes) // len(sizes))
