@@ -84,6 +84,14 @@ def _counterparts(rows: PartRows[Any]) -> Interleaved:
     )
 
 
+def _ambiguous(rows: PartRows[Any]) -> list[bool]:
+    return [tie is not None for tie in rows.comparison.explanation().ties(rows.table)]
+
+
+def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
+    return rows.comparison.explanation().why_ambiguous(rows.table)
+
+
 def _main_causes(rows: PartRows[Any]) -> WhereKnown:
     numbers = rows.comparison.explanation().main_causes(rows.table)
     return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
@@ -125,6 +133,17 @@ class SpecChangeType(ComparisonPart):
     counterpart: SpecType | None = for_many(
         _counterparts,
         "What it took the place of, or what took its place; null where nothing did.",
+        cost=EXPLAINED,
+    )
+    ambiguous: bool = for_many(
+        _ambiguous,
+        "Whether another spec could be its counterpart as well, or it could have one: the sources "
+        "tell no difference.",
+        cost=EXPLAINED,
+    )
+    why_ambiguous: str | None = for_many(
+        _why_ambiguous,
+        "What is not known, where it is ambiguous: 1 of 2 was rebuilt; which is not known.",
         cost=EXPLAINED,
     )
     cause: Cause | None = for_many(

@@ -8,7 +8,7 @@ common as well, each class has a mark for each of its stacks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -206,34 +206,121 @@ def first_piece(keys: Places) -> Places:
     return keys << _SHIFT
 
 
+class Tie(msgspec.Struct, frozen=True):
+    """Candidates of which only the hashes say which took the place of which, and how many did."""
+
+    num_base: int
+    num_head: int
+    num_pairs: int
+
+
+class Ties:
+    """The ties among candidates: the number of the first that each place is in, -1 for none.
+
+    ``of_base`` and ``of_head`` have the numbers, ``every`` the ties.
+    """
+
+    def __init__(self, num_base: int, num_head: int) -> None:
+        self.of_base = np.full(num_base, _NO_TIE, np.int32)
+        self.of_head = np.full(num_head, _NO_TIE, np.int32)
+        self.every: list[Tie] = []
+
+    def add(self, base: Sequence[int], head: Sequence[int], num_pairs: int) -> None:
+        """Add a tie between the candidates of some places, unless there is but one pair."""
+        if len(base) * len(head) > 1:
+            number = np.int32(len(self.every))
+            self._enter(self.of_base, np.array(base), number)
+            self._enter(self.of_head, np.array(head), number)
+            self.every.append(Tie(len(base), len(head), num_pairs))
+
+    def add_alike(
+        self, base: Places, base_marks: Fingerprints, head: Places, head_marks: Fingerprints
+    ) -> None:
+        """Add the ties between candidates of both sides that have the same mark."""
+        _, codes = np.unique(np.concatenate([base_marks, head_marks]), return_inverse=True)
+        ours, theirs = np.split(codes, [len(base)])
+        before, after = (np.bincount(of_side, minlength=len(codes)) for of_side in (ours, theirs))
+        is_tie = before * after > 1
+        numbers = np.where(is_tie, len(self.every) + np.cumsum(is_tie) - 1, _NO_TIE)
+        self._enter(self.of_base, base, numbers[ours])
+        self._enter(self.of_head, head, numbers[theirs])
+        sizes = zip(before[is_tie].tolist(), after[is_tie].tolist(), strict=True)
+        self.every += [Tie(*of_sides, min(of_sides)) for of_sides in sizes]
+
+    def by_place(self) -> Iterator[list[tuple[int, Tie]]]:
+        """Yield the places in ties with their ties, of base and of head."""
+        for numbers in (self.of_base, self.of_head):
+            places = np.flatnonzero(numbers != _NO_TIE)
+            every = map(self.every.__getitem__, numbers[places].tolist())
+            yield list(zip(places.tolist(), every, strict=True))
+
+    @staticmethod
+    def _enter(numbers: Rows, places: Places, values: npt.ArrayLike) -> None:
+        numbers[places] = np.where(numbers[places] == _NO_TIE, values, numbers[places])
+
+
+_NO_TIE = -1
+
+
 def take_in_order(
-    base: Classes, ours: list[int], head: Classes, theirs: list[int], bounds: list[int]
+    base: Classes,
+    ours: list[int],
+    head: Classes,
+    theirs: list[int],
+    bounds: list[int],
+    ties: Ties | None,
 ) -> tuple[list[int], list[int]]:
     """Take what is free of pairs of classes, from first to last; return places of candidates.
 
     Pairs between two neighbouring ``bounds`` rank alike. Of their members the
-    smallest hash in base comes first, with the smallest one in head that it can have.
+    smallest hash in base comes first, with the smallest one in head that it can have. Where there
+    are other choices, they are added to ``ties``, unless that is None.
     """
     of_base: list[int] = []
     of_head: list[int] = []
     for start, stop in pairwise(bounds):
-        if stop - start == 1:
-            one, other = ours[start], theirs[start]
-            count = min(base.num_free(one), head.num_free(other))
-            of_base += base.take(one, count)
-            of_head += head.take(other, count)
-            continue
         partners: defaultdict[int, list[int]] = defaultdict(list)
         for one, other in zip(ours[start:stop], theirs[start:stop], strict=True):
-            if head.num_free(other):
+            if base.num_free(one) and head.num_free(other):
                 partners[one].append(other)
-        members = sorted((place, one) for one in partners for place in base.free(one))
-        for _, one in members:
-            free = [other for other in partners[one] if head.num_free(other)]
-            if free:
-                of_base += base.take(one, 1)
-                of_head += head.take(min(free, key=head.smallest), 1)
+        for connected in _connected(partners) if ties and len(partners) > 1 else (partners,):
+            members = sorted((place, one) for one in connected for place in base.free(one))
+            others = {other for of_one in connected.values() for other in of_one}
+            after = [place for other in others for place in head.free(other)] if ties else []
+            num_pairs = len(of_base)
+            if len(connected) == len(others) == 1:
+                (one,), (other,) = connected, others
+                count = min(base.num_free(one), head.num_free(other))
+                of_base += base.take(one, count)
+                of_head += head.take(other, count)
+            else:
+                for _, one in members:
+                    free = [other for other in connected[one] if head.num_free(other)]
+                    if free:
+                        of_base += base.take(one, 1)
+                        of_head += head.take(min(free, key=head.smallest), 1)
+            if ties:
+                ties.add([place for place, _ in members], after, len(of_base) - num_pairs)
     return of_base, of_head
+
+
+def _connected(partners: Mapping[int, list[int]]) -> Iterator[dict[int, list[int]]]:
+    """Yield the classes of head by those of base, apart for what no pairs connect."""
+    reverse: defaultdict[int, list[int]] = defaultdict(list)
+    for one, others in partners.items():
+        for other in others:
+            reverse[other].append(one)
+    left = dict(partners)
+    while left:
+        connected: dict[int, list[int]] = {}
+        waiting = [next(iter(left))]
+        while waiting:
+            one = waiting.pop()
+            if one in left:
+                connected[one] = left.pop(one)
+                for other in connected[one]:
+                    waiting += reverse.pop(other, ())
+        yield connected
 
 
 _MAX_PAIRS = 1 << 18

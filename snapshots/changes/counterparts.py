@@ -33,7 +33,7 @@ paired. Where a stack in common is needed, that begins with some 250,000 pairs o
 have one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,8 @@ from snapshots.changes.candidates import (
     Candidates,
     Classes,
     Items,
+    Tie,
+    Ties,
     marks_of_items,
     marks_of_keys,
     pairs_of_classes,
@@ -105,6 +107,12 @@ class _Ranked(msgspec.Struct, frozen=True):
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
+    def singles(self, places: Places) -> tuple[Classes, Places]:
+        """Return classes of one candidate each, and the number of the class at each place."""
+        every = np.unique(places)
+        classes = Classes(every, np.zeros_like(every), every.astype(np.uint64), -every)
+        return classes, np.searchsorted(every, places)
+
     def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
         """Return the classes of those that have no pair yet."""
         left = np.delete(np.arange(len(group.places)), paired)
@@ -130,22 +138,30 @@ class Ranking:
         self._head = _Ranked(head, theirs, versions[1])
 
     def pair(
-        self, base: Group, head: Group, votes: Votes | None, *, with_common_stack: bool
+        self,
+        base: Group,
+        head: Group,
+        votes: Votes | None,
+        ties: Ties | None,
+        *,
+        with_common_stack: bool,
     ) -> tuple[Places, Places, bool]:
         """Pair the candidates of each key: those with most votes, then the most alike first.
 
         Return the places of the pairs in base and in head, and whether there may be more pairs.
+        What only the hashes decide is added to ``ties``, unless that is None.
 
         ``with_common_stack`` leaves out pairs that have no stack but root in common.
         """
         pairs = []
         if votes:
-            voted = self._voted(base, head, votes, with_common_stack=with_common_stack)
-            pairs.append(voted)
-            base, head = base.without(voted[0]), head.without(voted[1])
+            pairs.append(self._voted(base, head, votes, ties, with_common_stack=with_common_stack))
+            base, head = base.without(pairs[0][0]), head.without(pairs[0][1])
         marks = self._base.marks(base), self._head.marks(head)
         # Nothing precedes those that are alike, and each class has one that it is alike with.
         first, second = twins(*marks)
+        if ties:
+            ties.add_alike(base.places, marks[0], head.places, marks[1])
         pairs.append((base.places[first], head.places[second]))
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
@@ -156,43 +172,32 @@ class Ranking:
         else:
             joined = marks_of_keys(ours), marks_of_keys(theirs)
         for one, other in pairs_of_classes(*joined):
-            before, after = ours.first[one], theirs.first[other]
-            stacks = self._shares("stacks", before, after)
-            if with_common_stack:
-                common = np.flatnonzero(stacks > 0)
-                one, other, stacks = one[common], other[common], stacks[common]
-                before, after = before[common], after[common]
-            ranks = (ours.keys[one], *self._ranks(before, after, stacks))
-            order = np.lexsort(ranks[::-1])
-            bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
-            classes = ours, one[order].tolist(), theirs, other[order].tolist()
-            of_base, of_head = take_in_order(*classes, bounds)
-            pairs.append((np.array(of_base, np.int64), np.array(of_head, np.int64)))
+            stacks = self._shares("stacks", ours.first[one], theirs.first[other])
+            chosen = stacks > 0 if with_common_stack else np.ones(len(one), np.bool_)
+            one, other, stacks = one[chosen], other[chosen], stacks[chosen]
+            ranks = self._ranks(ours.first[one], theirs.first[other], stacks)
+            classes = ours, one, theirs, other
+            pairs.append(_take_by_rank(*classes, (ours.keys[one], *ranks), ties))
         places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
         return places[0], places[1], ours.is_cut or theirs.is_cut
 
     def _voted(
-        self, base: Group, head: Group, votes: Votes, *, with_common_stack: bool
+        self, base: Group, head: Group, votes: Votes, ties: Ties | None, *, with_common_stack: bool
     ) -> tuple[Places, Places]:
         """Pair candidates of one key that have votes."""
         keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
-        ours, theirs = keys[0][votes.base], keys[1][votes.head]
-        of_key = np.flatnonzero((ours == theirs) & (ours != _NO_KEY))
-        before, after = votes.base[of_key], votes.head[of_key]
+        same = keys[0][votes.base] == keys[1][votes.head]
+        chosen = np.flatnonzero(same & (keys[0][votes.base] != _NO_KEY))
+        before, after = votes.base[chosen], votes.head[chosen]
         stacks = self._shares("stacks", before, after)
         if with_common_stack:
             common = np.flatnonzero(stacks > 0)
-            of_key, stacks = of_key[common], stacks[common]
+            chosen, stacks = chosen[common], stacks[common]
             before, after = before[common], after[common]
-        ranks = -votes.counts[of_key], *self._ranks(before, after, stacks), before, after
-        order = np.lexsort(ranks[::-1])
-        partners: dict[int, int] = {}
-        taken = set[int]()
-        for one, other in zip(before[order].tolist(), after[order].tolist(), strict=True):
-            if one not in partners and other not in taken:
-                partners[one] = other
-                taken.add(other)
-        return np.array([*partners], np.int64), np.array([*partners.values()], np.int64)
+        ranks = keys[0][before], -votes.counts[chosen], *self._ranks(before, after, stacks)
+        ours, one = self._base.singles(before)
+        theirs, other = self._head.singles(after)
+        return _take_by_rank(ours, one, theirs, other, ranks, ties)
 
     def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return what pairs are ranked by, the smallest first, all but their hashes."""
@@ -226,6 +231,22 @@ def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
     return placed
 
 
+def _take_by_rank(
+    base: Classes,
+    ours: Places,
+    head: Classes,
+    theirs: Places,
+    ranks: tuple[npt.NDArray[Any], ...],
+    ties: Ties | None,
+) -> tuple[Places, Places]:
+    """Take what is free of pairs of classes, those of the smallest rank first."""
+    order = np.lexsort(ranks[::-1])
+    bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
+    classes = base, ours[order].tolist(), head, theirs[order].tolist()
+    of_base, of_head = take_in_order(*classes, bounds, ties)
+    return np.array(of_base, np.int64), np.array(of_head, np.int64)
+
+
 def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
     """Return where another rank begins than that before, in the order of the ranks."""
     begins = np.ones(len(order), np.bool_)
@@ -249,16 +270,20 @@ TIERS = (
 """
 
 _NO_ROW = -1
+_TIE_BYTES = 200
 
 
 class Counterparts(msgspec.Struct, frozen=True, dict=True):
     """The pairs: ``base_of`` has for each row of head its row in base, ``head_of`` the reverse.
 
-    -1 is none.
+    -1 is none. ``base_ties`` and ``head_ties`` have by row what is in a tie: specs that have
+    counterparts, or could have them, by nothing but their hashes.
     """
 
     base_of: Rows
     head_of: Rows
+    base_ties: Mapping[int, Tie] = {}
+    head_ties: Mapping[int, Tie] = {}
 
     @cached_property
     def head_rows(self) -> Rows:
@@ -277,7 +302,8 @@ class Counterparts(msgspec.Struct, frozen=True, dict=True):
     def num_bytes(self) -> int:
         """How much memory the rows take."""
         rows = (self.base_of, self.head_of, self.head_rows, self.base_rows)
-        return sum(array.nbytes for array in rows)
+        num_ties = len(self.base_ties) + len(self.head_ties)
+        return sum(array.nbytes for array in rows) + _TIE_BYTES * num_ties
 
 
 MOST_ROUNDS = 10
@@ -292,7 +318,7 @@ def find_counterparts(base: Side, removed: Rows, head: Side, added: Rows) -> Cou
         if not search.vote(pairs):
             break
         pairs = search.pairs()
-    return pairs
+    return search.pairs(with_ties=True) if search.is_ranked else pairs
 
 
 class _State(msgspec.Struct):
@@ -331,11 +357,21 @@ class _Search:
         self._state = _State(0, free, [])
         self._first_ranking: _State | None = None
         self._votes: Votes | None = None
+        self._ties: Ties | None = None
 
-    def pairs(self) -> Counterparts:
-        """Return the counterparts by the votes of the last ones; none vote the first time."""
+    @property
+    def is_ranked(self) -> bool:
+        """Whether any candidates had to be ranked, so that votes and ties may be."""
+        return self._first_ranking is not None
+
+    def pairs(self, *, with_ties: bool = False) -> Counterparts:
+        """Return the counterparts by the votes of the last ones; none vote the first time.
+
+        Finding ties takes as long as ranking.
+        """
         # What precedes the first ranking does not depend on votes.
         state = self._state = (self._first_ranking or self._state).copy()
+        ties = self._ties = Ties(*map(len, self._sides)) if with_ties else None
         for number in range(state.number, len(_PASSES)):
             state.number = number
             facts, by_stack = _PASSES[number]
@@ -349,7 +385,13 @@ class _Search:
         for ours, theirs in state.pairs:
             base_of[head.rows[theirs]] = base.rows[ours]
             head_of[base.rows[ours]] = head.rows[theirs]
-        return Counterparts(base_of, head_of)
+        if not ties:
+            return Counterparts(base_of, head_of)
+        by_row = (
+            {int(candidates.rows[place]): tie for place, tie in of_places}
+            for candidates, of_places in zip(self._sides, ties.by_place(), strict=True)
+        )
+        return Counterparts(base_of, head_of, *by_row)
 
     def _require_common_stack(self, free: tuple[Mask, Mask]) -> None:
         """Leave out what has no stack in common with any that is free of its package.
@@ -392,7 +434,7 @@ class _Search:
         ours, theirs = several[of_base], several[of_head]
         groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
         first, second, may_be_more = self._ranking.pair(
-            *groups, self._votes, with_common_stack=by_stack
+            *groups, self._votes, self._ties, with_common_stack=by_stack
         )
         state.take(first, second)
         return may_be_more and len(first) > 0

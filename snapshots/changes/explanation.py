@@ -4,9 +4,12 @@ Everything follows from the two contents alone, so an explanation is as lasting 
 that it belongs to, and is made once, with all its columns.
 """
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
 from snapshots.changes.counterparts import Counterparts
@@ -15,6 +18,7 @@ from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.pairings import Pairing, RowPairs, code_of
 from snapshots.changes.reasons import Codes, Reasoning, SpecChangeReason, find_reasons
 from snapshots.changes.sides import Side, row_hashes
+from snapshots.changes.vocabulary import tie_text
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 
@@ -91,6 +95,32 @@ class Explanation:
         rows[added] = self.counterparts.base_of[changes.after[added]]
         rows[removed] = self.counterparts.head_of[changes.before[removed]]
         return rows
+
+    def ties(self, changes: SpecChanges) -> list[Tie | None]:
+        """Return the tie of each change that only its hash decided on; None for all others."""
+        base, head = self.counterparts.base_ties, self.counterparts.head_ties
+        if not base and not head:
+            return [None] * len(changes)
+        rows = zip(changes.before.tolist(), changes.after.tolist(), strict=True)
+        return [
+            head.get(after) if before == _NO_ROW else base.get(before) if after == _NO_ROW else None
+            for before, after in rows
+        ]
+
+    def why_ambiguous(self, changes: SpecChanges) -> list[str | None]:
+        """Return of each change what is not known of its tie, where it has one, in words."""
+        replaced = self._ties_replaced
+        return [
+            None if tie is None else tie_text(tie, "replaced" if id(tie) in replaced else "rebuilt")
+            for tie in self.ties(changes)
+        ]
+
+    @cached_property
+    def _ties_replaced(self) -> set[int]:
+        """The ids of ties with a spec whose counterpart has other facts of its own."""
+        code = code_of(SpecChangeReason.REPLACES)
+        ties = self.counterparts.head_ties.items()
+        return {id(tie) for row, tie in ties if self.reasoning.of_head[row] == code}
 
     def head_rows(self, changes: SpecChanges) -> Rows:
         """Return the row in head by which the causes know each change.

@@ -8,6 +8,7 @@ from string import Formatter
 
 import msgspec
 
+from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
@@ -109,6 +110,17 @@ def filled(
             yield words, ""
         if field:
             yield values[field] or absent or "", field
+
+
+def tie_text(tie: Tie, verb: str) -> str:
+    """Return what is not known of a tie: 1 of 2 was rebuilt; which is not known.
+
+    ``verb`` is a participle: what became of the specs.
+    """
+    number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
+    if number == most:
+        return f"{number:,} were {verb}; which took the place of which is not known"
+    return f"{number:,} of {most:,} {'was' if number == 1 else 'were'} {verb}; which is not known"
 
 
 def cause_title(cause: CauseName) -> str:

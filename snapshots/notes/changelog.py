@@ -159,6 +159,14 @@ class ExplainedSummary(Summary, frozen=True, kw_only=True):
     coverage_gained: int
 
 
+class Ambiguity(msgspec.Struct, frozen=True):
+    """So many of so many specs of a package took the place of another; which is not known."""
+
+    package: str
+    num_replaced: int
+    num_specs: int
+
+
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """How much one side has.
 
@@ -235,8 +243,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     Where ``only`` narrows the notes, everything but ``base`` and ``head`` is about the specs in
     scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
     ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
-    told of the causes of some rebuilds; None where all are known. ``build_cost`` is what building
-    the added specs takes; None without costs. ``commits`` are those of the
+    told of the causes of some rebuilds; None where all are known. ``ambiguous`` are
+    specs of which nothing but the hash says which took the place of which. ``build_cost`` is what
+    building the added specs takes; None without costs. ``commits`` are those of the
     recipes that explain causes, between ``recipes``; None where they are not known, and
     ``why_no_commits`` says why. ``specs`` are the added and the removed hashes, by the values of
     SpecChangeKind; None where they are too many to list. ``left_out_here`` is as much of
@@ -253,6 +262,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     highlights: list[Sentence]
     causes: list[CauseEntry]
     why_unknown: str | None
+    ambiguous: list[Ambiguity]
     build_cost: BuildCost | None = None
     recipes: RecipesEntries | None
     commits: list[EffectEntry] | None
@@ -317,6 +327,7 @@ def changelog(
         highlights=[],
         causes=list(rebuilds.causes),
         why_unknown=why_unknown(rebuilds.causes),
+        ambiguous=_ambiguous(explanation, comparison),
         build_cost=None if costs is None else costs.total(added),
         recipes=None if recipes is None else RecipesEntries.of(recipes),
         commits=None if rebuilds.commits is None else list(rebuilds.commits),
@@ -329,6 +340,20 @@ def changelog(
         left_out_here=left_out_of(explanation),
     )
     return replace(log, highlights=_highlights(log, rebuilds))
+
+
+def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambiguity]:
+    """Return what is ambiguous of the changes, in the order of packages."""
+    changes = comparison.specs
+    ties = explanation.ties(changes)
+    tied = [place for place, tie in enumerate(ties) if tie is not None]
+    names = [change.name for change in changes.take(np.array(tied, np.int32))]
+    every = {(name, id(ties[place])): ties[place] for place, name in zip(tied, names, strict=True)}
+    return [
+        Ambiguity(package, tie.num_pairs, max(tie.num_base, tie.num_head))
+        for (package, _), tie in every.items()
+        if tie is not None
+    ]
 
 
 def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from enum import Enum, auto
 from functools import cached_property, lru_cache
 from itertools import pairwise, product
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from snapshots.models import Dependency, Spec
@@ -235,15 +234,38 @@ MOST_ROUNDS = 10
 """How often counterparts are found anew with the votes of the last ones."""
 
 
-@lru_cache(maxsize=64)
+class Tie(NamedTuple):
+    """How many specs of base and of head only their hashes decide on, and how many pairs."""
+
+    num_base: int
+    num_head: int
+    num_pairs: int
+
+
+class Counterparts(NamedTuple):
+    """The hash in base of what each spec of head took the place of, by its own hash, and ties.
+
+    ``ties`` have the hashes of either side.
+    """
+
+    pairs: dict[str, str]
+    ties: dict[str, Tie]
+
+
 def counterparts(base: State, head: State) -> dict[str, str]:
     """Return the hash in base of what each spec of head took the place of, by its own hash."""
-    pairs = _found(base, head, Counter())
+    return counterparts_and_ties(base, head).pairs
+
+
+@lru_cache(maxsize=64)
+def counterparts_and_ties(base: State, head: State) -> Counterparts:
+    """Return the counterparts of two states."""
+    found = _found(base, head, Counter())
     for _ in range(MOST_ROUNDS):
-        last, pairs = pairs, _found(base, head, votes(base, head, pairs))
-        if pairs == last:
+        last, found = found, _found(base, head, votes(base, head, found.pairs))
+        if found == last:
             break
-    return pairs
+    return found
 
 
 def votes(base: State, head: State, pairs: Mapping[str, str]) -> Counter[Pair]:
@@ -266,20 +288,47 @@ def _uses_of_both(before: Spec, after: Spec) -> Iterator[tuple[list[str], list[s
         yield olds, news
 
 
-def _found(base: State, head: State, votes: Counter[Pair]) -> dict[str, str]:
+def _found(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
     """Return the counterparts where pairs have these votes."""
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
-    pairs: dict[str, str] = {}
+    found = Counterparts({}, {})
     for is_close in (_same_architecture, _common_stack):
         for tier in TIERS:
             for olds, news in _by_common_key(removed.values(), added.values(), tier):
                 candidates = [pair for pair in product(olds, news) if is_close(*pair)]
-                for before, after in _most_alike_first(base, head, candidates, votes):
-                    if before.hash in removed and after.hash in added:
-                        del removed[before.hash], added[after.hash]
-                        pairs[after.hash] = before.hash
-    return pairs
+                for equals in _most_alike_first(base, head, candidates, votes):
+                    free = [pair for pair in equals if pair[0] in removed and pair[1] in added]
+                    for connected in _connected(free):
+                        pairs = _smallest_first(connected)
+                        for before, after in pairs:
+                            del removed[before], added[after]
+                            found.pairs[after] = before
+                        if len(connected) > 1:
+                            sides = [{pair[side] for pair in connected} for side in (0, 1)]
+                            tie = Tie(len(sides[0]), len(sides[1]), len(pairs))
+                            for digest in set.union(*sides):
+                                found.ties.setdefault(digest, tie)
+    return found
+
+
+def _connected(pairs: Iterable[Pair]) -> list[set[Pair]]:
+    """Return the pairs apart that have no spec in common, not even by way of others."""
+    groups: list[set[Pair]] = []
+    for pair in pairs:
+        common = [group for group in groups if any(set(pair) & set(other) for other in group)]
+        groups = [group for group in groups if group not in common]
+        groups.append({pair}.union(*common))
+    return groups
+
+
+def _smallest_first(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return pairs one to one, by the smallest hash in base, then the smallest one in head."""
+    chosen: list[Pair] = []
+    for before, after in sorted(pairs):
+        if all(before != other and after != another for other, another in chosen):
+            chosen.append((before, after))
+    return chosen
 
 
 def _same_architecture(before: Spec, after: Spec) -> bool:
@@ -303,23 +352,24 @@ def _by_common_key(
 
 def _most_alike_first(
     base: State, head: State, candidates: list[Candidate], votes: Counter[Pair]
-) -> list[Candidate]:
-    """Return the candidates of one key, those with most votes and then the most alike first."""
+) -> list[list[Pair]]:
+    """Return the hashes of candidates of one key, in lists of those that nothing else tells apart.
+
+    Those with most votes come first, then the most alike.
+    """
+    pairs = [(before.hash, after.hash) for before, after in candidates]
     if len(candidates) < 2:
-        return candidates
+        return [pairs]
     order = _version_places(base, head, candidates[0][0].name)
-    ranked = [
-        (
-            (-votes[before.hash, after.hash], *_rank(base, head, (before, after), order)),
-            (before, after),
-        )
-        for before, after in candidates
-    ]
-    return [pair for _, pair in sorted(ranked, key=itemgetter(0))]
+    by_rank: dict[tuple[Any, ...], list[Pair]] = {}
+    for candidate, pair in zip(candidates, pairs, strict=True):
+        rank = -votes[pair], *_rank(base, head, candidate, order)
+        by_rank.setdefault(rank, []).append(pair)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> tuple[Any, ...]:
-    """Return what candidates are sorted by, the most alike first."""
+    """Return what candidates with as many votes are sorted by, the most alike first."""
     before, after = pair
     old, new = order[before.version], order[after.version]
     return (
@@ -330,8 +380,6 @@ def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> t
         abs(old - new),
         -new,
         -old,
-        before.hash,
-        after.hash,
     )
 
 

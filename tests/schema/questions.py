@@ -129,7 +129,8 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       id title seconds cost costBasis { unit numEstimated numUnknown }
     }
     specs(first: 50) { nodes {
-      hash kind reason counterpart { hash } cause { title } causes { id title }
+      hash kind reason ambiguous whyAmbiguous counterpart { hash }
+      cause { title } causes { id title }
       path { name before { hash } after { hash } }
     } }
     coverage(by: $by, first: 100) {

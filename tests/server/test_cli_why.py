@@ -9,10 +9,12 @@ import pytest
 
 from tests.model.cells import coverage
 from tests.model.changes import Causes, counterparts
+from tests.model.states import State
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import ask
 from tests.server.servers import CACHELOG, environ
+from tests.snapshots.factories import a_spec
 
 REFS = ("develop~1", "develop")
 
@@ -84,6 +86,23 @@ def test_what_was_replaced_is_explained_as_well(world: World, expected: Causes) 
 def test_what_has_no_counterpart(world: World, name: str, text: str) -> None:
     """The reason alone."""
     assert text in ask(world, "why", *REFS, name).out
+
+
+def test_what_is_ambiguous(tmp_path: Path) -> None:
+    """Of two equal specs of a page, one gone and one rebuilt, it is not known which."""
+    before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
+    world = published(tmp_path, State(before), State(after))
+    text = "1 of 2 was rebuilt; which is not known"
+    for command in ("diff", "why"):
+        arguments = (command, *REFS, *(["a"] if command == "why" else []))
+        assert ask(world, *arguments).out.count(text) == 2
+    specs = ask(world, "why", *REFS, "a", "--json").json["specs"]
+    assert [spec["ambiguous"] for spec in specs] == [True] * 3
+    query = """query($base: String!, $head: String!) {
+      compare(base: $base, head: $head) { specs { nodes { ambiguous whyAmbiguous } } }
+    }"""
+    nodes = world.data(query, base=REFS[0], head=REFS[1])["compare"]["specs"]["nodes"]
+    assert nodes == [{"ambiguous": True, "whyAmbiguous": text}] * 3
 
 
 def test_nothing_to_explain(world: World) -> None:

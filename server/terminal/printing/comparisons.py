@@ -69,7 +69,8 @@ class ReportedChange(msgspec.Struct, frozen=True):
 
     ``counterpart`` is what it took the place of, or what took its place, as a row of the other
     revision; ``head_row`` is that of the two which is in head, and ``cause`` the number of the main
-    cause. All three are None where there is no counterpart.
+    cause. All three are None where there is no counterpart. ``why_ambiguous`` says what is not
+    known where nothing but the hashes decided.
     """
 
     change: SpecChange
@@ -77,6 +78,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
     counterpart: int | None
     head_row: int | None
     cause: int | None
+    why_ambiguous: str | None
 
 
 class Compared(msgspec.Struct, frozen=True, dict=True):
@@ -127,12 +129,13 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         specs = self.comparison.specs
         reasons = self.why.reasons(specs, self._returned).tolist()
         of_specs = (self.why.counterpart_rows, self.why.head_rows, self.why.main_causes)
-        columns = (column(specs).tolist() for column in of_specs)
+        numbers = ((None if it < 0 else it for it in column(specs).tolist()) for column in of_specs)
+        columns = (*numbers, self.why.why_ambiguous(specs))
         return tuple(
-            ReportedChange(
-                change, REASONS[reason], *(None if number < 0 else number for number in numbers)
+            ReportedChange(change, REASONS[reason], counterpart, head_row, cause, why_ambiguous)
+            for change, reason, counterpart, head_row, cause, why_ambiguous in zip(
+                specs, reasons, *columns, strict=True
             )
-            for change, reason, *numbers in zip(specs, reasons, *columns, strict=True)
         )
 
     def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
@@ -299,6 +302,7 @@ def _pair_lines(compared: Compared, reported: ReportedChange, width: int | None)
     hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
     text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(compared, reported)}"
     yield from map(styles.changed, wrapped(text, width, _INDENT))
+    yield from map(styles.quiet, _ambiguity_lines(reported, width, "      "))
 
 
 def _cause_text(compared: Compared, reported: ReportedChange) -> str:
@@ -324,6 +328,7 @@ def _spec_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if reported.reason is SpecChangeReason.REPLACED:
         text += f" by {short_hash(compared.pair(reported)[1].hash)}"
     yield styles.quiet(f"      {text}")
+    yield from map(styles.quiet, _ambiguity_lines(reported, width, "      "))
 
 
 def pair_text(before: Spec, after: Spec) -> str:
@@ -493,12 +498,20 @@ def _story_lines(compared: Compared, reported: ReportedChange, width: int | None
     yield from wrapped(f"{styles.digest(own.hash)} {own.short}", width)
     if reported.counterpart is None:
         yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
+        yield from _ambiguity_lines(reported, width, "  ")
         return
     before, after = compared.pair(reported)
     is_removed = reported.reason is SpecChangeReason.REPLACED
     verb, other = ("replaced by", after) if is_removed else ("took the place of", before)
     yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}", width)
+    yield from _ambiguity_lines(reported, width, "  ")
     yield from _path_lines(compared, reported, width)
+
+
+def _ambiguity_lines(reported: ReportedChange, width: int | None, indent: str) -> Iterator[str]:
+    """Yield what is not known of what took the place of what."""
+    if reported.why_ambiguous is not None:
+        yield from wrapped(f"{indent}{reported.why_ambiguous}", width)
 
 
 def _path_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
@@ -614,7 +627,10 @@ def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, A
         return facts | {"fields": compared.comparison.field_changes(change)}
     other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head
     row = reported.counterpart
-    return facts | {"counterpart": None if row is None else other.frame.hashes.at(row)}
+    return facts | {
+        "counterpart": None if row is None else other.frame.hashes.at(row),
+        "ambiguous": reported.why_ambiguous is not None,
+    }
 
 
 def step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:

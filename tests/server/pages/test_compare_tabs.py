@@ -1,14 +1,17 @@
 """The lists of a comparison: packages, specs, stacks, coverage, and the notes."""
 
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
 from server.pages.renderer import MINUS
 from tests.server.pages.asked import asked
+from tests.server.pages.catalogs import served
 from tests.server.pages.comparing import BASE, HEAD, PAIR, in_words, links, numbers, rows, told
 from tests.server.pages.reading import shown
+from tests.snapshots.factories import a_spec
 
 
 def test_packages(client: httpx.Client) -> None:
@@ -61,6 +64,18 @@ def test_specs(client: httpx.Client) -> None:
     name = known["specs"]["nodes"][0]["name"]
     of_name = shown(client, f"{PAIR}/specs?packages={name}")
     assert {row[0].split("@")[0][-len(name) :] for row in rows(of_name)} == {name}
+
+
+def test_what_is_ambiguous(tmp_path: Path) -> None:
+    """Specs that nothing tells apart say how many were rebuilt, and that it is not known which."""
+    zlib = [[a_spec(label, name="zlib") for label in labels] for labels in ("12", "3")]
+    with served(tmp_path, *zlib) as client:
+        page = shown(client, "/compare/develop~1...develop/specs")
+        assert ["1 of 2 was rebuilt; which is not known" in row[4] for row in rows(page)] == [
+            True
+        ] * 3
+        page = shown(client, "/compare/develop~1...develop/causes/zlib?kind=UNKNOWN")
+        assert "1 of 2 was rebuilt; which is not known" in page.text("table")
 
 
 def test_specs_in_order(client: httpx.Client) -> None:

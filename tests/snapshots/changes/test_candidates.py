@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from snapshots.changes import candidates
 from snapshots.changes.candidates import (
     Classes,
+    Ties,
     marks_of_keys,
     pairs_of_classes,
     take_in_order,
@@ -63,7 +64,9 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
                 if not place or it[:2] != ranked[place - 1][:2]
             ]
             numbers = [it[2] for it in ranked], [it[3] for it in ranked]
-            taken = take_in_order(ours, numbers[0], theirs, numbers[1], [*bounds, len(ranked)])
+            bounds.append(len(ranked))
+            ties = Ties(len(base), len(head))
+            taken = take_in_order(ours, numbers[0], theirs, numbers[1], bounds, ties)
             found |= set(zip(*taken, strict=True))
     pairs = sorted(
         (ranks[base[one][1], head[other][1]], one, other)

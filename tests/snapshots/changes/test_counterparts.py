@@ -9,6 +9,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.changes import candidates
+from snapshots.changes.candidates import Tie
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.pairings import pair
 from snapshots.changes.sides import Side
@@ -274,6 +275,48 @@ def test_votes_for_what_has_no_stack_in_common() -> None:
     assert paired(base, head) == expected(
         "hdf5:base hdf5:head", "py:base py:head", "zlib:base0 zlib:head1", "zlib:base1 zlib:head0"
     )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (("1",), ("1",), None),
+        (("1", "1"), ("1",), Tie(2, 1, 1)),
+        (("1",), ("1", "1"), Tie(1, 2, 1)),
+        (("1", "1"), ("1", "1"), Tie(2, 2, 2)),
+        (("1", "2"), ("1", "2"), None),
+        # Unlike ones are a tie as well where they are as much alike.
+        (("1", "1"), ("2",), Tie(2, 1, 1)),
+    ],
+)
+def test_ties(base: Sequence[str], head: Sequence[str], expected: Tie | None) -> None:
+    """What only the hashes decide is a tie, with all that they decide between."""
+    sides = [
+        side_of([hdf5(f"{side}{n}", version=it) for n, it in enumerate(versions)])
+        for side, versions in (("base", base), ("head", head))
+    ]
+    found = counterparts(*sides)
+    assert {*found.base_ties.values(), *found.head_ties.values()} == ({expected} - {None})
+    if expected is not None:
+        assert [len(found.base_ties), len(found.head_ties)] == [len(base), len(head)]
+        assert found.num_bytes > replace(found, base_ties={}, head_ties={}).num_bytes
+
+
+def test_ties_between_unlike_ones() -> None:
+    """They are apart where no pair connects them."""
+    base = [hdf5(f"base{n}", stacks=("e4s", "hep", *it)) for n, it in enumerate(("a", "b"))]
+    head = [hdf5(f"head{n}", stacks=("e4s", "hep", it)) for n, it in enumerate("abcd")]
+    found = counterparts(*map(side_of, (base, head)))
+    assert not found.base_ties
+    found = counterparts(*map(side_of, (base, head[2:])))
+    assert {*found.head_ties.values()} == {Tie(2, 2, 2)}
+
+
+def test_votes_resolve_ties() -> None:
+    """What uses them says which took the place of which."""
+    found = counterparts(*(side_of(using(side, "01")) for side in ("base", "head")))
+    assert not found.base_ties
+    assert not found.head_ties
 
 
 def test_hashes_decide_last() -> None:

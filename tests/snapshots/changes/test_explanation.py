@@ -16,7 +16,13 @@ from snapshots.demo import history
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES, examples
 from tests.model.builds import crowds, towers, users, weeks
-from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
+from tests.model.changes import (
+    Causes,
+    added_reasons,
+    counterparts,
+    counterparts_and_ties,
+    removed_reasons,
+)
 from tests.model.explained import Explained
 from tests.model.real import STACKS, dates
 from tests.model.real import records as real_records
@@ -251,8 +257,9 @@ def assert_same_reasons(base: State, head: State) -> None:
     """Fail where a counterpart or a reason is not as the oracle has it."""
     returned = frozenset(digest for digest in head.specs if digest < "n")
     found = Explained(base, head, returned)
-    expected = counterparts(base, head)
+    expected, ties = counterparts_and_ties(base, head)
     assert found.counterparts(ADDED) == expected
+    assert found.ties == ties
     assert found.counterparts(REMOVED) == {before: after for after, before in expected.items()}
     assert found.reasons(ADDED) == added_reasons(base, head, returned)
     assert found.reasons(REMOVED) == removed_reasons(base, head)

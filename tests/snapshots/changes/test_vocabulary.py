@@ -2,12 +2,14 @@
 
 import pytest
 
+from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import (
     cause_title,
     counted_reasons,
+    tie_text,
     twins_title,
     without_direction,
 )
@@ -25,6 +27,20 @@ from snapshots.changes.vocabulary import (
 def test_titles(name: CauseName, title: str) -> None:
     """They name what is known of both sides."""
     assert cause_title(name) == title
+
+
+@pytest.mark.parametrize(
+    ("tie", "text"),
+    [
+        (Tie(2, 1, 1), "1 of 2 was rebuilt; which is not known"),
+        (Tie(3, 2, 2), "2 of 3 were rebuilt; which is not known"),
+        (Tie(1, 2_000, 1), "1 of 2,000 was rebuilt; which is not known"),
+        (Tie(2, 2, 2), "2 were rebuilt; which took the place of which is not known"),
+    ],
+)
+def test_ties(tie: Tie, text: str) -> None:
+    """They say how many of how many, and what is not known."""
+    assert tie_text(tie, "rebuilt") == text
 
 
 def test_reasons_are_counted_by_their_kind_of_change() -> None:

@@ -233,6 +233,7 @@ def test_json() -> None:
         "highlights",
         "causes",
         "why_unknown",
+        "ambiguous",
         "build_cost",
         "recipes",
         "commits",
@@ -496,3 +497,19 @@ def test_json_of_a_source_that_tells_no_stacks() -> None:
     document = orjson.loads(templates.json(told(BASE, bare)))
     sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
     assert list(sides) == [2, 2, None, None]
+
+
+def test_what_is_ambiguous() -> None:
+    """Of specs that nothing tells apart the notes say how many took a place, not which."""
+    base = [a_spec(f"{name}{n}", name=name) for name in "abcdefg" for n in range(2)]
+    head = [a_spec(f"{name}2", name=name) for name in "abcdefg"]
+    log = told(base, head)
+    assert orjson.loads(templates.json(log))["ambiguous"] == [
+        {"package": name, "num_replaced": 1, "num_specs": 2} for name in "abcdefg"
+    ]
+    listed = ", ".join(f"{{}}{name}{{}} (1 of 2)" for name in "abcde")
+    for form, quotes in ((NotesFormat.MARKDOWN, "``"), (NotesFormat.HTML, ("", ""))):
+        quoted = listed.format(*[*quotes] * 5)
+        text = f"Which specs were rebuilt or replaced is not known of {quoted} and 2 more."
+        assert text in render(log, form)
+    assert "is not known of" not in render(told(base, head[:0]), NotesFormat.MARKDOWN)
