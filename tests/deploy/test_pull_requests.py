@@ -1,0 +1,316 @@
+"""The action and the component for pull requests: valid, and they do what they say."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from snapshots.catalog.catalog import Catalog
+from tests.deploy.files import DEPLOY
+from tests.snapshots.factories import a_snapshot, a_spec
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+
+ACTION = DEPLOY / "github" / "action.yml"
+COMPONENT = DEPLOY / "gitlab" / "plan.yml"
+TOKEN = {"GH_TOKEN": "t"}
+MARK = "<!-- cachelog plan -->"
+
+
+def is_valid(schema: str, file: Path) -> bool:
+    """Tell whether a file follows a schema that comes with the validator."""
+    from check_jsonschema import main as check_jsonschema  # takes long to import
+
+    options = ["--builtin-schema", schema, str(file)]
+    return bool(CliRunner().invoke(check_jsonschema, options).exit_code == 0)
+
+
+def component(**inputs: str) -> dict[str, Any]:
+    """Return the job of the component, with its inputs filled in as GitLab does."""
+    head, job = COMPONENT.read_text("utf-8").split("\n---\n")
+    declared = yaml.safe_load(head)["spec"]["inputs"]
+    for name, declaration in declared.items():
+        job = job.replace(f"$[[ inputs.{name} ]]", inputs.get(name, declaration.get("default", "")))
+    assert "$[[" not in job
+    loaded: dict[str, Any] = yaml.safe_load(job)
+    return loaded
+
+
+def test_the_action_is_one() -> None:
+    """By the schema that GitHub's editors use; a wrong one is refused."""
+    assert is_valid("vendor.github-actions", ACTION)
+
+
+def test_the_action_passes_inputs_in_variables_alone() -> None:
+    """What a pull request chooses is never a part of a script."""
+    for step in yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]:
+        assert "${{" not in step["run"]
+
+
+def test_the_component_is_one(tmp_path: Path) -> None:
+    """By GitLab's own schema."""
+    file = tmp_path / ".gitlab-ci.yml"
+    file.write_text(yaml.safe_dump(component(catalog="s3://bucket/catalog")))
+    assert is_valid("vendor.gitlab-ci", file)
+    file.write_text(yaml.safe_dump({"cachelog": {"script": 5}}))
+    assert not is_valid("vendor.gitlab-ci", file)
+
+
+class Project:
+    """A repository with a lock file, a catalog, and rules that it breaks or keeps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.catalog = folder / "catalog"
+        spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
+        Catalog(str(self.catalog)).publish([a_snapshot([spec], "develop")])
+        (folder / "spack.lock").write_bytes(as_bytes(small_lock_file()))
+        for name, most in (("strict", 0), ("lax", 100)):
+            rule = f'[[rule]]\nname = "Few"\nlimit = "specs-added"\nat-most = {most}\n'
+            (folder / f"{name}.toml").write_text(rule)
+        tools = folder / "bin"
+        tools.mkdir()
+        self._tool(tools / "cachelog", f'exec {sys.executable} -m server "$@"\n')
+        self._tool(
+            tools / "gh",
+            'printf "%s\\n" "$*" >> "$CALLS"\nif [ "$1" = api ]; then cat "$OLD"; fi\n',
+        )
+        self.calls = folder / "calls"
+        self.path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+
+    def _tool(self, file: Path, text: str) -> None:
+        file.write_text(f"#!/bin/bash\n{text}")
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a script as CI does."""
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env={
+                "PATH": self.path,
+                "PYTHONPATH": str(DEPLOY.parent),
+                "CACHELOG_CATALOG": str(self.catalog),
+                "CALLS": str(self.calls),
+                **variables,
+            },
+            capture_output=True,
+            text=True,
+        )
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Return a project."""
+    return Project(tmp_path)
+
+
+# -- GitHub
+
+
+class Job:
+    """A job of GitHub that runs the steps of the action."""
+
+    def __init__(self, project: Project, old_comment: str = "") -> None:
+        self.project = project
+        self.files = {
+            name: project.folder / name.lower()
+            for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "OLD")
+        }
+        for name, file in self.files.items():
+            file.write_text(old_comment if name == "OLD" else "")
+
+    def step(self, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a step with the values of its variables."""
+        steps = yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]
+        (step,) = (it for it in steps if it["name"] == name)
+        assert {*variables} == {*step["env"]} - {"CACHELOG_CATALOG"}
+        shared = {
+            "RUNNER_TEMP": str(self.project.folder),
+            "GITHUB_REPOSITORY": "spack/spack-packages",
+            **{name: str(file) for name, file in self.files.items()},
+        }
+        return self.project.run(step["run"], **shared, **variables)
+
+    def plan(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the step that plans."""
+        usual = {"BASE": "develop", "LOCKS": "e4s=spack.lock\n\n", "RULES": ""}
+        return self.step("Plan", **{**usual, "RECIPES": "", "COMMITS": "", **variables})
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """What the steps told."""
+        lines = self.files["GITHUB_OUTPUT"].read_text().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+
+@pytest.mark.parametrize(("rules", "status"), [("", "0"), ("lax.toml", "0"), ("strict.toml", "1")])
+def test_the_action_plans(project: Project, rules: str, status: str) -> None:
+    """A broken rule is kept for the last step: the comment comes first."""
+    job = Job(project)
+    done = job.plan(RULES=rules)
+    assert done.returncode == 0, done.stderr
+    assert job.outputs["size-label"] == "1-10"
+    assert job.outputs["status"] == status
+    comment = Path(job.outputs["comment"]).read_text()
+    assert comment.startswith(MARK)
+    assert ("error" in comment) is (status == "1")
+    assert job.files["GITHUB_STEP_SUMMARY"].read_text() == comment
+    assert done.stdout.startswith("::notice title=Size 1-10::")
+    assert job.step("Judge the plan", STATUS=status).returncode == int(status)
+
+
+@pytest.mark.parametrize(
+    "variables", [{"LOCKS": "e4s=none.lock"}, {"RULES": "none.toml"}, {"BASE": "nothing"}]
+)
+def test_the_action_fails_where_nothing_can_be_planned(
+    project: Project, variables: dict[str, str]
+) -> None:
+    """At once, and says why."""
+    done = Job(project).plan(**variables)
+    assert done.returncode != 0
+    assert "cachelog: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "call"),
+    [
+        ("", "--method POST repos/spack/spack-packages/issues/7/comments"),
+        ("5\n6\n", "--method PATCH repos/spack/spack-packages/issues/comments/5"),
+    ],
+)
+def test_the_action_comments_once(project: Project, old: str, call: str) -> None:
+    """The comment of an earlier run is replaced."""
+    job = Job(project, old)
+    done = job.step("Comment on the pull request", **TOKEN, NUMBER="7", COMMENT="plan.md")
+    assert done.returncode == 0, done.stderr
+    listed, written = project.calls.read_text().splitlines()
+    assert MARK in listed
+    assert written == f"api --silent {call} --field body=@plan.md"
+
+
+def test_the_action_labels(project: Project) -> None:
+    """With one of the classes."""
+    variables = {**TOKEN, "GH_REPO": "a/b", "NUMBER": "7", "PREFIX": "rebuild: "}
+    done = Job(project).step("Label the pull request", SIZE="11-100", **variables)
+    assert done.returncode == 0, done.stderr
+    calls = project.calls.read_text().splitlines()
+    assert len([call for call in calls if "--remove-label" in call]) == 5
+    assert calls[-1] == "pr edit 7 --add-label rebuild: 11-100"
+
+
+def test_the_action_judges_a_revision(project: Project) -> None:
+    """As gate does."""
+    for rules, code in (("lax.toml", 0), ("none.toml", 2)):
+        variables = {"BASE": "develop", "HEAD": "develop", "RULES": rules}
+        assert Job(project).step("Judge a revision", **variables).returncode == code
+
+
+# -- GitLab
+
+
+class Notes:
+    """The notes of a merge request, as GitLab's API has them."""
+
+    def __init__(self) -> None:
+        self.notes: dict[int, str] = {3: "Looks good"}
+        notes = self.notes
+
+        class Handler(BaseHTTPRequestHandler):
+            def _answer(self, value: Any) -> None:
+                data = json.dumps(value).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def _body(self) -> str:
+                assert self.headers["PRIVATE-TOKEN"] == "token"
+                length = int(self.headers["Content-Length"])
+                return str(json.loads(self.rfile.read(length))["body"])
+
+            def do_GET(self) -> None:
+                listed = [{"id": number, "body": body} for number, body in notes.items()]
+                self._answer(listed if "&page=1" in self.path else [])
+
+            def do_POST(self) -> None:
+                assert self.path == "/projects/1/merge_requests/7/notes"
+                notes[max(notes) + 1] = self._body()
+                self._answer({})
+
+            def do_PUT(self) -> None:
+                notes[int(self.path.rpartition("/")[2])] = self._body()
+                self._answer({})
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def notes() -> Iterator[Notes]:
+    """Return the notes, while they are served."""
+    served = Notes()
+    thread = Thread(target=served.server.serve_forever)
+    thread.start()
+    yield served
+    served.server.shutdown()
+    served.server.server_close()
+    thread.join()
+
+
+def run_component(
+    project: Project, notes: Notes, **inputs: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the job of the component."""
+    job = component(catalog=str(project.catalog), **inputs)["cachelog"]
+    variables = {
+        "CI_API_V4_URL": notes.url,
+        "CI_PROJECT_ID": "1",
+        "CI_MERGE_REQUEST_IID": "7",
+        "PLAN_NOTE_TOKEN": "token",
+    }
+    (script,) = job["script"]
+    own = {name: str(value or "") for name, value in job["variables"].items()}
+    return project.run(script, **variables | own)
+
+
+def test_the_component_writes_one_note(project: Project, notes: Notes) -> None:
+    """It is replaced by the next run; a broken rule fails the job after it."""
+    done = run_component(project, notes, locks="e4s=spack.lock ml=spack.lock")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 specs to build" in done.stdout or "of 2 specs to build" in done.stdout
+    assert [*notes.notes] == [3, 4]
+    first = notes.notes[4]
+    assert first.startswith(MARK)
+    done = run_component(project, notes, locks="e4s=spack.lock", rules="strict.toml")
+    assert done.returncode == 1, done.stderr
+    assert [*notes.notes] == [3, 4]
+    assert notes.notes[4] != first
+
+
+def test_the_component_judges_a_revision(project: Project, notes: Notes) -> None:
+    """As gate does, into a report."""
+    done = run_component(project, notes, head="develop", rules="lax.toml")
+    assert done.returncode == 0, done.stderr
+    assert "<testsuites" in (project.folder / "gate.xml").read_text()
+    assert [*notes.notes] == [3]
+
+
+def test_the_component_fails_where_nothing_can_be_planned(project: Project, notes: Notes) -> None:
+    """And writes no note."""
+    for inputs in ({"locks": "e4s=none.lock"}, {"locks": "e4s=spack.lock", "rules": "none.toml"}):
+        done = run_component(project, notes, **inputs)
+        assert done.returncode != 0
+        assert [*notes.notes] == [3]
