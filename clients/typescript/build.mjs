@@ -1,5 +1,5 @@
-// Writes src/documents.ts: each document of documents/ as a constant, with the types of its variables
-// and of its answer, from the schema in the file that is named.
+// Writes src/documents.ts: each document of a folder as a constant, with the types of its variables and
+// of its answer. Its arguments are the file of the schema, and the folder.
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 
@@ -7,10 +7,11 @@ import { codegen } from "@graphql-codegen/core";
 import * as operations from "@graphql-codegen/typescript-operations";
 import { Kind, parse } from "graphql";
 
-const schema = parse(readFileSync(process.argv[2], "utf8"));
-const files = readdirSync("documents").sort();
+const [schemaFile, folder] = process.argv.slice(2);
+const schema = parse(readFileSync(schemaFile, "utf8"));
+const files = readdirSync(folder).sort();
 const documents = files.map((file) => {
-  const text = readFileSync(`documents/${file}`, "utf8");
+  const text = readFileSync(`${folder}/${file}`, "utf8");
   return { location: file, document: parse(text), text };
 });
 const types = await codegen({

@@ -49,10 +49,12 @@ def test_only_the_tag_of_the_version_is_released(is_right: bool, code: int, tmp_
     assert subprocess.run(command, cwd=tmp_path).returncode == code
 
 
-def test_the_client_has_the_version_of_the_project() -> None:
+def test_the_clients_have_the_version_of_the_project() -> None:
     """They are released together."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    assert json.loads((ROOT / "clients/typescript/package.json").read_text())["version"] == version
+    python = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text("utf-8"))
+    typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
+    assert python["project"]["version"] == typescript["version"] == version
 
 
 def test_the_notes_of_a_release_are_those_of_its_version(tmp_path: Path) -> None:

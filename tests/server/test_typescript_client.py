@@ -13,6 +13,7 @@ from tests.server import npm
 from tests.server.servers import application
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = ROOT / "clients" / "documents"
 PACKAGE = ROOT / "clients" / "typescript"
 README = (PACKAGE / "README.md").read_text("utf-8")
 (EXAMPLE,) = re.findall(r"```ts\n(.*?)```", README, re.DOTALL)
@@ -56,7 +57,7 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a program that has installed the package as npm publishes it."""
     folder = tmp_path_factory.mktemp("consumer")
     package = npm.installed(PACKAGE, tmp_path_factory.mktemp("client"))
-    npm.run(package, "build.mjs", ROOT / "schema" / "schema.graphql")
+    npm.run(package, "build.mjs", ROOT / "schema" / "schema.graphql", DOCUMENTS)
     npm.run(package, "node_modules/typescript/bin/tsc")
     named = orjson.loads((package / "package.json").read_bytes())
     installed = folder / "node_modules" / named["name"]
@@ -116,6 +117,4 @@ def test_its_documents_are_those_of_the_guide() -> None:
     """The same text in both, so that both are tested."""
     guide = (ROOT / "docs" / "api.md").read_text("utf-8")
     shown = re.findall(r"^```graphql\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    assert sorted(shown) == sorted(
-        it.read_text("utf-8") for it in (PACKAGE / "documents").iterdir()
-    )
+    assert sorted(shown) == sorted(it.read_text("utf-8") for it in DOCUMENTS.iterdir())
