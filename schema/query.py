@@ -191,10 +191,10 @@ class Query:
         return revision_connection(lines, page)
 
     @field(
-        f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
-        "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
-        "whose message names the nearest known refs, as extensions.nearest does, a list, beside "
-        "extensions.sought.",
+        f"One revision. ref is one of: {_REF} Without ref: the newest revision of "
+        "develop, or else of the series with most. An unknown ref gives null and an error with "
+        "extensions.code REVISION_NOT_FOUND whose message names the nearest known refs, as "
+        "extensions.nearest does, a list, beside extensions.sought.",
         Cost(arguments={"ref": RESOLVING}),
         Omittable(),
     )
@@ -312,10 +312,10 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
 def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     if ref is not None:
         return context.resolve(ref)
-    revisions = context.changing_history().revisions
-    if not revisions:
+    latest = context.changing_history().latest
+    if latest is None:
         raise RevisionNotFound("", "the catalog is empty")
-    return revisions[0]
+    return latest
 
 
 class PublishedUnder(msgspec.Struct, frozen=True):

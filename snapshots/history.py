@@ -192,6 +192,11 @@ class History:
             return "develop"
         return max(self.series_names, key=lambda name: len(self._series[name]), default=None)
 
+    @property
+    def latest(self) -> RevisionInfo | None:
+        """The revision that is meant where none is named: the newest of the main series."""
+        return None if self.main_series is None else self.of_series(self.main_series)[0]
+
     def of_series(self, name: str) -> Sequence[RevisionInfo]:
         """Return the revisions of a series, newest first; none where it is not known."""
         return self._series.get(name, [])[::-1]

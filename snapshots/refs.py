@@ -148,7 +148,7 @@ _MOMENT = r"\d{4}-\d{2}-\d{2}(?:[Tt ][\d:.]*(?:[Zz]|[+-]\d{2}:\d{2})?)?"
 _STACK = re.compile(
     rf"(?P<ref>[^@:~]+(?:@{_MOMENT})?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
 )
-_DOTS = re.compile(r"\.\.(?!/|\Z)|(?<=[^/])\.\.")
+_DOTS = re.compile(r"\.{3}(?=[^./]|\.\./)|\.\.(?!/|\Z)|(?<=[^/])\.\.")
 
 
 class SideWords(msgspec.Struct, frozen=True):
@@ -171,7 +171,7 @@ def parse_side(text: str) -> SideWords:
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return the two sides of ``BASE..HEAD``; None where the text names one.
+    """Return the two sides of ``BASE..HEAD`` or ``BASE...HEAD``; None where the text names one.
 
     Two dots that are the name of a folder in a path are part of it.
     """

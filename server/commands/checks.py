@@ -16,6 +16,7 @@ from server.terminal.console import (
     width,
 )
 from server.terminal.parameters import (
+    LATEST,
     PERCENT,
     SIDE_FORMS,
     catalog_option,
@@ -48,10 +49,7 @@ _STDIN = "-"
     help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
     "standard input.",
 )
-@in_option(
-    f"Where to look: {SIDE_FORMS}. By default in the newest revision of develop; where there is no "
-    "develop, of the catalog."
-)
+@in_option(f"Where to look: {SIDE_FORMS}. By default in {LATEST}.")
 @click.option(
     "--best",
     is_flag=True,

@@ -10,7 +10,15 @@ from server.terminal.completion import (
     complete_dimensions,
     complete_head_or_package,
 )
-from server.terminal.console import note, say_json, say_pages, say_result, width
+from server.terminal.console import (
+    failed_output,
+    note,
+    say_fault,
+    say_json,
+    say_pages,
+    say_result,
+    width,
+)
 from server.terminal.parameters import (
     Decorated,
     Parsed,
@@ -26,7 +34,7 @@ from server.terminal.parameters import (
     two_hashes,
     two_refs,
 )
-from snapshots.errors import InvalidArgument, OutputError
+from snapshots.errors import CachelogError, InvalidArgument, OutputError
 from snapshots.notes.formats import NotesFormat
 
 if TYPE_CHECKING:
@@ -52,6 +60,13 @@ def scope_options(command: Decorated) -> Decorated:
 
 
 # -- diff
+
+
+DIFFERS = 1
+"""The exit code of ``--exit-code`` where something differs."""
+
+NOT_COMPARED = 2
+"""The exit code of ``--exit-code`` on an error, which is no difference."""
 
 
 def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
@@ -80,7 +95,9 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     f"{', '.join(DIMENSIONS)}, with commas between them.",
 )
 @click.option(
-    "--exit-code", is_flag=True, help="Exit with 1 if what is shown differs, else with 0."
+    "--exit-code",
+    is_flag=True,
+    help="Exit with 1 if what is shown differs, else with 0; with 2 on an error.",
 )
 @json_option
 @catalog_option
@@ -104,11 +121,37 @@ def diff_command(
     each other, each in the newest revision that has it: what differs of their own, of their
     dependencies and below, why, and what they share.
     """
-    if (hashes := two_hashes(base, head)) is not None:
-        if stat or dimensions is not None or any(scope.values()):
-            raise click.UsageError("Two specs are compared as a whole; leave other options out.")
-        _diff_specs(catalog, hashes, as_json=as_json, exit_code=exit_code)
-        return
+    if stat and dimensions is not None:
+        raise click.UsageError("--coverage has no counts by package; leave --stat out.")
+    hashes = two_hashes(base, head)
+    if hashes is not None and (stat or dimensions is not None or any(scope.values())):
+        raise click.UsageError("Two specs are compared as a whole; leave other options out.")
+    try:
+        if hashes is not None:
+            differs = _diff_specs(catalog, hashes, as_json=as_json)
+        else:
+            refs = refs_of(base, head)
+            differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
+    except (CachelogError, OSError) as error:
+        fault = failed_output(error) if isinstance(error, OSError) else error
+        if not exit_code or fault is None:
+            raise
+        say_fault(fault)
+        raise SystemExit(NOT_COMPARED) from None
+    if exit_code and differs:
+        raise SystemExit(DIFFERS)
+
+
+def _diff_sides(
+    catalog: str,
+    refs: tuple[str, str],
+    scope: dict[str, str | None],
+    dimensions: "tuple[CoverageDimension, ...] | None",
+    *,
+    as_json: bool,
+    stat: bool,
+) -> bool:
+    """Print what changed between two sides; return whether anything did."""
     from server.terminal.printing.comparisons import (
         compare,
         coverage_document,
@@ -117,9 +160,7 @@ def diff_command(
         difference_lines,
     )
 
-    if stat and dimensions is not None:
-        raise click.UsageError("--coverage has no counts by package; leave --stat out.")
-    compared = compare(catalog, refs_of(base, head), **scope)
+    compared = compare(catalog, refs, **scope)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
         lines = coverage_lines(compared, cells, width())
@@ -127,11 +168,11 @@ def diff_command(
     else:
         lines = difference_lines(compared, width(), stat=stat)
         say_result(lambda: difference_document(compared), lines, as_json=as_json)
-    if exit_code and (compared.changes if dimensions is None else cells):
-        raise SystemExit(1)
+    return bool(compared.changes if dimensions is None else cells)
 
 
-def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool, exit_code: bool) -> None:
+def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool) -> bool:
+    """Print how two specs differ; return whether they do."""
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.spec_pairs import (
         compare_specs,
@@ -142,8 +183,7 @@ def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool, exit_co
     compared = compare_specs(open_catalog(catalog), *hashes)
     lines = spec_pair_lines(compared, width())
     say_result(lambda: spec_pair_document(compared), lines, as_json=as_json)
-    if exit_code and compared.pair.hashes[0] != compared.pair.hashes[1]:
-        raise SystemExit(1)
+    return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
 
 
 # -- why

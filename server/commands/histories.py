@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     "enough. By default the whole series.",
 )
 @series_option(
-    "The series of revisions: develop, vX.Y.Z ... By default that of the newest revision; of a "
-    "hash all."
+    "The series of revisions: develop, vX.Y.Z ... By default develop, or else the one with most "
+    "revisions; of a hash all."
 )
 @tag_option("Only the revisions of this tag.")
 @since_option
@@ -264,7 +264,9 @@ def recipes_command(
     shell_complete=complete_package_or_hash,
     help="A package, or the hash of a spec, of which the first characters are enough.",
 )
-@series_option("The series: develop, vX.Y.Z ... By default that of the newest revision.")
+@series_option(
+    "The series: develop, vX.Y.Z ... By default develop, or else the one with most revisions."
+)
 @limit_option("Only the N newest rebuilds; all by default.")
 @json_option
 @catalog_option

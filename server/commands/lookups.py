@@ -1,5 +1,6 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from server.terminal.completion import (
 )
 from server.terminal.console import note, say_json, say_lines, say_result, width
 from server.terminal.parameters import (
+    LATEST,
     REF_FORMS,
     catalog_option,
     in_option,
@@ -18,8 +20,10 @@ from server.terminal.parameters import (
     limit_option,
     require_no_more,
     require_package_or_hash,
+    series_option,
     stack_option,
     tag_option,
+    width_option,
 )
 from snapshots.texts import counted
 
@@ -34,15 +38,19 @@ _ref_argument = click.argument(
     metavar="[REF]",
     required=False,
     shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
 )
 
 
 @click.command("revisions")
 @tag_option("Only the revisions of this tag.")
+@limit_option("Only the N newest.")
+@width_option
 @json_option
 @catalog_option
-def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
+def revisions_command(
+    tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
+) -> None:
     """List the published revisions, newest first."""
     from server.terminal.catalogs import require_tag
     from server.terminal.printing.listings import listed_facts, revision_lines
@@ -53,8 +61,8 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     history = opened.history
     if tag is not None and history.revisions:
         require_tag(tag, history)
-    revisions = history.revisions if tag is None else history.of_tag(tag)
-    if not revisions and not as_json:
+    revisions = (history.revisions if tag is None else history.of_tag(tag))[:limit]
+    if not history.revisions and not as_json:
         note(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
             "or with made-up data by 'cachelog demo'."
@@ -62,21 +70,25 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
         return
     say_result(
         lambda: [listed_facts(revision, history) for revision in revisions],
-        revision_lines(revisions, history, width()),
+        revision_lines(revisions, history, columns or width()),
         as_json=as_json,
     )
 
 
 @click.command("tags")
+@limit_option("Only the first N.")
+@width_option
 @json_option
 @catalog_option
-def tags_command(*, as_json: bool, catalog: str) -> None:
+def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catalog: str) -> None:
     """List the tags, and the newest revision of each."""
     from server.terminal.printing.listings import tag_facts, tag_lines
     from snapshots.catalog.catalog import Catalog
 
     history = Catalog(catalog).require_history()
-    say_result(lambda: tag_facts(history), tag_lines(history, width()), as_json=as_json)
+    tags = history.tags[:limit]
+    lines = tag_lines(history, tags, columns or width())
+    say_result(lambda: tag_facts(history, tags), lines, as_json=as_json)
 
 
 @click.command("packages")
@@ -107,7 +119,9 @@ def packages_command(
         _note_nothing("No package of {} matches.", revision)
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
-    say_result(lambda: document, package_lines(packages, width()), as_json=as_json)
+    total = [] if ref else [_total(len(packages), "package", revision, stack)]
+    lines = chain(package_lines(packages, width()), total)
+    say_result(lambda: document, lines, as_json=as_json)
 
 
 @click.command("stacks")
@@ -129,7 +143,20 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
         _note_nothing("The stacks of {} are unknown: its source does not name any.", revision)
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
-    say_result(lambda: document, stack_lines(stacks, width()), as_json=as_json)
+    total = [] if ref else [_total(len(stacks), "stack", revision)]
+    lines = chain(stack_lines(stacks, width()), total)
+    say_result(lambda: document, lines, as_json=as_json)
+
+
+def _total(count: int, noun: str, revision: "RevisionInfo", stack: str | None = None) -> str:
+    """Return how many there are, and in which revision, where none was named."""
+    return f"{counted(count, noun)} in {_where(revision, stack)}"
+
+
+def _where(revision: "RevisionInfo", stack: str | None) -> str:
+    from snapshots.refs import title
+
+    return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
 
 
 def _note_nothing(text: str, revision: "RevisionInfo") -> None:
@@ -151,7 +178,7 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
     "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
     "variant that is off, or put the query in quotes. Without a query all specs are printed.",
 )
-@in_option(f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.")
+@in_option(f"The revision to look in: {REF_FORMS}. By default {LATEST}.")
 @stack_option("Only specs of this stack.")
 @limit_option("Print only the first N. By default all are printed.")
 @json_option
@@ -172,7 +199,6 @@ def find_command(
     """
     from server.terminal.catalogs import open_catalog, require_stack
     from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
-    from snapshots.refs import title
     from snapshots.spack.query import query_of
 
     query = query_of(words)
@@ -198,7 +224,7 @@ def find_command(
             }
         )
         return
-    where = title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
+    where = _where(revision, stack)
     if not rows:
         note(f"No spec in {where} matches {query}.")
         for name in unknown:
@@ -219,22 +245,33 @@ def find_command(
     metavar="[REF] [PACKAGE|/HASH]",
     nargs=-1,
     shell_complete=complete_shown,
-    help=f"A revision: {REF_FORMS}; by default the newest of the catalog, or the newest that has "
-    "the hash. After it, or alone, a package, or the hash of a spec after a slash, of which the "
-    "first characters are enough.",
+    help=f"A revision: {REF_FORMS}; by default {LATEST}, or the newest that has the hash. After "
+    "it, or alone, a package, or the hash of a spec after a slash, of which the first characters "
+    "are enough.",
+)
+@series_option(
+    "The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By default "
+    "develop, or else the one with most revisions."
 )
 @json_option
 @catalog_option
-def show_command(words: tuple[str, ...], *, as_json: bool, catalog: str) -> None:
+def show_command(
+    words: tuple[str, ...], *, series: str | None, as_json: bool, catalog: str
+) -> None:
     """Print everything about a revision, a package or a spec.
 
     For a package: what a revision has of it, and when it was first and last seen. For a spec: each
     fact, what it depends on, and since when it has been there or gone.
     """
-    from server.terminal.catalogs import open_catalog
+    from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.details import subject_of
 
     require_no_more(words, 2)
     require_package_or_hash(*words)
-    shown = subject_of(open_catalog(catalog), words)
+    opened = open_catalog(catalog)
+    if series is not None:
+        require_series(series, opened.history)
+        if len(words) > 1 or any(word.startswith("/") for word in words):
+            raise click.UsageError("--series says where to look for a package; leave REF out.")
+    shown = subject_of(opened, words, series)
     say_result(shown.document, shown.lines(width()), as_json=as_json)

@@ -8,6 +8,7 @@ import click
 from server.terminal.completion import complete_package, complete_ref, complete_stack
 from server.terminal.console import say_result, width
 from server.terminal.parameters import (
+    LATEST,
     REF_FORMS,
     catalog_option,
     in_option,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     metavar="[REF]",
     required=False,
     shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
 )
 @limit_option("List only the N that affect most specs. By default all are listed.")
 @json_option
@@ -60,7 +61,7 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     metavar="[REF]",
     required=False,
     shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
 )
 @click.option(
     "--stack",
@@ -115,7 +116,7 @@ def twins_command(
     help="The packages that would change. With --recipes instead A..B: those that the commits "
     "touch which are in B and not in A.",
 )
-@in_option(f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.")
+@in_option(f"The revision to look in: {REF_FORMS}. By default {LATEST}.")
 @stack_option("Count only specs of this stack.")
 @click.option(
     "--top",

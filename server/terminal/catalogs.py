@@ -15,11 +15,10 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.catalog.side_reader import SideReader
-from snapshots.errors import InvalidArgument
+from snapshots.errors import EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo, SideInfo
-from snapshots.refs import series as series_of
 from snapshots.texts import nearest_hint, nearest_names
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
@@ -40,8 +39,15 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     library: Library
 
     def revision(self, ref: str | None) -> RevisionInfo:
-        """Return the revision that a ref names, by default the newest; raises as ``resolve``."""
-        return self.history.revisions[0] if ref is None else self.history.resolve(ref)
+        """Return the revision that a ref names, by default the newest of the main series.
+
+        Raises as ``resolve`` does, and EmptyCatalog.
+        """
+        if ref is not None:
+            return self.history.resolve(ref)
+        if (latest := self.history.latest) is None:
+            raise EmptyCatalog(self.catalog.location)
+        return latest
 
     def frame(self, side: SideInfo) -> Frame:
         """Return what a revision, or another side of a comparison, holds."""
@@ -153,8 +159,10 @@ def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
 
 
 def default_series(history: History) -> str:
-    """Return the series of the newest revision, which is meant where none is named."""
-    return series_of(history.revisions[0].tag)
+    """Return the series that is meant where none is named; raises ValueError where none is."""
+    if history.main_series is None:
+        raise ValueError("a history without revisions has no series")
+    return history.main_series
 
 
 # -- names that options have

@@ -149,8 +149,9 @@ def _names_of(ctx: click.Context) -> "Names":
 
 
 def _digest(ctx: click.Context, names: "Names") -> str:
-    """Return the digest of the revision that the command line names so far, or of the newest."""
+    """Return the digest of the revision that the command line names so far, or is meant."""
     base, head, ref, words = (ctx.params.get(name) for name in ("base", "head", "ref", "words"))
     text = ref or head or next(iter(words or ()), None) or (base or "").rpartition("..")[2]
     history = names.history
-    return (history.resolve(text) if text else history.revisions[0]).digest
+    revision = history.resolve(text) if text else history.latest or history.revisions[0]
+    return revision.digest

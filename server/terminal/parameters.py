@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+LATEST = "the newest of develop, or else of the series with most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
     "an installation's .spack-db (./FILE)"
@@ -37,6 +38,19 @@ _PERCENT = re.compile(r"(?P<number>\d{1,3}(\.\d{1,6})?) ?%?")
 _DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
 _HASH = re.compile(r"/[a-z2-7]{1,32}", re.IGNORECASE)
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+_AGO = re.compile(
+    r"(?P<number>\d{1,5}|an?) (?P<unit>second|minute|hour|day|week|month|year)s? ago", re.ASCII
+)
+_AGO_UNITS = {
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+    "month": timedelta(days=30),
+    "year": timedelta(days=365),
+}
 
 _PREFIX = "CACHELOG_"
 _CATALOG = "CACHELOG_CATALOG"
@@ -66,7 +80,17 @@ class Parsed(click.ParamType[Value]):
 def _moment(text: str) -> datetime:
     from snapshots.refs import parse_moment
 
-    return parse_moment(text)
+    ago = _AGO.fullmatch(text.strip().lower())
+    if ago is None:
+        try:
+            return parse_moment(text)
+        except InvalidArgument as error:
+            raise InvalidArgument(error.name, f"{error.reason}, or '1 week ago'") from None
+    number = 1 if ago["number"].startswith("a") else int(ago["number"])
+    try:
+        return datetime.now(UTC) - number * _AGO_UNITS[ago["unit"]]
+    except OverflowError:
+        raise InvalidArgument("time", f"{text!r} is before the year 1") from None
 
 
 def _duration(text: str) -> timedelta:
@@ -90,7 +114,7 @@ def _policy(text: str) -> "tuple[RetentionRule, ...]":
 
 
 TIME = Parsed("time", _moment)
-"""A date, or a date and time, of RFC 3339; UTC where it names no zone."""
+"""A date, or a date and time, of RFC 3339, UTC where it names no zone; or how long ago it was."""
 
 DURATION = Parsed("duration", _duration)
 """How long: a number of hours, days or weeks, as 12h, 1d, 1w; or 0."""
@@ -134,11 +158,22 @@ catalog_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 in_option = described("--in", "ref", metavar="REF", shell_complete=complete_ref)
 limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
+width_option = click.option(
+    "--width",
+    "columns",
+    metavar="COLUMNS",
+    type=click.IntRange(min=20),
+    help="Fit lines into so many columns. By default those of the terminal; elsewhere lines are "
+    "whole.",
+)
 series_option = described("--series", metavar="NAME", shell_complete=complete_series)
 stack_option = described("--stack", metavar="NAME", shell_complete=complete_stack)
 tag_option = described("--tag", metavar="TAG", shell_complete=complete_tag)
 since_option = click.option(
-    "--since", metavar="TIME", type=TIME, help="Only revisions taken at this time or later."
+    "--since",
+    metavar="TIME",
+    type=TIME,
+    help="Only revisions taken at this time or later: a date, a date and time, or as '1 week ago'.",
 )
 package_option = click.option(
     "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
@@ -186,7 +221,7 @@ base_argument = click.argument(
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD names both at once.",
+    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once.",
 )
 
 
@@ -228,12 +263,12 @@ def refs_of(base: str, head: str | None) -> tuple[str, str]:
         raise click.UsageError("Missing argument 'HEAD': write BASE HEAD, or BASE..HEAD.")
     base, head = both
     if not base or not head or (head.startswith(".") and not parse_side(head).is_path):
-        raise click.UsageError("Write two revisions with two dots between them: BASE..HEAD.")
+        raise click.UsageError("Write two revisions with dots between them: BASE..HEAD.")
     return both
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return the two sides of ``BASE..HEAD``; None where the text names one."""
+    """Return the two sides of ``BASE..HEAD`` or ``BASE...HEAD``; None where the text names one."""
     from snapshots import refs
 
     return refs.split_range(text)

@@ -195,7 +195,7 @@ def test_a_digest_names_a_revision(world: World, number: int, length: int) -> No
         assert data["revision"]["digest"] == digest
 
 
-def test_without_a_ref_the_newest_revision_is_meant(world: World) -> None:
+def test_without_a_ref_the_newest_of_develop_is_meant(world: World) -> None:
     """Left out and null mean the same."""
     for question in ("{ revision { digest } }", "{ revision(ref: null) { digest } }"):
         assert world.data(question)["revision"]["digest"] == world.newest.info.digest

@@ -141,7 +141,7 @@ def test_the_schema_is_printed() -> None:
         ("diff", "a", "b", "c"),
         ("diff", "a.."),
         ("diff", "..b"),
-        ("diff", "a...b"),
+        ("diff", "a....b"),
         ("diff", "a", "b", "--coverage", "stack,nose"),
         ("diff", "a", "b", "--coverage", "stack,stack"),
         ("diff", "a", "b", "--coverage", "stack", "--stat"),

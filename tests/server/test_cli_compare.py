@@ -137,11 +137,21 @@ def test_the_exit_code_tells_whether_anything_differs(
     assert ask(world, "diff", *refs, *options).code == 0
 
 
-@pytest.mark.parametrize("command", ["diff", "notes"])
-def test_two_dots_name_both_revisions(world: World, command: str) -> None:
-    """As in git; each side may be any ref."""
-    done = good(world, command, f"{BASE}..{HEAD}")
-    assert done.out == good(world, command, BASE, HEAD).out
+@pytest.mark.parametrize("arguments", [("nope", HEAD), (BASE, HEAD, "--package", "nope")])
+def test_an_error_is_no_difference(world: World, arguments: tuple[str, ...]) -> None:
+    """Who asks by the exit code can tell the two apart; for others an error leaves with 1."""
+    done = ask(world, "diff", *arguments, "--exit-code")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("cachelog: ")
+    assert ask(world, "diff", *arguments) == done._replace(code=1)
+
+
+@pytest.mark.parametrize("command", ["diff", "notes", "why"])
+def test_dots_name_both_revisions(world: World, command: str) -> None:
+    """Two as in git, or three as in the addresses of pages; each side may be any ref."""
+    for dots in ("..", "..."):
+        done = good(world, command, f"{BASE}{dots}{HEAD}")
+        assert done.out == good(world, command, BASE, HEAD).out
     assert good(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
 
 

@@ -164,6 +164,37 @@ def test_tags(world: World) -> None:
     assert [row.split()[0] for row in rows] == history.tags
 
 
+def test_as_many_lines_and_columns_as_are_asked_for(world: World) -> None:
+    """The first ones, in lines that fit; elsewhere than at a terminal they are whole."""
+    for command in ("tags", "revisions"):
+        whole = good(world, command)
+        assert good(world, command, "--limit", 2).lines == [
+            line.rstrip() for line in good(world, command, "-n", 2).lines
+        ]
+        assert len(good(world, command, "-n", 2).lines) == 3
+        assert (
+            good(world, command, "-n", 2, "--json").json == good(world, command, "--json").json[:2]
+        )
+        assert max(map(len, good(world, command, "--width", 50).lines)) <= 50
+        assert max(map(len, whole.lines)) > 50
+
+
+def test_where_no_revision_is_named_the_output_names_it(world: World) -> None:
+    """The newest of develop, in all commands; a table of a named one ends with its last row."""
+    newest = world.newest.info
+    where = f"develop of {newest.taken_at:%Y-%m-%d} ({newest.digest[:12]})"
+    packages, stacks = good(world, "packages"), good(world, "stacks")
+    assert packages.lines[-1] == f"{newest.num_packages} packages in {where}"
+    assert packages.lines[:-1] == good(world, "packages", "develop").lines
+    assert stacks.lines[-1].endswith(f" stacks in {where}")
+    assert (
+        good(world, "packages", "--stack", "e4s")
+        .lines[-1]
+        .endswith(f" in the stack e4s of {where}")
+    )
+    assert good(world, "find").lines[-1].endswith(f" in {where}")
+
+
 @pytest.mark.parametrize("stack", [None, "e4s", ROOT_STACK])
 def test_packages(world: World, stack: str | None) -> None:
     """By name; with a stack all numbers are those of the stack."""

@@ -218,6 +218,8 @@ def test_what_is_left_out(world: Remembered) -> None:
         late = good(world, *subject, "--json", "--since", "2025-01-09").json["entries"]
         assert late == [it for it in every if it["revision"]["taken_at"] >= "2025-01-09"]
         assert good(world, *subject, "--json", "--limit", 0).json["entries"] == []
+    assert good(world, "--json", "--since", "1 week ago").json["entries"] == []
+    assert good(world, "--json", "--since", "90 years ago").json == good(world, "--json").json
     one = good(world, f"/{ZLIB.hash}", "--series", "vX.Y.Z", "--json").json
     assert {it["series"] for it in one["spans"]} == {"vX.Y.Z"}
 
@@ -237,7 +239,8 @@ def test_what_is_left_out(world: Remembered) -> None:
         ((" ",), 2, "Write a package, or /HASH"),
         (("/zzzz222",), 1, "HASH: no revision has ever had one that begins with 'zzzz222'"),
         (("/0189",), 1, "'0189' begins no hash"),
-        (("--since", "soon"), 2, "--since"),
+        (("--since", "soon"), 2, "2025-03-30T12:00:00Z, or '1 week ago'"),
+        (("--since", "99999 years ago"), 2, "before the year 1"),
     ],
 )
 def test_faults(world: Remembered, arguments: tuple[str, ...], code: int, message: str) -> None:

@@ -90,7 +90,7 @@ def test_a_revision(world: Remembered) -> None:
 
 
 def test_what_people_read_of_a_revision(world: Remembered) -> None:
-    """The same, each behind its label; without a word it is the newest of the catalog."""
+    """The same, each behind its label; without a word it is the newest of develop."""
     texts = labelled(good(world).lines)
     assert texts["Tag"] == "develop"
     assert texts["Series"] == "develop, revision 5 of 5"
@@ -136,7 +136,44 @@ def test_a_package_that_is_gone(world: Remembered) -> None:
     assert found["series"] == "vX.Y.Z"
     done = ask(world, "develop@2025-01-08", "cmake")
     assert (done.code, done.out) == (1, "")
-    assert "does not have 'cmake'" in done.err
+    assert "does not have 'cmake'; it went in develop of 2025-01-08 (" in done.err
+    assert "), it is back in develop of 2025-01-09 (" in done.err
+    first = ask(world, "develop@2025-01-06", "cmake")
+    assert "does not have 'cmake'; it came in develop of 2025-01-07 (" in first.err
+    assert good(world, "zlib", "--json").json["gone_in"] is None
+    assert "Gone in" not in labelled(good(world, "zlib").lines[1:])
+
+
+def test_since_when_a_package_is_gone(tmp_path: Path) -> None:
+    """In the revision after the one that it was last seen in."""
+    catalog = Catalog(str(tmp_path))
+    for number in range(3):
+        specs = [ZLIB, HDF5][: 2 if number < 1 else 1]
+        catalog.publish(
+            [a_snapshot([*specs, a_spec(f"{number}", name="more")], "main", day(number))]
+        )
+    found = cachelog("show", HDF5.name, "--json", catalog=catalog.location).json
+    gone = catalog.require_history().of_series("main")[1]
+    assert found["gone_in"] == revision_facts(gone)
+    texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
+    assert texts["Gone in"] == f"main of {day(1):%Y-%m-%d} ({gone.digest[:12]})"
+
+
+def test_a_package_of_another_series(world: Remembered) -> None:
+    """A series is named where the package is not in the main one; alone it has its newest."""
+    found = good(world, "zlib", "--series", "vX.Y.Z", "--json").json
+    assert (found["series"], found["package"]) == ("vX.Y.Z", "zlib")
+    newest = good(world, "--series", "vX.Y.Z", "--json").json
+    assert newest["series"] == "vX.Y.Z"
+    for words, code, message in (
+        (("cmake", "--series", "vX.Y.Z"), 1, "these had it: develop (--series)"),
+        (("zlib", "--series", "nope"), 1, "there is no series 'nope'"),
+        (("v0.1", "zlib", "--series", "vX.Y.Z"), 2, "leave REF out"),
+        (("/abc", "--series", "vX.Y.Z"), 2, "leave REF out"),
+    ):
+        done = ask(world, *words)
+        assert done.code == code
+        assert message in done.err
 
 
 # -- specs

@@ -354,6 +354,24 @@ def test_series_are_in_the_order_of_the_catalog() -> None:
     assert History().series_names == []
 
 
+@pytest.mark.parametrize(
+    ("tags", "main"),
+    [
+        (["e4s", "develop"], "develop"),
+        (["v0.1", "v0.2", "e4s"], "vX.Y.Z"),
+        (["develop-2025-01-05", "v0.1", "develop-2025-01-12"], "develop-DATE"),
+        (["tools", "e4s"], "e4s"),
+        ([], None),
+    ],
+)
+def test_the_series_that_is_meant_where_none_is_named(tags: list[str], main: str | None) -> None:
+    """It is develop, else the one with most revisions, whatever was published last."""
+    history = History(a_revision(tag, number) for number, tag in enumerate(tags))
+    assert history.main_series == main
+    latest = history.latest
+    assert latest is None if main is None else latest == history.of_series(main)[0]
+
+
 def test_neighbours_of_a_series() -> None:
     """The first of a series is a change from nothing, each other one from that before it."""
     first, second, third = LINES[:3]

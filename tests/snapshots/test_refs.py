@@ -250,7 +250,11 @@ def test_a_stack_follows_its_revision(text: str, ref: str, stack: str | None) ->
         ("./x/..develop", ("./x/", "develop")),
         ("a..", ("a", "")),
         ("..b", ("", "b")),
-        ("a...b", ("a", ".b")),
+        ("a...b", ("a", "b")),
+        ("develop~1...develop", ("develop~1", "develop")),
+        ("../a.lock...develop", ("../a.lock", "develop")),
+        ("develop...../a.lock", ("develop", "../a.lock")),
+        ("a....b", ("a", "..b")),
         ("a", None),
         ("..", None),
         ("../a.lock", None),
@@ -259,8 +263,8 @@ def test_a_stack_follows_its_revision(text: str, ref: str, stack: str | None) ->
         ("a.b", None),
     ],
 )
-def test_two_sides_with_two_dots_between(text: str, both: tuple[str, str] | None) -> None:
-    """Two dots that name a folder in a path are part of it."""
+def test_two_sides_with_dots_between(text: str, both: tuple[str, str] | None) -> None:
+    """Two or three; two that name a folder in a path are part of it."""
     assert split_range(text) == both
 
 

@@ -25,7 +25,6 @@ from snapshots.timelines.spans import LastSeen, last_seen
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
 
-_USUAL_TAG = "develop"
 _MOST_LISTED = 10
 _LONGEST_GROUP = 30
 
@@ -92,7 +91,7 @@ def check(
 ) -> Checked:
     """Look for what a lock file wants in the side that a text names.
 
-    That is by default the newest revision of develop, or else of all. With ``best`` it is the one
+    That is by default the newest revision of the main series. With ``best`` it is the one
     that has most, of the newest of each tag or of all of a ``series``.
     """
     revision: SideInfo
@@ -106,8 +105,7 @@ def check(
             require_series(series, opened.history)
         if best:
             covered = best_covering(opened.library, candidates(opened.history, series), needed)
-        usual = opened.history.of_tag(_USUAL_TAG) or opened.history.revisions
-        revision = covered[0].revision if covered else usual[0]
+        revision = covered[0].revision if covered else opened.revision(None)
     lookup = Lookup(needed, opened.frame(revision))
     missing = [needed.specs[place] for place in lookup.missing.tolist()]
     seen = find_last_seen(opened, {spec.hash: spec.name for spec in missing}, revision)

@@ -52,18 +52,24 @@ _REF_AND_SUBJECT = 2
 
 
 def subject_of(
-    opened: OpenedCatalog, words: Sequence[str]
+    opened: OpenedCatalog, words: Sequence[str], series: str | None = None
 ) -> "ShownRevision | ShownPackage | ShownSpec":
     """Return what the words ``[REF] [PACKAGE|/HASH]`` name.
 
-    A word alone is a ref, if it can be one; else it is a package. Raises as ``History.resolve``
-    does, and InvalidArgument, CatalogError or AmbiguousHash where there is no such subject.
+    A word alone is a ref, if it can be one; else, or with a series, it is a package. Raises as
+    ``History.resolve`` does, and InvalidArgument, CatalogError or AmbiguousHash where there is no
+    such subject.
     """
     if len(words) == _REF_AND_SUBJECT:
         revision = opened.history.resolve(words[0])
         if words[1].startswith("/"):
             return _shown_spec(opened, revision, words[1])
         return _package_of(opened, revision, words[1])
+    if series is not None:
+        if not words:
+            return _shown_revision(opened, opened.history.of_series(series)[0])
+        timeline = opened.package_timeline(words[0], series)
+        return _shown_package(opened, timeline.last_seen, timeline)
     if not words:
         return _shown_revision(opened, opened.revision(None))
     if words[0].startswith("/"):
@@ -228,6 +234,8 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
 class ShownPackage(msgspec.Struct, frozen=True):
     """A package in a revision, and its timeline in the revision's series.
 
+    ``gone_in`` is the revision after the last one that has it; None where that is the newest.
+
     Values stand with how many of its specs have each: versions newest first, the others as often
     as they are had.
     """
@@ -239,6 +247,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
     stacks: Counts
     facets: Mapping[str, Counts]
     timeline: PackageTimeline
+    gone_in: RevisionInfo | None
 
     def lines(self, width: int | None) -> Iterator[str]:
         """Yield the lines for people."""
@@ -254,6 +263,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
                 ("Series", timeline.series),
                 ("First seen", title(timeline.first_seen)),
                 ("Last seen", title(timeline.last_seen)),
+                *([("Gone in", title(self.gone_in))] if self.gone_in else []),
                 ("Last change", f"{title(newest.head)}: {package_line(newest)}"),
                 ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
             ],
@@ -271,6 +281,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
             "stacks": _counts_facts(self.stacks) if self.stacks or not self.num_specs else None,
             **_facet_facts(self.facets),
             **facts_of(timeline, "series", "first_seen", "last_seen"),
+            "gone_in": self.gone_in,
             "num_entries": len(timeline.entries),
             "last_change": package_entry_facts(timeline.entries[0]),
         }
@@ -280,8 +291,27 @@ def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> Sho
     frame = opened.frame(revision)
     if frame.rows_of(name) is None:
         reason = f"{title(revision)} does not have {name!r}"
+        if seen := _seen(opened, revision, name):
+            raise InvalidArgument("PACKAGE", f"{reason}; {seen}")
         raise unknown_name("PACKAGE", reason, nearest_names(name, frame.packages))
     return _shown_package(opened, revision, opened.package_timeline(name, series_of(revision.tag)))
+
+
+def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | None:
+    """Return when a package that a revision lacks was in its series; None where it never was."""
+    try:
+        timeline = opened.package_timeline(name, series_of(revision.tag))
+    except InvalidArgument:
+        return None
+    places = {other.key: n for n, other in enumerate(opened.history.of_series(timeline.series))}
+    own = places[revision.key]
+    # Revisions and entries are newest first.
+    earlier = [entry.head for entry in timeline.entries if places[entry.head.key] >= own]
+    later = [entry.head for entry in timeline.entries if places[entry.head.key] < own]
+    seen = [f"it went in {title(earlier[0])}"] if earlier else []
+    if later:
+        seen.append(f"it {'is back' if earlier else 'came'} in {title(later[-1])}")
+    return ", ".join(seen)
 
 
 def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
@@ -308,6 +338,7 @@ def _shown_package(
         stacks=frame.facet("stacks", rows),
         facets=_facets(frame, rows),
         timeline=timeline,
+        gone_in=opened.history.next(timeline.last_seen),
     )
 
 

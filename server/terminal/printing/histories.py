@@ -122,7 +122,7 @@ def log_of(
 ) -> Log:
     """Return the log of a series, or in it of a package, or of the hash after a slash.
 
-    ``series`` is by default that of the newest revision; of a hash it is all. With ``oneline`` only
+    ``series`` is by default the main one; of a hash it is all. With ``oneline`` only
     the text of each entry counts. With ``commits`` each entry has what rebuilt specs with it, and
     the commits that explain that.
     """

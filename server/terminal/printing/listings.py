@@ -51,7 +51,7 @@ def revision_lines(
     return table(revisions, columns, width)
 
 
-def tag_lines(history: History, width: int | None) -> Iterator[str]:
+def tag_lines(history: History, tags: Sequence[str], width: int | None) -> Iterator[str]:
     """Yield a table with one line a tag: its newest revision, and how many there are."""
     columns = [
         TAG,
@@ -63,7 +63,7 @@ def tag_lines(history: History, width: int | None) -> Iterator[str]:
         number("packages", 6, attrgetter("num_packages")),
         number("specs", 5, attrgetter("num_specs")),
     ]
-    return table([history.of_tag(tag)[0] for tag in history.tags], columns, width)
+    return table([history.of_tag(tag)[0] for tag in tags], columns, width)
 
 
 def _last_seen(history: History) -> TableColumn:
@@ -75,11 +75,11 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     return revision_facts(revision) | {"confirmed_at": history.confirmed_at(revision)}
 
 
-def tag_facts(history: History) -> list[dict[str, Any]]:
+def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
     """Return each tag with its series, how many revisions it has, and the newest of them."""
     return [
         {"tag": tag, "series": series(tag), "num_revisions": len(of_tag), "latest": of_tag[0]}
-        for tag, of_tag in ((tag, history.of_tag(tag)) for tag in history.tags)
+        for tag, of_tag in ((tag, history.of_tag(tag)) for tag in tags)
     ]
 
 
