@@ -28,12 +28,14 @@ from schema.revisions.revision import (
     revision_of,
 )
 from schema.revisions.spec import SpecType
+from schema.series_causes import CAUSES, SeriesCauseType, series_cause_connection
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.models import RevisionInfo
+from snapshots.timelines.causes import SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
@@ -341,6 +343,30 @@ class Series(Node):
             and (until is None or point.revision.taken_at <= until)
         ]
         return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
+
+    @connection_field(
+        "What rebuilt most in the revisions taken from since to until, summed up by each of `by`: "
+        "what explains most specs first. By commit only causes in packages whose recipes it "
+        "touched count.",
+        cost=CAUSES,
+    )
+    def causes(
+        self,
+        info: Info,
+        since: Annotated[
+            DateTime | None, strawberry.argument("Only of revisions taken then or later.")
+        ] = None,
+        until: Annotated[
+            DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")
+        ] = None,
+        by: Annotated[
+            list[SeriesCauseKey] | None,
+            strawberry.argument("What they are summed up by; PACKAGE unless given."),
+        ] = None,
+        *,
+        page: PageArguments,
+    ) -> Connection[SeriesCauseType]:
+        return series_cause_connection(info.context, self.name, since, until, by, page)
 
     @field(
         "A package through its revisions; null where none of them had it.", Cost(weight=TIMELINE)

@@ -15,6 +15,7 @@ from server.commands.comparisons import diff_command, notes_command, why_command
 from server.commands.exports import export_site_command, feed_command
 from server.commands.histories import (
     blame_command,
+    causes_command,
     history_group,
     log_command,
     recipes_command,
@@ -122,6 +123,7 @@ for _command in (
     diff_command,
     why_command,
     blame_command,
+    causes_command,
     notes_command,
     holes_command,
     twins_command,

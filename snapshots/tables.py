@@ -268,6 +268,18 @@ _PACKAGE = pa.struct(
     ]
 )
 
+_CAUSE = pa.struct(
+    [
+        ("kind", pa.string()),
+        ("package", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+        ("num_specs", pa.int64()),
+        ("num_involved", pa.int64()),
+        ("size", pa.int64()),
+    ]
+)
+
 COMPARISONS = pa.schema(
     [
         _BASE,
@@ -293,16 +305,28 @@ COMPARISONS = pa.schema(
             "What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not "
             "among the newest of a series, and in catalogs older than this column.",
         ),
+        _field(
+            "causes",
+            pa.list_(_CAUSE),
+            "Why specs took the place of others, what explains most first: of how many specs it is "
+            "the main cause, in how many it is involved, and the sum of the known sizes of the "
+            "former. Null in catalogs older than this column.",
+        ),
+        _field(
+            "causes_format",
+            pa.int64(),
+            "The version of the causes; null where there are none. Other versions are made anew.",
+        ),
         _field("made_by", pa.string(), "The program that compared the two, with its version."),
         _field("made_at", _TIME, "When it did so."),
     ]
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
 
-READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story")
+READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story", "causes")
 """Its columns that are not kept in memory."""
 
-NULLABLE = ("story",)
+NULLABLE = ("story", "causes", "causes_format")
 """Those of its columns that need not be there, and whose values need not."""
 
 

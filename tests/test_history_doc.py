@@ -36,7 +36,7 @@ def test_examples(tmp_path: Path) -> None:
         assert (done.code, done.err) == (0, ""), words
         assert OutputChecker().check_output(shown, done.out, ELLIPSIS), f"{words}: {done.out}"
         count += 1
-    assert count == 7
+    assert count == 8
 
 
 def keys_of(value: Any) -> Iterator[str]:
@@ -71,6 +71,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("packages",),
         ("stacks",),
         ("tags",),
+        ("causes",),
     ],
     ids=" ".join,
 )

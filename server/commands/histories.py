@@ -19,7 +19,9 @@ from server.terminal.console import (
 )
 from server.terminal.parameters import (
     REF_FORMS,
+    TIME,
     HintingGroup,
+    Parsed,
     catalog_option,
     jobs_option,
     json_option,
@@ -30,11 +32,13 @@ from server.terminal.parameters import (
     since_option,
     tag_option,
 )
+from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.recipes_import import KeptRecipes
     from snapshots.models import RevisionInfo
+    from snapshots.timelines.causes import SeriesCauseKey
 
 # -- log
 
@@ -115,6 +119,65 @@ def log_command(
         say_blocks(log.blocks(width()))
 
 
+# -- causes
+
+
+def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
+    from snapshots.timelines.causes import SeriesCauseKey
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = [key.value for key in SeriesCauseKey]
+    if unknown := [name for name in names if name not in known]:
+        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(known)}"
+        raise InvalidArgument("keys", reason)
+    return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
+
+
+@click.command("causes")
+@series_option("The series of revisions: develop, vX.Y.Z ... By default that of the newest one.")
+@since_option
+@click.option(
+    "--until", metavar="TIME", type=TIME, help="Only revisions taken at this time or earlier."
+)
+@click.option(
+    "--by",
+    type=Parsed("keys", _keys),
+    default="package",
+    show_default=True,
+    metavar="LIST",
+    help="What causes are summed up by: package, kind, commit, with commas between them. By commit "
+    "only causes in packages whose recipes it touched count.",
+)
+@limit_option("Print only the first N. By default all are printed.")
+@json_option
+@catalog_option
+def causes_command(
+    *,
+    series: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    by: "tuple[SeriesCauseKey, ...]",
+    limit: int | None,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what rebuilt most in a series over months.
+
+    The causes of all its revisions are summed up. Each spec that took the place of another has one
+    main cause, so the numbers of specs add up. Bars show when, the oldest revision first.
+    """
+    from server.terminal.catalogs import default_series, open_catalog, require_series
+    from server.terminal.printing.series_causes import report_document, report_lines, report_of
+
+    opened = open_catalog(catalog)
+    if series is not None:
+        require_series(series, opened.history)
+    name = series or default_series(opened.history)
+    report = report_of(opened, name, by, since, until, limit)
+    lines = report_lines(report, width())
+    say_result(lambda: report_document(report), lines, as_json=as_json)
+
+
 # -- history fill
 
 
@@ -156,9 +219,10 @@ def fill_command(
     if series is not None:
         require_series(series, opened.history)
     pairs = [
-        *missing_pairs(opened.catalog, opened.history, series),
+        *missing_pairs(opened.catalog, opened.history, series, causes=True),
         *untold_pairs(opened.catalog, opened.history, series),
     ]
+    pairs = list(dict.fromkeys(pairs))
     with progress() as bars:
         filled = fill(
             opened.catalog,

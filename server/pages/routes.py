@@ -85,6 +85,13 @@ PAGES = (
         table="series.revisions",
     ),
     Page(
+        "/series/{name}/causes",
+        "series_causes",
+        subject="series.causes",
+        view=views.series_causes_view,
+        table="series.causes",
+    ),
+    Page(
         "/search",
         "search",
         subject="revision",

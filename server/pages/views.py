@@ -22,6 +22,8 @@ from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import percent
 
+Data = Mapping[str, Any]
+
 RECIPE = "recipe"
 """What a package's hash is of."""
 
@@ -123,7 +125,7 @@ def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
     if len(points) < 2:
         return {"drawn": {}, "points": None, "num_points": len(points)}
     columns = {name: [_whole(point[field]) for point in points] for name, field in LINES.items()}
-    taken = [int(datetime.fromisoformat(point["takenAt"]).timestamp()) for point in points]
+    taken = [_seconds(point["takenAt"]) for point in points]
     # Of the first all is new: beside that bar the others could not be seen.
     came = [0, *(point["specsAdded"] for point in points[1:])]
     went = [0, *(point["specsRemoved"] for point in points[1:])]
@@ -137,6 +139,32 @@ def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
         "points": _for_a_script(taken, columns, came, went),
         "num_points": len(points),
     }
+
+
+def series_causes_view(data: Data) -> Data:
+    """Return the bars of each cause through time, and how many revisions are looked at.
+
+    A bar is for the specs of one revision; None where no spec has the cause as its main one.
+    """
+    points = (data.get("growing") or {}).get("growth") or []
+    taken = [_seconds(point["takenAt"]) for point in points]
+    nothing = [0] * len(taken)
+    drawings = []
+    for cause in data["series"]["causes"]["nodes"]:
+        explained = {
+            _seconds(point["revision"]["takenAt"]): point["numSpecs"] for point in cause["points"]
+        }
+        values = [explained.get(moment, 0) for moment in taken]
+        drawings.append(bars(values, nothing, times=taken, **_SMALL_BARS) if taken else None)
+    return {"drawings": drawings, "num_revisions": len(points)}
+
+
+_SMALL_BARS = {"width": 240, "height": 48}
+"""The box of bars that only go up: its lower half is not shown."""
+
+
+def _seconds(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp())
 
 
 def _for_a_script(
@@ -308,8 +336,6 @@ def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
         commands["add_mirror"] = f"spack mirror add {quote(revision['tag'])} {quote(mirror)}"
     return {"mirror": mirror, "commands": commands}
 
-
-Data = Mapping[str, Any]
 
 _SPEC_KINDS = {"ADDED": "added", "REMOVED": "removed", "CHANGED": "other facts"}
 """How specs changed, in words."""

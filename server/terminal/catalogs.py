@@ -53,8 +53,10 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """Return what a revision, or another side of a comparison, holds."""
         return self.library.frames.get(side.content)
 
-    def complete(self, series: str | None = None) -> Self:
+    def complete(self, series: str | None = None, *, causes: bool = False) -> Self:
         """Compare the neighbours whose changes are missing, and keep the changes.
+
+        With ``causes`` likewise those of which only the causes are missing.
 
         A progress bar shows how far it is; ``series`` limits it to one series. Returns a catalog
         whose history lacks the revisions that cannot be read; those are listed on standard error,
@@ -63,7 +65,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """
         unreadable: dict[str, str] = {}
         history = self.history
-        while pairs := missing_pairs(self.catalog, history, series):
+        while pairs := missing_pairs(self.catalog, history, series, causes=causes):
             faults = self._fill(pairs)
             if faults.keys() <= unreadable.keys():
                 break

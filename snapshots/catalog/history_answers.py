@@ -24,6 +24,7 @@ from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.stories import told_in_any
+from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
@@ -63,6 +64,8 @@ class About(Enum):
     """Packages ``items`` in a series: the PackageTimeline of each that was ever there, by name."""
     GROWTH = "growth"
     """A series: its GrowthPoints, oldest first."""
+    CAUSES = "causes"
+    """A series: its SeriesCauses."""
     HOLDING = "holding"
     """Hashes ``items``, in a series or in all: the revisions that hold them, newest first."""
 
@@ -87,6 +90,11 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     def needs(self) -> str | None:
         """The series whose changes must be there; None for all."""
         return None if self.about is About.HOLDING else self.series
+
+    @property
+    def needs_causes(self) -> bool:
+        """Whether the causes of those changes must be there, too."""
+        return self.about is About.CAUSES
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
@@ -141,6 +149,9 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.GROWTH: lambda library, history, question: library.past.growth(
         history, question.series or ""
     ),
+    About.CAUSES: lambda library, history, question: library.past.causes(
+        history, question.series or ""
+    ),
     About.HOLDING: lambda library, history, question: library.past.holding(
         history, sorted(question.items), question.series
     ),
@@ -160,6 +171,8 @@ def _size_of(value: Any) -> int:
             return _PART + sum(map(_size_of, value))
         case GrowthPoint():
             return _POINT
+        case SeriesCauses():
+            return value.num_bytes
     return _LINE if isinstance(value, RevisionInfo) else _PART
 
 
@@ -218,13 +231,12 @@ class HistoryAnswers:
 
         Raises CatalogError where the tables of changes are damaged.
         """
-        return not missing_pairs(self._catalog, question.history, question.topic.needs)
+        return not self._missing(question.history, question.topic)
 
     def require_whole(self, question: HistoryQuestion) -> None:
         """Raise IncompleteHistory where something that the answer needs is missing."""
-        history, needed = question.history, question.topic.needs
-        if missing := missing_pairs(self._catalog, history, needed):
-            num_pairs = len(history.pairs_of(needed))
+        if missing := self._missing(question.history, question.topic):
+            num_pairs = len(question.history.pairs_of(question.topic.needs))
             raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
 
     def _current(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer] | None":
@@ -247,7 +259,7 @@ class HistoryAnswers:
         try:
             value = answer(history, question)
         except IncompleteHistory:
-            unreadable = self._complete(history, question.needs)
+            unreadable = self._complete(history, question)
             readable = history.without(unreadable) if unreadable else history
             self.require_whole(HistoryQuestion(readable, question))
             value = answer(readable, question)
@@ -259,7 +271,11 @@ class HistoryAnswers:
 
     # -- making what is missing
 
-    def _complete(self, history: History, series: str | None) -> frozenset[str]:
+    def _missing(self, history: History, question: HistoryTopic) -> list[Pair]:
+        """Return the pairs of which what a question needs is not kept."""
+        return missing_pairs(self._catalog, history, question.needs, causes=question.needs_causes)
+
+    def _complete(self, history: History, question: HistoryTopic) -> frozenset[str]:
         """Make what is missing as far as the time goes.
 
         Returns contents that cannot be read, and without which the rest can be told: none where
@@ -268,9 +284,9 @@ class HistoryAnswers:
         ends = monotonic() + self._fill_seconds
         unreadable: frozenset[str] = frozenset()
         readable = history
-        while missing_pairs(self._catalog, readable, series):
-            self._fill(readable, series, ends)
-            missing = missing_pairs(self._catalog, readable, series)
+        while self._missing(readable, question):
+            self._fill(readable, question, ends)
+            missing = self._missing(readable, question)
             failed = {
                 digest for digest in chain.from_iterable(missing) if not self._may_read(digest)
             }
@@ -278,19 +294,16 @@ class HistoryAnswers:
                 break
             unreadable |= failed
             readable = history.without(unreadable)
+        series = question.needs
         has_any = readable.revisions if series is None else readable.of_series(series)
         return unreadable if has_any else frozenset()
 
-    def _fill(self, history: History, series: str | None, ends: float) -> None:
-        """Make what is missing of a series, or of all, until a moment, and keep it."""
+    def _fill(self, history: History, question: HistoryTopic, ends: float) -> None:
+        """Make what is missing for a question until a moment, and keep it."""
         if not self._filling.acquire(timeout=max(0.0, ends - monotonic())):
             return
         try:
-            pairs = [
-                pair
-                for pair in missing_pairs(self._catalog, history, series)
-                if self._may_try(pair)
-            ]
+            pairs = [pair for pair in self._missing(history, question) if self._may_try(pair)]
             if pairs and self._may_try(None):
                 self._make_pairs(pairs, ends)
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
@@ -20,6 +21,7 @@ from snapshots.catalog.storage import Storage, translated
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.kept_changes import (
+    CAUSES_FORMAT,
     COUNT_COLUMNS,
     KeptChanges,
     PairCounts,
@@ -70,6 +72,22 @@ HOW_TO_MEND = (
 _LAST = "\U0010ffff"
 
 
+class _Decoded(msgspec.Struct, frozen=True):
+    """What is kept in memory of rows: the counts of pairs, and the pairs whose causes are kept."""
+
+    counts: dict[Pair, PairCounts]
+    explained: frozenset[Pair]
+
+
+def _decoded(rows: pa.Table) -> _Decoded:
+    if "causes_format" not in rows.column_names:  # a file older than the column
+        return _Decoded(counts_of(rows), frozenset())
+    columns = (rows[name].to_pylist() for name in ("base", "head", "causes_format"))
+    formats = zip(*columns, strict=True)
+    explained = frozenset(Pair(base, head) for base, head, form in formats if form == CAUSES_FORMAT)
+    return _Decoded(counts_of(rows), explained)
+
+
 class HistoryTables:
     """The history in a storage, as of the last ``refresh``.
 
@@ -83,9 +101,9 @@ class HistoryTables:
             storage,
             "comparisons",
             COMPARISONS,
-            counts_of,
+            _decoded,
             required=[name for name in COMPARISONS.names if name not in NULLABLE],
-            columns=COUNT_COLUMNS,
+            columns=[*COUNT_COLUMNS, "causes_format"],
             on_demand=READ_ON_DEMAND,
             advice=HOW_TO_MEND,
         )
@@ -93,6 +111,7 @@ class HistoryTables:
         self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
         self._location = storage.location.text
         self._counts: dict[Pair, PairCounts] = {}
+        self._explained: frozenset[Pair] = frozenset()
         self._state = 0
         self._problem: CatalogError | None = None
 
@@ -119,7 +138,7 @@ class HistoryTables:
                 is_new, self._problem = self._problem is None, error
                 return is_new
             is_new = bool(self._counts)
-            self._show({})
+            self._show({}, frozenset())
         else:
             if is_new:
                 self._take_over()
@@ -128,13 +147,16 @@ class HistoryTables:
 
     def _take_over(self) -> None:
         counts: dict[Pair, PairCounts] = {}
+        explained: set[Pair] = set()
         for rows in self._comparisons.rows:
-            counts |= rows
-        self._show(counts)
+            counts |= rows.counts
+            explained |= rows.explained
+        self._show(counts, frozenset(explained))
 
-    def _show(self, counts: dict[Pair, PairCounts]) -> None:
+    def _show(self, counts: dict[Pair, PairCounts], explained: frozenset[Pair]) -> None:
         # In this order: who sees the counts of a pair knows a state with its changes.
         self._state += 1
+        self._explained = explained
         self._counts = counts
 
     @property
@@ -152,6 +174,13 @@ class HistoryTables:
         if self._problem is not None:
             raise self._problem
         return self._counts
+
+    @property
+    def explained(self) -> frozenset[Pair]:
+        """The pairs whose causes are kept, as this version finds them."""
+        if self._problem is not None:
+            raise self._problem
+        return self._explained
 
     def open(self) -> None:
         """Open the tables that rows are looked up in; the first question would."""
@@ -171,7 +200,9 @@ class HistoryTables:
         schema = pa.schema([COMPARISONS.field(name) for name in names])
         texts = texts_of(kept)
         with translated(self._location):
-            for file in self._comparisons.select(names, lambda counts: not kept.isdisjoint(counts)):
+            for file in self._comparisons.select(
+                names, lambda rows: not kept.isdisjoint(rows.counts)
+            ):
                 rows = of_schema("the table comparisons", file, schema)
                 is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():

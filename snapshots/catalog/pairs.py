@@ -115,7 +115,7 @@ def _with_story(neighbours: Neighbours, base: Side, head: Side) -> KeptChanges:
     from snapshots.notes.templates import story
 
     explanation = Explanation(Comparison(base.frame, head.frame), base, head)
-    kept = kept_of(explanation.comparison, explanation.reasoning)
+    kept = kept_of(explanation.comparison, explanation.reasoning, explanation.causes)
     return msgspec.structs.replace(
         kept, story=stories.to_text(neighbours, story(neighbours, explanation))
     )

@@ -34,6 +34,7 @@ from snapshots.notes.stories import from_text, told_in, told_in_any
 from snapshots.refs import series
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, GrowthPoint, were_removed
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
@@ -46,22 +47,27 @@ _SHOWN_CANDIDATES = 20
 _Missing = tuple[Mapping[Pair, PairCounts], list[Pair]]
 """Counts of pairs, and the pairs of a history that they lack."""
 
-_MISSING: WeakKeyDictionary[History, dict[str | None, _Missing]] = WeakKeyDictionary()
+_MISSING: WeakKeyDictionary[History, dict[tuple[str | None, bool], _Missing]] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+def missing_pairs(
+    catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
+) -> list[Pair]:
     """Return the pairs whose changes are not kept, of one series or of all.
 
-    Every question asks for them, so they are looked for once, until more is kept.
+    With ``causes`` also those of which the causes are not kept. Every question asks for them, so
+    they are looked for once, until more is kept.
     """
     counts = catalog.counts
+    key = series, causes
     with _LOCK:
-        of_counts, missing = _MISSING.setdefault(history, {}).get(series, (None, []))
+        of_counts, missing = _MISSING.setdefault(history, {}).get(key, (None, []))
     if of_counts is not counts:
-        missing = [pair for pair in history.pairs_of(series) if pair not in counts]
+        there = catalog.changes.explained if causes else counts.keys()
+        missing = [pair for pair in history.pairs_of(series) if pair not in there]
         with _LOCK:
-            _MISSING[history][series] = counts, missing
+            _MISSING[history][key] = counts, missing
     return [*missing]
 
 
@@ -73,9 +79,11 @@ def prepare(catalog: Catalog) -> None:
         catalog.changes.open()
 
 
-def require_complete(catalog: Catalog, history: History, series: str | None = None) -> None:
-    """Raise IncompleteHistory where changes of a pair are not kept."""
-    if missing := missing_pairs(catalog, history, series):
+def require_complete(
+    catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
+) -> None:
+    """Raise IncompleteHistory where changes of a pair are not kept, or with it their causes."""
+    if missing := missing_pairs(catalog, history, series, causes=causes):
         raise IncompleteHistory(len(missing), len(history.pairs_of(series)))
 
 
@@ -180,6 +188,13 @@ class Past:
         """Return how a series grew, oldest first."""
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.counts, series, history)
+
+    def causes(self, history: History, series: str) -> SeriesCauses:
+        """Return the causes of all neighbours in a series."""
+        require_complete(self._catalog, history, series, causes=True)
+        pairs = history.pairs_of(series)
+        rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
+        return SeriesCauses(rows, series, history)
 
     def holding(
         self, history: History, hashes: Iterable[str], series: str | None = None

@@ -1,6 +1,6 @@
 """What is kept of the difference of two neighbours: a row a change, and one for the pair.
 
-Counterparts, own facts and reasons are needed for it, causes are not. Hashes are kept as numbers of
+Hashes are kept as numbers of
 64 bits, too: to compare many of them takes a tenth of what texts take. Two hashes of some millions
 share a number by chance once in a million times.
 """
@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.causes import Causes, find_causes
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import (
@@ -171,6 +173,43 @@ def _package(cell: dict[str, Any]) -> PackageCounts:
     return msgspec.convert(cell, PackageCounts)
 
 
+CAUSES_FORMAT = 1
+"""The version of kept causes; it rises where others are found, or counterparts are others."""
+
+
+class KeptCause(msgspec.Struct, frozen=True):
+    """A cause of a pair, and how many specs it explains.
+
+    ``size`` is the sum of the known sizes of the specs that it is the main cause of; None where
+    none is known.
+    """
+
+    kind: CauseKind
+    package: str | None
+    before: str | None
+    after: str | None
+    num_specs: int
+    num_involved: int
+    size: int | None
+
+
+def kept_causes(causes: Causes, head: Frame) -> tuple[KeptCause, ...]:
+    """Return what is kept of causes, in their order; ``head`` has the specs that they explain."""
+    names = (causes.name_of(count.number) for count in causes.counted())
+    return tuple(
+        KeptCause(
+            name.kind,
+            name.package,
+            name.before,
+            name.after,
+            count.num_specs,
+            count.num_involved,
+            head.size.total(causes.rows_of(count.number)) if count.num_specs else None,
+        )
+        for name, count in zip(names, causes.counted(), strict=True)
+    )
+
+
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
 _REASONS = pa.array([reason.value for reason in REASONS])
@@ -180,7 +219,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
 
     ``packages`` are those that changed, in natural order. ``story`` is the text of the column of
-    that name, of those pairs that have one.
+    that name, of those pairs that have one. ``causes`` are None where they were not looked for.
     """
 
     pair: Pair
@@ -188,20 +227,29 @@ class KeptChanges(msgspec.Struct, frozen=True):
     counts: PairCounts
     packages: tuple[PackageCounts, ...]
     story: str | None = None
+    causes: tuple[KeptCause, ...] | None = None
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    return kept_of(comparison, find_reasons(comparison.pairing, base, head))
+    reasoning = find_reasons(comparison.pairing, base, head)
+    pairs = reasoning.counterparts
+    causes = None
+    if len(pairs):
+        rows = pairs.base_rows, pairs.head_rows
+        causes = find_causes(base, head, *rows, reasoning.differing)
+    return kept_of(comparison, reasoning, causes)
 
 
-def kept_of(comparison: Comparison, reasoning: Reasoning) -> KeptChanges:
-    """Return what is kept of a comparison that is not narrowed."""
+def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None) -> KeptChanges:
+    """Return what is kept of a comparison that is not narrowed; None for no causes."""
     pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
-    return KeptChanges(pair, rows, _counted(comparison, reasoning), packages)
+    explained = () if causes is None else kept_causes(causes, comparison.head)
+    counts = _counted(comparison, reasoning)
+    return KeptChanges(pair, rows, counts, packages, causes=explained)
 
 
 def comparisons_table(
@@ -214,6 +262,8 @@ def comparisons_table(
         | {
             "packages": packages_cell(kept.packages),
             "story": kept.story,
+            "causes": None if kept.causes is None else _causes_cell(kept.causes),
+            "causes_format": None if kept.causes is None else CAUSES_FORMAT,
             "made_by": made_by,
             "made_at": made_at,
         }
@@ -229,6 +279,10 @@ def comparisons_table(
     for name, values in numbers.items():
         table = table.append_column(COMPARISONS.field(name), _lists(name, values))
     return table.select(COMPARISONS.names).cast(COMPARISONS)
+
+
+def _causes_cell(causes: Iterable[KeptCause]) -> list[dict[str, Any]]:
+    return [msgspec.structs.asdict(cause) | {"kind": cause.kind.value} for cause in causes]
 
 
 def _lists(name: str, values: Sequence[pa.Array]) -> pa.ListArray:

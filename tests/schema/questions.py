@@ -241,6 +241,16 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     }
   }
 }"""
+SERIES_CAUSES = """query($of: String!) {
+  series(name: $of) {
+    causes(first: 20, by: [PACKAGE, KIND]) {
+      totalCount pageInfo { hasNextPage } edges { cursor node { package } }
+      nodes { package kind numRevisions numSpecs numInvolved size
+        points(last: 50) { revision { digest } numSpecs numInvolved } }
+    }
+    byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }
+  }
+}"""
 TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
   compareSpecs(base: $hash, head: $hash, baseRef: $base, headRef: $head) {
     base { hash } head { hash } baseRevision { digest } headRevision { digest }
@@ -276,4 +286,5 @@ DOCUMENTS = (
     QUESTIONS,
     TWO_SPECS,
     SUGGESTIONS,
+    SERIES_CAUSES,
 )

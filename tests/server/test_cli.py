@@ -31,6 +31,7 @@ COMMANDS = (
     "diff",
     "why",
     "blame",
+    "causes",
     "recipes",
     "notes",
     "holes",

@@ -34,7 +34,7 @@ def test_two_specs(told: httpx.Client) -> None:
         known[name]
         for name in ("numSharedBelow", "numDifferingBelow", "numOnlyBelowBase", "numOnlyBelowHead")
     ]
-    links = {link.get("href", "") for link in page.dom.cssselect("hgroup a")}
+    links = {link.get("href", "") for link in page.dom.cssselect("h1 ~ .facts a")}
     assert all(any(link.endswith(digest) for link in links) for digest in (base, head))
 
 

@@ -43,6 +43,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
     return {
         "home": "/",
         "series": "/series/develop",
+        "series-causes": "/series/develop/causes",
         "revision": "/r/develop",
         "revision-filtered": f"/r/develop?stacks={stack}&order=NUM_SPECS",
         "package": f"/r/develop/packages/{package}",

@@ -1,0 +1,129 @@
+"""What rebuilt most in a series: the causes of its neighbours, summed up."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+import strawberry
+
+from schema.comparisons.commits import CommitType
+from schema.context import Context, Info
+from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check_size, page_of
+from schema.fields.cost import ArgumentCost, Cost, NumberOf, field
+from schema.fields.many import attribute
+from schema.fields.scalars import ByteCount, describe_enum
+from schema.revisions.revision import Revision
+from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.changes.cause_names import CauseKind
+from snapshots.timelines.causes import (
+    SeriesCause,
+    SeriesCauseKey,
+    SeriesCausePoint,
+    SeriesCauses,
+)
+
+describe_enum(
+    SeriesCauseKey,
+    "What the causes of a series are summed up by.",
+    {
+        SeriesCauseKey.PACKAGE: "The package that changed by itself.",
+        SeriesCauseKey.KIND: "What changed.",
+        SeriesCauseKey.COMMIT: "The commit that touched the recipe of the package; causes that "
+        "none explains so are left out.",
+    },
+)
+
+CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)})
+"""Causes of years, from what is kept of each neighbours, summed up."""
+
+POINTS_DEFAULT = 100
+
+
+@strawberry.type(name="SeriesCausePoint", description="What a cause explains in one revision.")
+class SeriesCausePointType:
+    """A point of a cause."""
+
+    point: strawberry.Private[SeriesCausePoint]
+
+    @field("The revision that it came with.")
+    def revision(self) -> Revision:
+        return Revision(info=self.point.revision)
+
+    num_specs = attribute("point.num_specs", "How many specs it is the main cause of.", int)
+    num_involved = attribute("point.num_involved", "How many specs it is involved in.", int)
+
+
+@strawberry.type(
+    name="SeriesCause",
+    description="Causes of several revisions of a series that have in common what they are summed "
+    "up by.",
+)
+class SeriesCauseType:
+    """A cause of a series."""
+
+    cause: strawberry.Private[SeriesCause]
+
+    package = attribute(
+        "cause.package",
+        "The package; null where they are not summed up by package, and of the kind FORMAT.",
+        str | None,
+    )
+    kind = attribute(
+        "cause.kind", "The kind; null where they are not summed up by kind.", CauseKind | None
+    )
+
+    @field("The commit; null where they are not summed up by commit.")
+    def commit(self, info: Info) -> CommitType | None:
+        commit = self.cause.commit
+        return None if commit is None else CommitType.named(info.context, commit.oid)
+
+    num_revisions = attribute("cause.num_revisions", "In how many revisions they were seen.", int)
+    num_specs = attribute(
+        "cause.num_specs", "The sum of the specs that each is the main cause of.", int
+    )
+    num_involved = attribute(
+        "cause.num_involved",
+        "The sum of the specs that each is involved in; one in which two of them are counts twice.",
+        int,
+    )
+
+    @field("The sum of the known sizes of the specs of numSpecs; null where none is known.")
+    def size(self) -> ByteCount | None:
+        return None if self.cause.size is None else ByteCount(self.cause.size)
+
+    @field(
+        "What they explain in each revision where they were seen, oldest first; of more than "
+        "`last` the newest.",
+        Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)),
+    )
+    def points(
+        self,
+        last: Annotated[
+            int, strawberry.argument(f"How many, at most {PAGE_MAX}.")
+        ] = POINTS_DEFAULT,
+    ) -> list[SeriesCausePointType]:
+        check_size("last", last)
+        points = self.cause.points
+        return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]
+
+
+def series_cause_connection(
+    context: Context,
+    series: str,
+    since: datetime | None,
+    until: datetime | None,
+    by: Sequence[SeriesCauseKey] | None,
+    arguments: PageArguments,
+) -> Connection[SeriesCauseType]:
+    """Return a page of the causes of a series.
+
+    Raises IncompleteHistory, and InvalidArgument for a cursor that names none of them.
+    """
+    keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
+    every: SeriesCauses = context.of_history(HistoryTopic(About.CAUSES, series=series))
+    context.require_time()
+    causes = every.summed(keys, since, until, context.catalog.recipes.between)
+    cursors = [cause.key for cause in causes]
+    return Connection(
+        page=page_of(arguments, cursors, lambda place: SeriesCauseType(cause=causes[place]))
+    )

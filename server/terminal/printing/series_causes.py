@@ -1,0 +1,149 @@
+"""What rebuilt most in a series: the causes of its neighbours, summed up.
+
+docs/history.md describes the document.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from server.terminal.catalogs import OpenedCatalog
+from server.terminal.printing import styles
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from snapshots.models import RevisionInfo
+from snapshots.texts import counted, day, short_digest
+from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
+
+FORMAT = 1
+"""The version of the document."""
+
+_BARS = "·▁▂▃▄▅▆▇█"
+_MOST_BARS = 32
+"""So many bars stand for the revisions; where these are more, each stands for some."""
+
+
+class SeriesReport(msgspec.Struct, frozen=True):
+    """The causes of a series, what explains most first, of some of its revisions.
+
+    ``shown`` are the first of ``num_causes``; ``revisions`` are those that were looked at, oldest
+    first.
+    """
+
+    series: str
+    since: datetime | None
+    until: datetime | None
+    by: Sequence[SeriesCauseKey]
+    revisions: Sequence[RevisionInfo]
+    num_causes: int
+    shown: Sequence[SeriesCause]
+
+
+def report_of(
+    opened: OpenedCatalog,
+    series: str,
+    by: Sequence[SeriesCauseKey],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+) -> SeriesReport:
+    """Return what rebuilt most; raises IncompleteHistory where what is missing cannot be kept."""
+    opened = opened.complete(series, causes=True)
+    every = opened.library.past.causes(opened.history, series)
+    causes = every.summed(by, since, until, opened.library.recipes.between)
+    revisions = every.revisions(since, until)
+    return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
+
+
+def report_lines(report: SeriesReport, width: int | None) -> Iterator[str]:
+    """Yield a line for each cause, with bars through time, the oldest revision first."""
+    revisions = report.revisions
+    days = sorted({day(revision.taken_at) for revision in revisions})
+    span = f" from {days[0]} to {days[-1]}" if days else ""
+    text = f"{styles.name(report.series)}: {counted(len(revisions), 'revision')}{span}"
+    yield from wrapped(text, width)
+    if not report.num_causes:
+        yield "Nothing is known to have rebuilt anything."
+        return
+    columns = [
+        number("specs", 0, attrgetter("num_specs")),
+        number("involved", 2, attrgetter("num_involved")),
+        number("revisions", 1, attrgetter("num_revisions")),
+        TableColumn("through time", 3, lambda cause: bars(cause, revisions)),
+        TableColumn(_head(report.by), 0, lambda cause: _name(cause, report.by), styles.name),
+    ]
+    if report.shown:
+        yield from table(report.shown, columns, width)
+    if more := report.num_causes - len(report.shown):
+        yield f"and {more:,} more"
+
+
+def _head(by: Sequence[SeriesCauseKey]) -> str:
+    return ", ".join(key.value for key in by) or "causes"
+
+
+def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
+    parts = {
+        SeriesCauseKey.PACKAGE: cause.package or "all packages",
+        SeriesCauseKey.KIND: cause.kind.value.replace("_", " ") if cause.kind else "",
+        SeriesCauseKey.COMMIT: (
+            f"{short_digest(cause.commit.oid)} {cause.commit.subject}" if cause.commit else ""
+        ),
+    }
+    return ", ".join(parts[key] for key in by) or "all causes"
+
+
+def bars(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
+    """Return a bar for each revision, or for a few: the most that one of them explains."""
+    step = max(1, -(-len(revisions) // _MOST_BARS))
+    places = {revision: place // step for place, revision in enumerate(revisions)}
+    heights = [0] * -(-len(revisions) // step)
+    for point in cause.points:
+        place = places[point.revision]
+        heights[place] = max(heights[place], point.num_specs or min(1, point.num_involved))
+    most = max(heights, default=0) or 1
+    last = len(_BARS) - 1
+    return "".join(_BARS[-(-height * last // most)] for height in heights)
+
+
+def report_document(report: SeriesReport) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {
+        "format": FORMAT,
+        "series": report.series,
+        "since": report.since,
+        "until": report.until,
+        "by": [key.value for key in report.by],
+        "num_revisions": len(report.revisions),
+        "num_causes": report.num_causes,
+        "causes": [
+            {
+                "package": cause.package,
+                "kind": cause.kind,
+                "commit": cause.commit
+                and {
+                    "oid": cause.commit.oid,
+                    "committed_at": cause.commit.committed_at,
+                    "subject": cause.commit.subject,
+                    "pull_request": cause.commit.pull_request,
+                },
+                "num_revisions": cause.num_revisions,
+                "num_specs": cause.num_specs,
+                "num_involved": cause.num_involved,
+                "size": cause.size,
+                "points": [
+                    {
+                        "tag": point.revision.tag,
+                        "digest": point.revision.digest,
+                        "taken_at": point.revision.taken_at,
+                        "num_specs": point.num_specs,
+                        "num_involved": point.num_involved,
+                    }
+                    for point in cause.points
+                ],
+            }
+            for cause in report.shown
+        ],
+    }

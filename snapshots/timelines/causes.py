@@ -1,0 +1,259 @@
+"""What rebuilt most in a series: the causes of its neighbours, summed up over time."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.kept_changes import CAUSES_FORMAT
+from snapshots.frames.columns import Mask
+from snapshots.history import History, Pair
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import Between, Commit
+from snapshots.timelines.steps import Steps
+
+Numbers = npt.NDArray[np.int64]
+
+
+class SeriesCauseKey(Enum):
+    """What the causes of a series are summed up by."""
+
+    PACKAGE = "package"
+    KIND = "kind"
+    COMMIT = "commit"
+
+
+CommitsBetween = Callable[[RevisionInfo, RevisionInfo], Between | None]
+"""Returns the commits between the recipes of two revisions; None where they are not known."""
+
+
+class SeriesCausePoint(msgspec.Struct, frozen=True):
+    """What causes explain in one revision."""
+
+    revision: RevisionInfo
+    num_specs: int
+    num_involved: int
+
+
+class SeriesCause(msgspec.Struct, frozen=True):
+    """What causes of one key explain in some revisions of a series.
+
+    ``package``, ``kind`` and ``commit`` are None where they are no part of the key; the package of
+    FORMAT is None, too. A commit explains the causes in packages whose recipes it touched, and
+    several that explain one cause have it each. ``num_specs`` and ``num_involved`` are sums over
+    causes and revisions: a spec that two causes of one package are involved in counts twice in the
+    latter. ``size`` is None where no size is known.
+    """
+
+    package: str | None
+    kind: CauseKind | None
+    commit: Commit | None
+    num_specs: int
+    num_involved: int
+    size: int | None
+    num_revisions: int
+    make_points: Callable[[], list[SeriesCausePoint]]
+
+    @property
+    def points(self) -> list[SeriesCausePoint]:
+        """What they explain in each of these revisions, oldest first."""
+        return self.make_points()
+
+    @property
+    def key(self) -> str:
+        """The key as one text, which never changes."""
+        kind = self.kind.value if self.kind else ""
+        return f"{kind}|{self.package or ''}|{self.commit.oid if self.commit else ''}"
+
+
+_NUMBERS = ("num_specs", "num_involved", "size")
+
+
+class SeriesCauses:
+    """The causes of all neighbours in a series, as columns.
+
+    ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
+    ``causes_format``; of several rows of one pair one counts.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
+        self.steps = steps = Steps.of(history, [series])
+        none = pa.array([], pa.string())
+        names: dict[str, list[pa.Array]] = {"package": [none], "kind": [none]}
+        numbers: dict[str, list[Numbers]] = {name: [np.empty(0, np.int64)] for name in _NUMBERS}
+        places: list[Numbers] = [np.empty(0, np.int64)]
+        seen: set[Pair] = set()
+        for table in tables:
+            rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
+            pairs = list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
+            lists = rows["causes"].combine_chunks()
+            items = lists.flatten()
+            ends = np.cumsum([0, *pc.list_value_length(lists).to_pylist()])
+            chosen, at = [], []
+            for number, pair in enumerate(pairs):
+                if pair not in seen:
+                    seen.add(pair)
+                    for place in steps.of_pair(pair):
+                        chosen.append(np.arange(ends[number], ends[number + 1]))
+                        at.append(np.full(ends[number + 1] - ends[number], place))
+            if not chosen:
+                continue
+            own = np.concatenate(chosen)
+            places.append(np.concatenate(at))
+            for name, columns in names.items():
+                columns.append(items.field(name).take(pa.array(own)))
+            for name, parts in numbers.items():
+                values = items.field(name).fill_null(-1).to_numpy(zero_copy_only=False)
+                parts.append(values[own].astype(np.int64))
+        self._places = np.concatenate(places)
+        self._numbers = {name: np.concatenate(parts) for name, parts in numbers.items()}
+        encoded = {
+            name: pa.chunked_array(columns).combine_chunks().dictionary_encode("encode")
+            for name, columns in names.items()
+        }
+        self._codes = {
+            name: column.indices.to_numpy().astype(np.int64) for name, column in encoded.items()
+        }
+        self._values = {name: column.dictionary.to_pylist() for name, column in encoded.items()}
+        self._taken = np.array(
+            [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory they take."""
+        return 48 * len(self._places) + 100 * sum(map(len, self._values.values())) + 1_000
+
+    def revisions(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> list[RevisionInfo]:
+        """Return the revisions that were taken from ``since`` to ``until``, as the series goes."""
+        are_within = self._are_within(since, until)
+        revisions = zip(self.steps.revisions, are_within.tolist(), strict=True)
+        return [revision for revision, is_within in revisions if is_within]
+
+    def summed(
+        self,
+        by: Sequence[SeriesCauseKey],
+        since: datetime | None = None,
+        until: datetime | None = None,
+        between: CommitsBetween = lambda _base, _head: None,
+    ) -> list[SeriesCause]:
+        """Return what the causes of each key explain in the revisions taken in between.
+
+        What explains most specs comes first, then what is involved in most, then by package and
+        kind. By commit only causes count that a commit explains; ``between`` tells of commits.
+        """
+        rows = np.flatnonzero(self._are_within(since, until)[self._places])
+        values: dict[str, list[Any]] = {**self._values}
+        codes = {name: of_rows[rows] for name, of_rows in self._codes.items()}
+        if SeriesCauseKey.COMMIT in by:
+            kept, commit_codes, values["commit"] = self._explained_by(rows, between)
+            rows = rows[kept]
+            codes = {name: of_rows[kept] for name, of_rows in codes.items()}
+            codes["commit"] = commit_codes
+        keys = np.zeros(len(rows), np.int64)
+        for key in by:
+            keys = keys * (len(values[key.value]) + 1) + codes[key.value]
+        _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
+        size = len(first)
+        # One number for a group and a place: the points of all groups at once, in order.
+        num_places = len(self.steps) or 1
+        of_points, at = np.unique(groups * num_places + self._places[rows], return_inverse=True)
+        points = {name: self._sums(name, rows, at, len(of_points)) for name in _NUMBERS[:2]}
+        sums = {name: self._sums(name, rows, groups, size).tolist() for name in _NUMBERS}
+        is_known = np.zeros(size, np.bool_)
+        is_known[groups[self._numbers["size"][rows] >= 0]] = True
+        bounds = np.searchsorted(of_points // num_places, np.arange(size + 1)).tolist()
+
+        def points_of(number: int) -> list[SeriesCausePoint]:
+            own = slice(bounds[number], bounds[number + 1])
+            places = (of_points[own] % num_places).tolist()
+            revisions = [self.steps.revisions[place] for place in places]
+            counts = (points[name][own].tolist() for name in _NUMBERS[:2])
+            return list(map(SeriesCausePoint, revisions, *counts))
+
+        columns = {
+            key: [values[key.value][code] for code in codes[key.value][first].tolist()]
+            for key in by
+        }
+        nothing = [None] * size
+        packages = columns.get(SeriesCauseKey.PACKAGE, nothing)
+        kinds = columns.get(SeriesCauseKey.KIND, nothing)
+        commits = columns.get(SeriesCauseKey.COMMIT, nothing)
+        causes = [
+            SeriesCause(
+                package=packages[number],
+                kind=None if kinds[number] is None else CauseKind(kinds[number]),
+                commit=commits[number],
+                num_specs=sums["num_specs"][number],
+                num_involved=sums["num_involved"][number],
+                size=sums["size"][number] if is_known[number] else None,
+                num_revisions=bounds[number + 1] - bounds[number],
+                make_points=partial(points_of, number),
+            )
+            for number in range(size)
+        ]
+        return sorted(causes, key=_most_first)
+
+    def _explained_by(
+        self, rows: Numbers, between: CommitsBetween
+    ) -> tuple[Numbers, Numbers, list[Commit]]:
+        """Return the places of the rows that commits explain, once for each, and these commits.
+
+        The second are the codes of the commits among the third.
+        """
+        places: list[int] = []
+        codes: list[int] = []
+        commits: list[Commit] = []
+        numbers: dict[str, int] = {}
+        at = self._places[rows]
+        packages = self._codes["package"][rows].tolist()
+        order = np.argsort(at, kind="stable")
+        for step in np.unique(at).tolist():
+            neighbours = self.steps.neighbours[step]
+            commits_between = neighbours.base and between(neighbours.base, neighbours.head)
+            if commits_between is None:
+                continue
+            touching: defaultdict[str, list[int]] = defaultdict(list)
+            for commit in (*commits_between.reached, *commits_between.taken_back):
+                if commit.oid not in numbers:
+                    numbers[commit.oid] = len(commits)
+                    commits.append(commit)
+                for package in commit.packages:
+                    touching[package].append(numbers[commit.oid])
+            start, stop = np.searchsorted(at, (step, step + 1), sorter=order).tolist()
+            for place in order[start:stop].tolist():
+                explaining = touching.get(self._values["package"][packages[place]] or "", ())
+                places += [place] * len(explaining)
+                codes += explaining
+        return np.array(places, np.int64), np.array(codes, np.int64), commits
+
+    def _sums(self, name: str, rows: Numbers, groups: Numbers, size: int) -> Numbers:
+        values = np.maximum(self._numbers[name][rows], 0)
+        sums = np.zeros(size, np.int64)
+        np.add.at(sums, groups, values)
+        return sums
+
+    def _are_within(self, since: datetime | None, until: datetime | None) -> Mask:
+        mask = np.ones(len(self._taken), np.bool_)
+        if since is not None:
+            mask &= self._taken >= since.timestamp()
+        if until is not None:
+            mask &= self._taken <= until.timestamp()
+        return mask
+
+
+def _most_first(cause: SeriesCause) -> tuple[object, ...]:
+    kind = "" if cause.kind is None else cause.kind.value
+    newest_first = () if cause.commit is None else cause.commit.order
+    return -cause.num_specs, -cause.num_involved, newest_first, cause.package or "", kind

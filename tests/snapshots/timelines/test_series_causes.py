@@ -1,0 +1,202 @@
+"""What rebuilt most in a series, beside sums over the model's causes of each pair."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.changes import kept_changes
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.kept_changes import comparisons_table, keep_changes
+from snapshots.changes.sides import Side
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import Between, Commit
+from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCauses
+from tests.expensive import FEWER_EXAMPLES
+from tests.model.builds import Build, Need, state_of, towers, weeks
+from tests.model.changes import Causes, counterparts
+from tests.model.explained import frame_and_graph
+from tests.model.states import State
+from tests.snapshots.factories import a_revision, day
+
+PACKAGE, KIND, COMMIT = SeriesCauseKey
+
+
+class Told:
+    """A series of some states, a day apart, and what is kept of it."""
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self.states = states
+        sides = [Side(*frame_and_graph(state)) for state in states]
+        self.revisions = [
+            replace(a_revision("develop", number), digest=side.frame.digest)
+            for number, side in enumerate(sides)
+        ]
+        self.history = History(self.revisions)
+        self.kept = [
+            keep_changes(base, head)
+            for base, head in pairwise(sides)
+            if base.frame.digest != head.frame.digest
+        ]
+        self.table = comparisons_table(self.kept, "cachelog", None)
+
+    def causes(self) -> SeriesCauses:
+        """Return the causes; that a pair is kept twice makes no difference."""
+        return SeriesCauses([self.table, self.table], "develop", self.history)
+
+    def expected(self, by: Sequence[SeriesCauseKey], since: int = 0) -> dict[Any, Any]:
+        """Return the points of each key, counted by the model."""
+        points: dict[Any, dict[int, list[int]]] = defaultdict(dict)
+        for number, (base, head) in enumerate(pairwise(self.states), 1):
+            if number < since or self.revisions[number - 1].digest == self.revisions[number].digest:
+                continue
+            model = Causes(base, head, counterparts(base, head))
+            for cause in model.num_involved:
+                names = {PACKAGE: cause.package, KIND: CauseKind[cause.kind.name]}
+                key = tuple(names[name] for name in by)
+                counts = points[key].setdefault(number, [0, 0])
+                counts[0] += len(model.specs(cause))
+                counts[1] += model.num_involved[cause]
+        return points
+
+
+def shown(causes: Sequence[SeriesCause], by: Sequence[SeriesCauseKey]) -> dict[Any, Any]:
+    """Return what was found in the same form."""
+    found = {}
+    for cause in causes:
+        key = tuple({PACKAGE: cause.package, KIND: cause.kind}[name] for name in by)
+        found[key] = {
+            (point.revision.taken_at - day(0)).days: [point.num_specs, point.num_involved]
+            for point in cause.points
+        }
+        assert cause.num_revisions == len(cause.points)
+        assert cause.num_specs == sum(point.num_specs for point in cause.points)
+        assert cause.num_involved == sum(point.num_involved for point in cause.points)
+    assert len(found) == len(causes)
+    return found
+
+
+def check(told: Told) -> None:
+    """Hold the sums by each key against the model, of all revisions and of some."""
+    causes = told.causes()
+    for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):
+        every = causes.summed(by)
+        assert shown(every, by) == told.expected(by)
+        counts = [(-cause.num_specs, -cause.num_involved) for cause in every]
+        assert counts == sorted(counts)
+        since = causes.summed(by, since=day(2))
+        assert shown(since, by) == told.expected(by, since=2)
+        assert causes.summed(by, until=day(0)) == []
+
+
+@FEWER_EXAMPLES
+@given(st.lists(weeks(), min_size=1, max_size=3))
+def test_against_the_model(pairs: list[tuple[State, State]]) -> None:
+    """Any states that follow one another, with and without dependencies."""
+    states = [state for pair in pairs for state in pair if state.specs]
+    check(Told(_distinct(states)))
+
+
+@FEWER_EXAMPLES
+@given(towers, towers)
+def test_tall_states(first: tuple[State, State], second: tuple[State, State]) -> None:
+    """States in which one change is felt far above."""
+    check(Told(_distinct([*first, *second])))
+
+
+def _distinct(states: Sequence[State]) -> list[State]:
+    """Return the states, those that are the one before left out."""
+    digests = [frame_and_graph(state)[0].digest for state in states]
+    return [
+        state for number, state in enumerate(states) if digests.index(digests[number]) == number
+    ]
+
+
+# -- examples
+
+LINK = ("link",)
+
+
+def week(version: str, recipe: str = "r1") -> State:
+    """Return a state of two packages above one."""
+    return state_of(
+        [
+            Build(name="zlib", version=version, recipe=recipe),
+            Build(name="png", needs=(Need(0, LINK),)),
+            Build(name="tiff", needs=(Need(0, LINK),)),
+        ]
+    )
+
+
+TOLD = Told([week("1.2"), week("1.3"), week("1.3", "r2"), week("1.4", "r2")])
+
+
+def test_sums_over_revisions() -> None:
+    """Three specs a revision, whatever changed of zlib."""
+    (zlib,) = TOLD.causes().summed([PACKAGE])
+    assert (zlib.package, zlib.kind, zlib.commit) == ("zlib", None, None)
+    assert (zlib.num_specs, zlib.num_involved, zlib.num_revisions, zlib.size) == (9, 9, 3, None)
+    assert [point.revision for point in zlib.points] == TOLD.revisions[1:]
+    version, recipe = TOLD.causes().summed([KIND])
+    assert (version.kind, version.num_specs) == (CauseKind.VERSION, 6)
+    assert (recipe.kind, recipe.num_specs) == (CauseKind.RECIPE, 3)
+    assert TOLD.causes().num_bytes > 0
+
+
+def a_commit(oid: str, *packages: str) -> Commit:
+    """Return a commit that touches packages."""
+    return Commit(oid * 40, (), day(0), oid, packages, (), None)
+
+
+def test_by_commit() -> None:
+    """Each that touched the recipe of the cause has it; what is not known of is left out."""
+    commits = {1: ["a", "b"], 3: ["b"]}
+
+    def between(_base: RevisionInfo, head: RevisionInfo) -> Between | None:
+        number = TOLD.revisions.index(head)
+        if number not in commits:
+            return None
+        touching = [a_commit(oid, "zlib") for oid in commits[number]]
+        return Between([*touching, a_commit("c", "other")], ())
+
+    b, a = TOLD.causes().summed([COMMIT], between=between)
+    assert (b.commit, b.num_specs, b.num_revisions) == (a_commit("b", "zlib"), 6, 2)
+    assert (a.commit, a.num_specs, a.num_revisions) == (a_commit("a", "zlib"), 3, 1)
+    assert a.key != b.key
+    assert TOLD.causes().summed([COMMIT]) == []
+
+
+def test_sizes_are_those_of_the_specs() -> None:
+    """The sum of those that are known, of the specs that a cause is the main one of."""
+    head = week("1.3")
+    sized = State(
+        [replace(spec, size=10) for spec in head.specs.values() if spec.name != "png"]
+        + [spec for spec in head.specs.values() if spec.name == "png"]
+    )
+    (zlib,) = Told([week("1.2"), sized]).causes().summed([PACKAGE])
+    assert (zlib.num_specs, zlib.size) == (3, 20)
+
+
+def test_causes_of_another_format_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of another version of cachelog."""
+    monkeypatch.setattr(kept_changes, "CAUSES_FORMAT", 0)
+    older = comparisons_table(TOLD.kept, "cachelog", None)
+    assert SeriesCauses([older], "develop", TOLD.history).summed([PACKAGE]) == []
+    unknown = comparisons_table([replace(kept, causes=None) for kept in TOLD.kept], "c", None)
+    assert SeriesCauses([unknown], "develop", TOLD.history).summed([PACKAGE]) == []
+    assert SeriesCauses([], "develop", TOLD.history).summed([PACKAGE]) == []
+
+
+def test_revisions_between_two_moments() -> None:
+    """Both ends count."""
+    causes = TOLD.causes()
+    assert causes.revisions() == TOLD.revisions
+    assert causes.revisions(day(1), day(2)) == TOLD.revisions[1:3]
+    assert causes.revisions(day(2) + timedelta(seconds=1)) == TOLD.revisions[3:]
