@@ -32,6 +32,7 @@ ELSEWHERE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "vulnerabilities.md",
+    "clients/example/README.md": "example.md",
     "clients/python/README.md": "python.md",
     "clients/typescript/README.md": "typescript.md",
     "deploy/README.md": "deploying.md",

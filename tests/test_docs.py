@@ -17,6 +17,7 @@ OTHERS = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
+    "clients/example/README.md",
     "clients/python/README.md",
     "clients/typescript/README.md",
     "deploy/README.md",

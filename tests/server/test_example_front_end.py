@@ -1,0 +1,116 @@
+"""clients/example: its page asks a server of another origin, in a real browser."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo.revisions import develop_history
+from tests.server import npm
+from tests.server.browsers import SECONDS
+from tests.server.pages.seeing import complaints
+from tests.server.servers import application, free_port, until
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = ROOT / "clients"
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the example as its README says; the client comes from this repository."""
+    folder = tmp_path_factory.mktemp("clients")
+    client = npm.installed(CLIENTS / "typescript", folder)
+    npm.run(client, "build.mjs", ROOT / "schema/schema.graphql", CLIENTS / "documents")
+    npm.run(client, "node_modules/typescript/bin/tsc")
+    example = Path(shutil.copytree(CLIENTS / "example", folder / "example"))
+    # npm would link the client: the rest is installed once for each list of packages.
+    package = json.loads((example / "package.json").read_text())
+    assert package.pop("dependencies") == {"@cachelog/client": "file:../typescript"}
+    (folder / "others").mkdir()
+    (folder / "others/package.json").write_text(json.dumps(package))
+    modules = npm.installed(folder / "others", tmp_path_factory.mktemp("others")) / "node_modules"
+    (example / "node_modules/@cachelog").mkdir(parents=True)
+    (example / "node_modules/@cachelog/client").symlink_to(client)
+    for name in modules.resolve().iterdir():
+        (example / "node_modules" / name.name).symlink_to(name)
+    npm.run(example, "node_modules/typescript/bin/tsc")
+    npm.run(example, "node_modules/vite/bin/vite.js", "build")
+    return example / "dist"
+
+
+@pytest.fixture(scope="module")
+def origin(site: Path) -> Iterator[str]:
+    """Serve the site; yields its origin."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def graphql(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of an API that pages of that origin may ask."""
+    catalog = str(tmp_path_factory.mktemp("catalog"))
+    Catalog(catalog).publish(develop_history(revisions=3, packages=40, specs=400))
+    with application(Settings(catalog=catalog, cors_origins=(origin,))) as client:
+        yield str(client.base_url.join("graphql"))
+
+
+def texts(browser: webdriver.Chrome, selector: str) -> list[str]:
+    """Return the texts of what a selector finds, at one moment."""
+    script = "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)"
+    found: list[str] = browser.execute_script(script, selector)
+    return found
+
+
+FIRST = "tbody td:first-child"
+
+
+def test_packages_are_found_and_explained(
+    browser: webdriver.Chrome, origin: str, graphql: str
+) -> None:
+    """While somebody types; a link leads to a package, another to what changed."""
+    browser.get(f"{origin}/?server={graphql}")
+    until(lambda: texts(browser, FIRST), "packages are shown", SECONDS)
+    name = texts(browser, FIRST)[-1]
+    browser.find_element(By.CSS_SELECTOR, "input").send_keys(name)
+    until(lambda: name in texts(browser, FIRST)[:3], "it is found", SECONDS)
+    until(lambda: len(texts(browser, FIRST)) < 10, "others are not", SECONDS)
+    browser.execute_script("location.hash = `#/packages/${arguments[0]}`", name)
+    until(lambda: texts(browser, "h1") == [name], "the package is shown", SECONDS)
+    assert texts(browser, FIRST)
+    browser.find_element(By.LINK_TEXT, "What changed").click()
+    until(lambda: texts(browser, "h1") == ["Why specs were rebuilt"], "why", SECONDS)
+    assert texts(browser, FIRST)
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("{graphql}#/packages/nope", "There is no such package."),
+        ("{graphql}/nope", "the server answers with status 404"),
+        ("http://127.0.0.1:{port}", "The server cannot be reached."),
+    ],
+)
+def test_errors_are_shown(
+    address: str, said: str, browser: webdriver.Chrome, origin: str, graphql: str
+) -> None:
+    """Of a package, of the address, and where nobody answers."""
+    server = address.format(graphql=graphql, port=free_port())
+    browser.get("about:blank")
+    browser.get(f"{origin}/?server={server}")
+    until(lambda: said in texts(browser, "main p"), "the error is shown", SECONDS)
+    complaints(browser)  # of addresses that are not there, which nobody else has to see
