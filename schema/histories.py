@@ -1,6 +1,6 @@
 """Histories: hashes, packages and whole series through their revisions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import strawberry
@@ -35,6 +35,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.models import RevisionInfo
+from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
@@ -245,6 +246,113 @@ class PackageHistory(Node):
             page, keys, lambda place: PackageHistoryEntry(entry=entries[place]), PackageHistoryEdge
         )
         return PackageHistoryConnection(page=shown)
+
+
+SERIES_OF_PACKAGE = 4
+"""In how many series a package usually is."""
+
+ALL_PACKAGES = 20_000
+"""The share of each request of looking through what became of all packages, which is kept."""
+
+
+@strawberry.type(
+    name="PackageInSeries",
+    description="A package in a series: as the last revision that has it has it.",
+)
+class PackageInSeriesType:
+    """A package in a series."""
+
+    one: strawberry.Private[PackageInSeries]
+
+    @field("The series.")
+    def series(self) -> "Series":
+        return Series(name=self.one.series)
+
+    @field("Its versions in `lastSeen`, newest first.", texts(80))
+    def versions(self) -> list[str]:
+        return list(self.one.versions)
+
+    num_specs = attribute("one.num_specs", "How many specs `lastSeen` has of it.", int)
+    first_seen = revision_field("one.first_seen", "The first revision that has a spec of it.")
+    last_seen = revision_field("one.last_seen", "The last revision that has a spec of it.")
+    gone_in = attribute(
+        "one.gone_in",
+        "The revision after the last, which has it no longer; null where the newest has it.",
+        Revision | None,
+        make=revision_of,
+    )
+
+    @field("Whether the newest revision of the series has it.")
+    def is_current(self) -> bool:
+        return self.one.gone_in is None
+
+
+@strawberry.type(
+    name="CatalogPackage",
+    description="A package over all series, also one that no newest revision has any longer.",
+)
+class CatalogPackageType:
+    """A package of the catalog."""
+
+    package: strawberry.Private[CatalogPackage]
+
+    name = attribute("package.name", "The package's name.", str)
+    is_gone = attribute("package.is_gone", "Whether the newest revision of no series has it.", bool)
+
+    @field(
+        "Each series that ever had it: the main one first, then in the order of `allSeries`.",
+        Cost(items=SERIES_OF_PACKAGE),
+    )
+    def in_series(self) -> list[PackageInSeriesType]:
+        return [PackageInSeriesType(one=one) for one in self.package.in_series]
+
+    @field(
+        "Where it is best looked at: the first of `inSeries` that has it, or, where it is gone, "
+        "the one that had it last."
+    )
+    def best(self) -> PackageInSeriesType:
+        return PackageInSeriesType(one=self.package.best)
+
+    @field(
+        "Its history in a series, that of `best` unless one is named; null where it was never "
+        "there.",
+        Cost(weight=TIMELINE),
+    )
+    def history(
+        self,
+        info: Info,
+        series: Annotated[str | None, strawberry.argument("A series.")] = None,
+    ) -> PackageHistory | None:
+        return PackageHistory.of_id(
+            info.context, series or self.package.best.series, self.package.name
+        )
+
+
+def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
+    """Return a package of any revision; raises IncompleteHistory."""
+    package = _all_packages(context).get(name)
+    return None if package is None else CatalogPackageType(package=package)
+
+
+def catalog_package_connection(
+    context: Context, search: str | None, gone: bool | None, arguments: PageArguments
+) -> Connection[CatalogPackageType]:
+    """Return a page of all packages, those whose name contains a text; raises IncompleteHistory."""
+    part = (search or "").lower()
+    chosen = [
+        package
+        for name, package in _all_packages(context).items()
+        if part in name.lower() and gone in (None, package.is_gone)
+    ]
+    names = [package.name for package in chosen]
+    return Connection(
+        page=page_of(arguments, names, lambda place: CatalogPackageType(package=chosen[place]))
+    )
+
+
+def _all_packages(context: Context) -> Mapping[str, CatalogPackage]:
+    packages: Mapping[str, CatalogPackage] = context.of_history(HistoryTopic(About.ALL_PACKAGES))
+    return packages
 
 
 POINTS = 1_000

@@ -28,7 +28,14 @@ from schema.fields.cost import (
     field,
 )
 from schema.fields.scalars import DateTime, Omittable
-from schema.histories import HashHistoryType, Series
+from schema.histories import (
+    ALL_PACKAGES,
+    CatalogPackageType,
+    HashHistoryType,
+    Series,
+    catalog_package,
+    catalog_package_connection,
+)
 from schema.node import Node, find_node
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
@@ -141,6 +148,43 @@ class Query:
         self, info: Info, name: Annotated[str, strawberry.argument("The series' name.")]
     ) -> Series | None:
         return Series.of_id(info.context, name)
+
+    @field(
+        "The series that is meant where none is named: develop, or else the one with most "
+        "revisions; null where the catalog is empty.",
+        Cost(weight=20),
+    )
+    def main_series(self, info: Info) -> Series | None:
+        name = info.context.changing_history().main_series
+        return None if name is None else Series(name=name)
+
+    @field(
+        "A package over all series; null where no revision ever had it.",
+        Cost(once=ALL_PACKAGES),
+    )
+    def package(
+        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
+    ) -> CatalogPackageType | None:
+        return catalog_package(info.context, name)
+
+    @connection_field(
+        "All packages that any revision ever had, by name.",
+        cost=Cost(weight=1_000, each=2, once=ALL_PACKAGES),
+    )
+    def packages(
+        self,
+        info: Info,
+        search: Annotated[
+            str | None, strawberry.argument("Case-insensitive substring of the name.")
+        ] = None,
+        gone: Annotated[
+            bool | None,
+            strawberry.argument("Only those that are gone, or only those that are not."),
+        ] = None,
+        *,
+        page: PageArguments,
+    ) -> Connection[CatalogPackageType]:
+        return catalog_package_connection(info.context, search, gone, page)
 
     @field(
         "What the catalog knows of a hash (or an unambiguous prefix), in whatever "

@@ -12,7 +12,6 @@ from schema.fields.scalars import describe_enum
 from snapshots.errors import InvalidArgument, RevisionNotFound
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
-from snapshots.models import RevisionInfo
 from snapshots.texts import counted, day, shortened
 
 SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
@@ -70,19 +69,26 @@ class SuggestionType:
     value: str = field("The name or the hash.")
     detail: str = field("What there is of it: `1.14.3, 12 specs`.")
     url: str = field(
-        "The path of its page below the server's address: `/r/develop/packages/hdf5`.",
+        "The path of its page below the server's address: `/packages/hdf5`, or with `ref` "
+        "`/r/develop/packages/hdf5`.",
         Cost(num_bytes=80),
     )
 
     @classmethod
-    def of(cls, suggestion: Suggestion, ref: str, loaded: LoadedRevision, history: History) -> Self:
+    def of(
+        cls, suggestion: Suggestion, ref: str | None, loaded: LoadedRevision, history: History
+    ) -> Self:
         """Return a name with what there is of it."""
         kind, value = suggestion.kind, suggestion.value
         return cls(
             kind=kind,
             value=value,
             detail=_detail(suggestion, loaded, history),
-            url=_url(kind, value, ref),
+            url=(
+                _path("packages", value)
+                if ref is None and kind is SuggestionKind.PACKAGE
+                else _url(kind, value, ref or loaded.info.tag)
+            ),
         )
 
 
@@ -97,7 +103,9 @@ def suggest(
     if not 0 <= first <= SUGGESTED_MAX:
         raise InvalidArgument("first", f"{first} is not between 0 and {SUGGESTED_MAX}")
     history = context.changing_history()
-    info = _newest(history) if ref is None else context.resolve(ref)
+    info = history.latest if ref is None else context.resolve(ref)
+    if info is None:
+        raise RevisionNotFound("", "the catalog is empty")
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
     ranked = context.names(info).like(text, among, first)
@@ -108,13 +116,7 @@ def suggest(
     loaded = context.load(info)
     if SuggestionKind.HASH in among:
         chosen += _hashes(loaded, text, first - len(chosen))
-    return [SuggestionType.of(name, ref or info.tag, loaded, history) for name in chosen]
-
-
-def _newest(history: History) -> RevisionInfo:
-    if history.main_series is None:
-        raise RevisionNotFound("", "the catalog is empty")
-    return history.of_series(history.main_series)[0]
+    return [SuggestionType.of(name, ref, loaded, history) for name in chosen]
 
 
 def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion]:

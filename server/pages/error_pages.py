@@ -23,19 +23,24 @@ _SOUGHT = {
 }
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
+_IN_CATALOG = "nearest_catalog_packages"
+"""The document for a package that is looked for in no revision."""
+
 _HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
 
 
 class Nearest(msgspec.Struct, frozen=True):
     """What was looked for, a package named so, say; and what is near to it: names with links.
 
-    ``ref`` is the revision that it was looked for in, if that is there.
+    ``ref`` is the revision that it was looked for in, if that is there. ``elsewhere`` are the
+    series that have or had a package, as the document ``nearest_packages`` has them.
     """
 
     kind: str = ""
     name: str = ""
     links: Sequence[tuple[str, str]] = ()
     ref: str = ""
+    elsewhere: Sequence[Mapping[str, Any]] = ()
 
     @property
     def sentence(self) -> str:
@@ -48,7 +53,7 @@ class Nearest(msgspec.Struct, frozen=True):
             return "There is no such cause in this comparison."
         if self.kind == _COMMIT:
             return "No known commit has a hash that begins like this, or more than one has."
-        where = "" if self.kind == "series" else " in this revision"
+        where = " in this revision" if self.ref else ""
         return f"There is no such {self.kind}{where}."
 
 
@@ -74,9 +79,11 @@ async def nearest_to(
     if kind not in _SOUGHT or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]
-    names = await _names_like(name, _SOUGHT[kind], params, asker, scope)
+    sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SOUGHT[kind]
+    data, names = await _names_like(name, sought, params, asker, scope)
     links = [(near, link_with(page, address, params, parameter, near)) for near in names]
-    return Nearest(kind, name, links, params.get("ref", ""))
+    elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
+    return Nearest(kind, name, links, params.get("ref", ""), elsewhere)
 
 
 def _of_error(
@@ -98,22 +105,23 @@ def _of_error(
 
 async def _names_like(
     name: str, query: str, params: Mapping[str, str], asker: Asker, scope: Any
-) -> list[str]:
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Return what a document is answered with, and the names in it that are like another."""
     if not query:
-        return []
+        return {}, []
     names_query = document(query)
     parameters = names_query.known({key: [value] for key, value in params.items()})
     try:
         answered = await asker.ask(names_query, names_query.variables(parameters), scope)
     except BadRequest:  # there is no room, or the client may not ask for more: it has a page still
-        return []
+        return {}, []
     spelt = [
         near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())
     ]
     named = [*_names_in(answered.data)]
-    if query != "nearest_packages":  # all of them
+    if query not in (_IN_CATALOG, _SOUGHT["package"]):  # all of them
         named = nearest_names(name, named)
-    return [*dict.fromkeys([*spelt, *named])][:_MOST]
+    return answered.data, [*dict.fromkeys([*spelt, *named])][:_MOST]
 
 
 def _names_in(data: Any) -> Iterable[str]:

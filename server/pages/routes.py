@@ -99,6 +99,14 @@ PAGES = (
         table="found.specs",
         instead=(("in", None),),  # of the whole catalog the newest, where there is no develop
     ),
+    Page("/packages", "packages", subject="packages", table="packages"),
+    Page(
+        "/packages/{name}",
+        "catalog_package",
+        subject="package",
+        view=views.catalog_package_view,
+        table="package.history.entries",
+    ),
     Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
     Page(
         "/r/{ref}/packages/{name}",

@@ -296,6 +296,13 @@ def package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
+def catalog_package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the matrix of the last revision that has the package; None where it is not known."""
+    there = data.get("there") or {"best": {"lastSeen": {}}}
+    package = there["best"]["lastSeen"].get("package")
+    return {"matrix": package and matrix(package["coverage"], package["versions"])}
+
+
 def matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
     """Return the matrix of cells whose values are another value and a version, of these."""
     counts: dict[str, dict[str, int]] = {}

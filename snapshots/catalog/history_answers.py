@@ -24,6 +24,7 @@ from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.stories import told_in_any
+from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
@@ -62,6 +63,8 @@ class About(Enum):
     """The package ``text`` in a series: PackageTimeline, or None."""
     PACKAGES = "packages"
     """Packages ``items`` in a series: the PackageTimeline of each that was ever there, by name."""
+    ALL_PACKAGES = "all packages"
+    """Every package of any series: its CatalogPackage, by name, names in order."""
     GROWTH = "growth"
     """A series: its GrowthPoints, oldest first."""
     CAUSES = "causes"
@@ -146,6 +149,7 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.PACKAGES: lambda library, history, question: library.past.package_timelines(
         history, question.series or "", question.items
     ),
+    About.ALL_PACKAGES: lambda library, history, _: library.past.all_packages(history),
     About.GROWTH: lambda library, history, question: library.past.growth(
         history, question.series or ""
     ),
@@ -165,6 +169,8 @@ def _size_of(value: Any) -> int:
             return _PART + _SPAN * len(value.spans)
         case PackageTimeline():
             return _PART + _ENTRY * len(value.entries)
+        case CatalogPackage():
+            return _PART + _SPAN * len(value.in_series)
         case dict():
             return _PART + sum(map(_size_of, value.values()))
         case list():

@@ -34,6 +34,7 @@ from snapshots.notes.stories import from_text, told_in, told_in_any
 from snapshots.refs import series
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.catalog_packages import CatalogPackage, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, GrowthPoint, were_removed
 from snapshots.timelines.packages import PackageTimeline
@@ -195,6 +196,12 @@ class Past:
         pairs = history.pairs_of(series)
         rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
         return SeriesCauses(rows, series, history)
+
+    def all_packages(self, history: History) -> dict[str, CatalogPackage]:
+        """Return every package that any revision had, by its name."""
+        require_complete(self._catalog, history)
+        tables = self._catalog.changes.comparisons(history.pairs, ["packages"])
+        return catalog_packages(tables, history)
 
     def holding(
         self, history: History, hashes: Iterable[str], series: str | None = None

@@ -19,6 +19,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import NOTHING, RevisionInfo, Spec
 from snapshots.spack.versions import version_key
+from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 from tests.model.changes import added_reasons, removed_reasons
@@ -203,6 +204,30 @@ class Past:
             first_seen=having[0],
             last_seen=having[-1],
             entries=tuple(it for it in reversed(entries) if it),
+        )
+
+    def all_packages(self) -> dict[str, CatalogPackage]:
+        """Return every package that any revision has, by name."""
+        first = self.history.main_series
+        series = sorted(self.history.series_names, key=lambda name: name != first)
+        names = {spec.name for specs in self.contents.values() for spec in specs.values()}
+        found = {name: [it for one in series if (it := self._in(one, name))] for name in names}
+        return {name: CatalogPackage(name, tuple(found[name])) for name in sorted(names)}
+
+    def _in(self, series: str, name: str) -> PackageInSeries | None:
+        heads = [step.head for step in self.history.neighbours(series)]
+        having = [place for place, it in enumerate(heads) if self._of_package(it, name)]
+        if not having:
+            return None
+        last = heads[having[-1]]
+        specs = self._of_package(last, name)
+        return PackageInSeries(
+            series=series,
+            versions=_newest_first({spec.version for spec in specs}),
+            num_specs=len(specs),
+            first_seen=heads[having[0]],
+            last_seen=last,
+            gone_in=heads[having[-1] + 1] if last != heads[-1] else None,
         )
 
     def _of_package(self, revision: RevisionInfo | None, name: str) -> list[Spec]:

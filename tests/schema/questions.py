@@ -265,6 +265,17 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     document differences(first: 100) { path before after }
   }
 }"""
+CATALOG = """query($of: String!, $name: String!) {
+  mainSeries { name }
+  package(name: $name) { ...P history(series: $of) { name } }
+  packages(search: "a", gone: false, first: 100) {
+    totalCount pageInfo { hasNextPage } nodes { ...P } edges { cursor node { name } }
+  }
+}
+fragment P on CatalogPackage { name isGone best { ...I } inSeries { ...I } }
+fragment I on PackageInSeries {
+  series { name } versions numSpecs isCurrent firstSeen { tag } lastSeen { tag } goneIn { tag }
+}"""
 SUGGESTIONS = """query($text: String!, $ref: String) {
   suggest(text: $text, ref: $ref, first: 20) { kind value detail url }
 }"""
@@ -285,6 +296,7 @@ DOCUMENTS = (
     COMMIT,
     QUESTIONS,
     TWO_SPECS,
+    CATALOG,
     SUGGESTIONS,
     SERIES_CAUSES,
 )

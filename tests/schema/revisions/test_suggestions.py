@@ -52,8 +52,8 @@ def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str,
         (
             "hdf",
             [
-                ("PACKAGE", "hdf", "4.2, 1 spec", "/r/develop/packages/hdf"),
-                ("PACKAGE", "hdf5", "1.14.3, 2 specs", "/r/develop/packages/hdf5"),
+                ("PACKAGE", "hdf", "4.2, 1 spec", "/packages/hdf"),
+                ("PACKAGE", "hdf5", "1.14.3, 2 specs", "/packages/hdf5"),
             ],
         ),
         ("e4", [("STACK", "e4s", "3 specs", "/r/develop/stacks/e4s")]),

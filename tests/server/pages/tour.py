@@ -47,6 +47,8 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "revision": "/r/develop",
         "revision-filtered": f"/r/develop?stacks={stack}&order=NUM_SPECS",
         "package": f"/r/develop/packages/{package}",
+        "packages": "/packages",
+        "package-everywhere": f"/packages/{package}",
         "spec": f"/r/develop/specs/{found[0]['hash']}",
         "stack": f"/r/develop/stacks/{stack}",
         "search": f"/search?q={package}",

@@ -52,6 +52,7 @@ def check(catalog: Catalog, past: Past) -> None:
     packages = {text: spec.name for all_ in past.contents.values() for text, spec in all_.items()}
     histories = library.past.hash_histories(history, packages)
     assert histories == {it: found for it in packages if (found := past.hash_history(it))}
+    assert library.past.all_packages(history) == past.all_packages()
     for series in history.series_names:
         for name in NAMES:
             timeline = library.package_timeline(history, series, name)

@@ -47,6 +47,7 @@ QUESTIONS: list[HistoryTopic] = [
     HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({"hdf5"})),
     HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
     HistoryTopic(About.PACKAGE, "hdf5", series="develop"),
+    HistoryTopic(About.ALL_PACKAGES),
     HistoryTopic(About.GROWTH, series="develop"),
     HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
 ]

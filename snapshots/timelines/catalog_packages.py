@@ -1,0 +1,141 @@
+"""All packages that a catalog ever had: in which series each is now, or when it went."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+import pyarrow as pa
+
+from snapshots.history import History, Neighbours, Pair
+from snapshots.models import RevisionInfo
+from snapshots.spack.versions import version_key
+
+
+class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """A package in a series: ``versions``, newest first, and specs of ``last_seen``.
+
+    ``first_seen`` and ``last_seen`` are the first and the last revision that have it, though it may
+    have been away in between. ``gone_in`` is the revision after the last; None where the newest of
+    the series has it.
+    """
+
+    series: str
+    versions: tuple[str, ...]
+    num_specs: int
+    first_seen: RevisionInfo
+    last_seen: RevisionInfo
+    gone_in: RevisionInfo | None
+
+
+class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
+    """A package over all series that ever had it, the main one first, then as the catalog has them.
+
+    There is one at least.
+    """
+
+    name: str
+    in_series: tuple[PackageInSeries, ...]
+
+    @cached_property
+    def best(self) -> PackageInSeries:
+        """Where it is best looked at: the first series that has it, else the one that had it last.
+
+        The catalog's first series, develop, is more than others what a reader means.
+        """
+        current = (one for one in self.in_series if one.gone_in is None)
+        latest = max(self.in_series, key=lambda one: one.last_seen.taken_at)
+        return next(current, latest)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the newest revision of no series has it."""
+        return self.best.gone_in is not None
+
+
+class _Changed(msgspec.Struct, frozen=True):
+    """What a pair did to a package."""
+
+    name: str
+    num_added: int
+    num_removed: int
+    versions_added: list[str]
+    versions_removed: list[str]
+
+
+class _Walk(msgspec.Struct):
+    """A package on the way through a series; ``last`` is where it was seen before it went."""
+
+    first: RevisionInfo
+    num_specs: int = 0
+    versions: frozenset[str] = frozenset()
+    last: tuple[RevisionInfo, int, frozenset[str]] | None = None
+    gone_in: RevisionInfo | None = None
+
+
+def catalog_packages(tables: Iterable[pa.Table], history: History) -> dict[str, CatalogPackage]:
+    """Return every package by its name, names in order.
+
+    ``tables`` are rows of the table ``comparisons``, with ``packages``, of all pairs.
+    """
+    changed: dict[Pair, list[_Changed]] = {}
+    for table in tables:
+        changed |= _changed(table)
+    by_name: dict[str, list[PackageInSeries]] = {}
+    main = history.main_series
+    for series in sorted(history.series_names, key=lambda name: name != main):
+        for name, one in _in_series(series, history.neighbours(series), changed):
+            by_name.setdefault(name, []).append(one)
+    return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
+
+
+def _in_series(
+    series: str, neighbours: Iterable[Neighbours], changed: Mapping[Pair, list[_Changed]]
+) -> Iterator[tuple[str, PackageInSeries]]:
+    """Yield each package that the series ever had."""
+    walks: dict[str, _Walk] = {}
+    newest: RevisionInfo | None = None
+    for step in neighbours:
+        newest = step.head
+        for change in changed.get(step.pair, ()):
+            walk = walks.get(change.name)
+            if walk is None:
+                walk = walks[change.name] = _Walk(step.head)
+            num_specs = walk.num_specs + change.num_added - change.num_removed
+            if not num_specs and step.base is not None:
+                walk.last = step.base, walk.num_specs, walk.versions
+            walk.gone_in = None if num_specs else step.head
+            walk.num_specs = num_specs
+            if change.versions_added or change.versions_removed:
+                versions = walk.versions.union(change.versions_added)
+                walk.versions = versions.difference(change.versions_removed)
+    for name, walk in walks.items():
+        last, num_specs, versions = newest, walk.num_specs, walk.versions
+        if walk.gone_in is not None and walk.last is not None:
+            last, num_specs, versions = walk.last
+        if last is not None:
+            ordered = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
+            yield (
+                name,
+                PackageInSeries(
+                    series=series,
+                    versions=tuple(ordered),
+                    num_specs=num_specs,
+                    first_seen=walk.first,
+                    last_seen=last,
+                    gone_in=walk.gone_in,
+                ),
+            )
+
+
+def _changed(table: pa.Table) -> dict[Pair, list[_Changed]]:
+    """Read the packages of each pair in rows of ``comparisons``: quickest column by column."""
+    lists = table["packages"].combine_chunks()
+    items = lists.flatten()
+    columns = (
+        items.field(name).to_pylist()
+        for name in ("name", "specs_added", "specs_removed", "versions_added", "versions_removed")
+    )
+    every = [*map(_Changed, *columns)]
+    ends = (lists.offsets.to_numpy() - lists.offsets[0].as_py()).tolist()
+    pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
+    return {pair: every[ends[row] : ends[row + 1]] for row, pair in enumerate(pairs)}
