@@ -66,6 +66,8 @@ describe_enum(
         CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
         CauseKind.PROVIDER: "Another package provides a virtual package.",
         CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
+        CauseKind.ARCHITECTURE: "The two sides have no architecture and no stack in common, and "
+        "nothing else explains what depends on nothing that differs.",
         CauseKind.FORMAT: "Spack counts hashes otherwise: it wrote specs in another format, and "
         "nothing else explains them.",
         CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
@@ -168,7 +170,8 @@ class Cause(Node):
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
     kind: CauseKind = _of_name("kind", "What changed.")
     package: str | None = _of_name(
-        "package", "The package that changed by itself; null of FORMAT alone."
+        "package",
+        "The package that changed by itself; null of ARCHITECTURE and FORMAT, which are of all.",
     )
     before: str | None = _of_name(
         "before",

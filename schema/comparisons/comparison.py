@@ -57,7 +57,7 @@ from schema.revisions.package import revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
-from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.cause_names import OF_NO_PACKAGE, CauseKind, CauseName
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -366,12 +366,14 @@ class ComparisonType(Node):
         kind: Annotated[CauseKind, strawberry.argument("Its kind.")],
         package: Annotated[
             str | None,
-            strawberry.argument("The package that changed; a cause of kind FORMAT is of none."),
+            strawberry.argument(
+                "The package that changed; a cause of kind ARCHITECTURE or FORMAT is of none."
+            ),
         ] = None,
         before: Annotated[str | None, strawberry.argument("As `Cause.before` has it.")] = None,
         after: Annotated[str | None, strawberry.argument("As `Cause.after` has it.")] = None,
     ) -> Cause | None:
-        name = CauseName(kind, None if kind is CauseKind.FORMAT else package, before, after)
+        name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
         comparison = self.loaded(info)
         return cause_of_key(comparison, name.key)
 

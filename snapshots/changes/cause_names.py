@@ -3,8 +3,9 @@
 What differs of a node itself is one cause, named by the first fact that differs; a new version
 nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
 dependencies are the first that differs, each that only one side has is a cause of the node. Where
-nothing else explains a pair and its nodes were written in two formats of specs, which have other
-hashes for the same content, that is its cause: one for all packages.
+nothing else explains a pair of two sides that are apart, their architectures are its cause, and
+where its nodes were written in two formats of specs, which have other hashes for the same content,
+these are: one cause for all packages.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.cause_graph import EdgeEnd, PairGraph, edge_texts, edges_of, pair_edges
-from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
+from snapshots.changes.own_facts import ARCHITECTURE, Facts, OwnFact, column_name, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
 from snapshots.frames.columns import Mask
@@ -37,9 +38,13 @@ class CauseKind(Enum):
     DEPENDENCY_REMOVED = "dependency_removed"
     PROVIDER = "provider"
     EXTERNAL = "external"
+    ARCHITECTURE = "architecture"
     FORMAT = "format"
     UNKNOWN = "unknown"
 
+
+OF_NO_PACKAGE = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
+"""The kinds that explain only what no other cause does: one cause for all packages."""
 
 MOST_TOGETHER = 50
 """So many causes are named at most of those that go together with another.
@@ -55,14 +60,14 @@ class CauseName(msgspec.Struct, frozen=True):
 
     - of VERSION and EXTERNAL the versions;
     - of VARIANTS those that only one side has, with spaces between them;
-    - of COMPILER name@version, of TARGET platform-os-target;
+    - of COMPILER name@version, of TARGET and ARCHITECTURE platform-os-target;
     - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
       the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
     - of FORMAT the versions of Spack's format of specs, which decides what a hash covers;
     - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
       feel it, and of UNKNOWN.
 
-    ``package`` is None of FORMAT alone, which is one cause for all packages.
+    ``package`` is None of the kinds in ``OF_NO_PACKAGE``.
     """
 
     kind: CauseKind
@@ -144,7 +149,7 @@ def _features(edges: Sequence[EdgeEnd]) -> set[DependencyType | str]:
 
 Numbers = npt.NDArray[np.int64]
 
-_ARCHITECTURE = (OwnFact.PLATFORM, OwnFact.OPERATING_SYSTEM, OwnFact.TARGET)
+_ARCHITECTURE = tuple(fact for fact in OwnFact if fact in ARCHITECTURE)
 _COLUMNS = {
     CauseKind.VERSION: ("version",),
     CauseKind.RECIPE: (),
@@ -152,6 +157,7 @@ _COLUMNS = {
     CauseKind.COMPILER: ("compiler",),
     CauseKind.TARGET: ("platform", "operating_system", "target"),
     CauseKind.EXTERNAL: ("version",),
+    CauseKind.ARCHITECTURE: ("platform", "operating_system", "target"),
     CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
 }
@@ -176,14 +182,20 @@ class OwnCauses(msgspec.Struct, frozen=True):
 
 
 def own_causes(
-    base: Side, head: Side, graph: PairGraph, facts: Facts, is_unknown: Mask
+    base: Side,
+    head: Side,
+    graph: PairGraph,
+    facts: Facts,
+    is_unknown: Mask,
+    *,
+    are_apart: bool = False,
 ) -> OwnCauses:
     """Return the causes that pairs have of their own.
 
     ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are causes
-    although none does.
+    although none does. The architectures are such a cause where the two sides ``are_apart``.
     """
-    return _Naming(base, head, graph).run(facts, is_unknown)
+    return _Naming(base, head, graph).run(facts, is_unknown, are_apart=are_apart)
 
 
 class _Naming:
@@ -194,36 +206,44 @@ class _Naming:
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
-    def run(self, facts: Facts, is_unknown: Mask) -> OwnCauses:
+    def run(self, facts: Facts, is_unknown: Mask, *, are_apart: bool) -> OwnCauses:
         first = facts & -facts
-        are_of_other_formats = self._are_of_other_formats()
+        # Of the kinds that explain what nothing else does, the first that can.
+        unexplained = dict.fromkeys((*sorted(OF_NO_PACKAGE, key=code_of), CauseKind.UNKNOWN))
+        for kind in unexplained:
+            of_kind = is_unknown
+            if kind is not CauseKind.UNKNOWN:
+                of_kind = is_unknown & self._differ_in(_COLUMNS[kind])
+            if kind is CauseKind.ARCHITECTURE and not are_apart:
+                of_kind = np.zeros_like(is_unknown)
+            unexplained[kind] = of_kind
+            is_unknown = is_unknown & ~of_kind
         for kind in _COLUMNS:
             named = [fact.value for fact, of_kind in _KINDS.items() if of_kind is kind]
             pairs: Mask = np.isin(first, named)
             if kind is CauseKind.EXTERNAL:
                 pairs = self._graph.is_external
-            elif kind is CauseKind.FORMAT:
-                pairs = is_unknown & are_of_other_formats
-            elif kind is CauseKind.UNKNOWN:
-                pairs = is_unknown & ~are_of_other_formats
+            elif (left := unexplained.get(kind)) is not None:
+                pairs = left
             self._add_simple(kind, np.flatnonzero(pairs))
         self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
 
-    def _are_of_other_formats(self) -> Mask:
-        """Return which pairs have nodes of two formats of specs, where both are known."""
-        name = _COLUMNS[CauseKind.FORMAT][0]
-        codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
-        before, after = (
-            node_fingerprints(side, name)[of_nodes]
-            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
-        )
-        are_known = [
-            known_values(side, name)[of_nodes]
-            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
-        ]
-        mask: Mask = (before != after) & are_known[0] & are_known[1]
-        return mask
+    def _differ_in(self, columns: Sequence[str]) -> Mask:
+        """Return which pairs have nodes with other values in any column, both of them known."""
+        differ = np.zeros(self._graph.num_pairs, np.bool_)
+        for name in columns:
+            codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
+            before, after = (
+                node_fingerprints(side, name)[of_nodes]
+                for (side, _), of_nodes in zip(self._sides, codes, strict=True)
+            )
+            are_known = [
+                known_values(side, name)[of_nodes]
+                for (side, _), of_nodes in zip(self._sides, codes, strict=True)
+            ]
+            differ |= (before != after) & are_known[0] & are_known[1]
+        return differ
 
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
         columns = [self._packages[pairs]]
@@ -257,7 +277,7 @@ class _Naming:
         rows, names = self._rows(pair), _COLUMNS[kind]
         values = [[frame.columns[name].at(row) for name in names] for frame, row in rows]
         frame, row = rows[0]
-        package = None if kind is CauseKind.FORMAT else frame.package.at(row)
+        package = None if kind in OF_NO_PACKAGE else frame.package.at(row)
         return CauseName(kind, package, *_before_and_after(kind, *values))
 
     def _of_dependencies(self, pair: int) -> list[CauseName]:
@@ -279,7 +299,7 @@ def _before_and_after(
             return None, None
         case CauseKind.VARIANTS:
             return _only_variants(before[0], after[0]), _only_variants(after[0], before[0])
-        case CauseKind.TARGET:
+        case CauseKind.TARGET | CauseKind.ARCHITECTURE:
             return "-".join(before), "-".join(after)
         case CauseKind.FORMAT:
             return str(before[0]), str(after[0])

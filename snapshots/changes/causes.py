@@ -18,6 +18,7 @@ import numpy.typing as npt
 from snapshots.changes.cause_graph import PairGraph, walk
 from snapshots.changes.cause_names import (
     MOST_TOGETHER,
+    OF_NO_PACKAGE,
     CauseKind,
     CauseName,
     Numbers,
@@ -177,15 +178,25 @@ class CauseLists(msgspec.Struct, frozen=True):
     numbers: npt.NDArray[np.int32]
 
 
-def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
+def find_causes(
+    base: Side,
+    head: Side,
+    base_rows: Rows,
+    head_rows: Rows,
+    own: Facts,
+    *,
+    are_apart: bool = False,
+) -> "Causes":
     """Return the causes of pairs of counterparts.
 
-    ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them.
+    ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them. Of
+    sides that ``are_apart`` the architecture explains what nothing else does.
     """
     graph = walk(base, head, base_rows, head_rows)
-    below = slice(graph.num_starts, None)
-    of_rest = differing_facts(base, head, graph.base_nodes[below], graph.head_nodes[below])
-    return Causes(base, head, graph, np.concatenate((own.astype(np.uint16), of_rest)))
+    nodes = (of_side[graph.num_starts :] for of_side in (graph.base_nodes, graph.head_nodes))
+    of_rest = differing_facts(base, head, *nodes, are_apart=are_apart)
+    facts = np.concatenate((own.astype(np.uint16), of_rest))
+    return Causes(base, head, graph, facts, are_apart=are_apart)
 
 
 class Causes:
@@ -199,17 +210,26 @@ class Causes:
     pairs that differ.
     """
 
-    def __init__(self, base: Side, head: Side, graph: PairGraph, facts: Facts) -> None:
+    def __init__(
+        self,
+        base: Side,
+        head: Side,
+        graph: PairGraph,
+        facts: Facts,
+        *,
+        are_apart: bool = False,
+    ) -> None:
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
         self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
-        own = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
+        ends = order.ends((facts != 0) | graph.is_external)
+        own = own_causes(base, head, graph, facts, ends, are_apart=are_apart)
         size = len(own.names)
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
         num_involved, sets = self._involvement.totals()
         by_name = ranks(sorted(range(size), key=lambda number: own.names[number].order))
-        # A format explains what nothing else does, of however many specs.
-        is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
-        by_most = np.lexsort((by_name, -num_involved, is_format))
+        # An architecture or a format explains what nothing else does, of however many specs.
+        is_last = np.array([name.kind in OF_NO_PACKAGE for name in own.names], np.bool_)
+        by_most = np.lexsort((by_name, -num_involved, is_last))
         best = _best_of_pairs(graph, order, own, by_most)
         main = _main_of_specs(graph, facts, own, by_name, best)
         num_specs = np.bincount(main, minlength=size)

@@ -5,8 +5,9 @@ exact first, and what a tier pairs is left out of the later ones. The architectu
 operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
 for what is left, with "a stack other than root in common" in place of the architecture.
 
-Pairs are one to one, and specs that share neither architecture nor stack are none. All that decides
-is what the specs are, so the order of rows makes no difference.
+Pairs are one to one, and specs that share neither architecture nor stack are none, unless the two
+sides are apart (``sides.are_apart``): then the tiers have the package alone. All that decides is
+what the specs are, so the order of rows makes no difference.
 
 Where several have one key, all pairs of one key are put in one order, and from its top each pair is
 taken of which both are still free. A pair precedes another one if, in this order,
@@ -310,9 +311,11 @@ MOST_ROUNDS = 10
 """How often votes are counted and counterparts found anew; real ones are the same after a few."""
 
 
-def find_counterparts(base: Side, removed: Rows, head: Side, added: Rows) -> Counterparts:
+def find_counterparts(
+    base: Side, removed: Rows, head: Side, added: Rows, *, are_apart: bool = False
+) -> Counterparts:
     """Pair the removed rows of base with the added rows of head."""
-    search = _Search(base, removed, head, added)
+    search = _Search(base, removed, head, added, _PASSES_APART if are_apart else _PASSES)
     pairs = search.pairs()
     for _ in range(MOST_ROUNDS):
         if not search.vote(pairs):
@@ -347,11 +350,22 @@ _PASSES = (
 )
 """The facts in the keys of each pass, and whether a stack in common is needed."""
 
+_PASSES_APART = tuple((("package", *tier), False) for tier in TIERS)
+"""Those of two sides that have neither in common."""
+
 
 class _Search:
-    """The search for pairs, tier by tier."""
+    """The search for pairs, pass by pass."""
 
-    def __init__(self, base: Side, removed: Rows, head: Side, added: Rows) -> None:
+    def __init__(
+        self,
+        base: Side,
+        removed: Rows,
+        head: Side,
+        added: Rows,
+        passes: Sequence[tuple[Sequence[str], bool]],
+    ) -> None:
+        self._passes = passes
         self._sides = Candidates(base, removed), Candidates(head, added)
         free = np.ones(len(removed), np.bool_), np.ones(len(added), np.bool_)
         self._state = _State(0, free, [])
@@ -372,9 +386,9 @@ class _Search:
         # What precedes the first ranking does not depend on votes.
         state = self._state = (self._first_ranking or self._state).copy()
         ties = self._ties = Ties(*map(len, self._sides)) if with_ties else None
-        for number in range(state.number, len(_PASSES)):
+        for number in range(state.number, len(self._passes)):
             state.number = number
-            facts, by_stack = _PASSES[number]
+            facts, by_stack = self._passes[number]
             if number == len(TIERS):
                 self._require_common_stack(state.free)
             while self._pair(facts, by_stack=by_stack):

@@ -44,7 +44,12 @@ class Explanation:
         self.reasoning = reasoning or find_reasons(comparison.pairing, base, head)
         self.counterparts = pairs = self.reasoning.counterparts
         self.causes: Causes = find_causes(
-            base, head, pairs.base_rows, pairs.head_rows, self.reasoning.differing
+            base,
+            head,
+            pairs.base_rows,
+            pairs.head_rows,
+            self.reasoning.differing,
+            are_apart=self.reasoning.are_apart,
         )
 
     @property

@@ -54,10 +54,21 @@ def column_name(fact: OwnFact) -> str:
     return str(fact.name).lower()
 
 
+ARCHITECTURE = OwnFact.PLATFORM | OwnFact.OPERATING_SYSTEM | OwnFact.TARGET
+
+
 def differing_facts(
-    base: Side, head: Side, base_rows: Nodes | Rows, head_rows: Nodes | Rows
+    base: Side,
+    head: Side,
+    base_rows: Nodes | Rows,
+    head_rows: Nodes | Rows,
+    *,
+    are_apart: bool = False,
 ) -> Facts:
-    """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
+    """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too.
+
+    Of sides that ``are_apart`` the architecture is left out: there it is no news of any spec.
+    """
     base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
@@ -70,6 +81,8 @@ def differing_facts(
     are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
     differ = shapes(base, base_nodes) != shapes(head, head_nodes)
     facts[differ & are_known] |= OwnFact.DEPENDENCIES.value
+    if are_apart:
+        facts &= ~np.uint16(ARCHITECTURE)
     return facts
 
 

@@ -11,7 +11,7 @@ from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import Pairing, code_of, tells_stacks
-from snapshots.changes.sides import Side, row_hashes
+from snapshots.changes.sides import Side, are_apart, row_hashes
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -85,13 +85,15 @@ class Reasoning(msgspec.Struct, frozen=True):
     """What took the place of what between two contents, and why specs were added and removed.
 
     ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
-    reasons of the removed rows of base, ``of_head`` those of the added rows of head.
+    reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``are_apart``
+    tells whether the two are for nothing in common, so that their architecture is no fact.
     """
 
     counterparts: Counterparts
     differing: Facts
     of_base: Codes
     of_head: Codes
+    are_apart: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -119,8 +121,10 @@ class Reasoning(msgspec.Struct, frozen=True):
 def find_reasons(pairing: Pairing, base: Side, head: Side) -> Reasoning:
     """Find counterparts and reasons for a pairing that is not narrowed, of the two sides."""
     removed, added = pairing.removed, pairing.added
-    pairs = find_counterparts(base, removed, head, added)
-    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows)
+    # What both have is for one architecture.
+    apart = not pairing.persisting.size and are_apart(base, head)
+    pairs = find_counterparts(base, removed, head, added, are_apart=apart)
+    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, are_apart=apart)
     of_base = np.full(len(base.frame), _NONE, np.int8)
     of_head = np.full(len(head.frame), _NONE, np.int8)
     of_base[pairs.base_rows] = code_of(SpecChangeReason.REPLACED)
@@ -130,7 +134,7 @@ def find_reasons(pairing: Pairing, base: Side, head: Side) -> Reasoning:
     new = added[of_head[added] == _NONE]
     of_base[gone] = _lacking(base.frame, gone, head.frame, _GONE_REASONS)
     of_head[new] = _lacking(head.frame, new, base.frame, NEW_REASONS)
-    return Reasoning(pairs, own, of_base, of_head)
+    return Reasoning(pairs, own, of_base, of_head, apart)
 
 
 def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChangeReason]) -> Codes:

@@ -16,6 +16,7 @@ from snapshots.frames.columns import Codes, Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
+from snapshots.spack.names import ROOT_STACK
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -120,6 +121,21 @@ def stating_compilers(side: Side) -> Mask:
     mask = known_values(side, "compiler")[node_codes(side, "compiler")]
     mask[side.graph.sources[side.graph.edges_to_compilers]] = False
     return mask
+
+
+_ARCHITECTURE = ("platform", "operating_system", "target")
+
+
+def are_apart(base: Side, head: Side) -> bool:
+    """Tell whether two sides have no architecture in common, and no stack but root.
+
+    So it is between the caches of two machines: they differ as a whole by what they are for.
+    """
+    ours, theirs = ({*side.frame.stacks.items} - {ROOT_STACK} for side in (base, head))
+    if not ours.isdisjoint(theirs):
+        return False
+    before, after = (row_hashes(side.frame, slice(None), _ARCHITECTURE) for side in (base, head))
+    return not np.isin(np.unique(before), after).any()
 
 
 def mixed(first: Fingerprints, *others: Fingerprints) -> Fingerprints:

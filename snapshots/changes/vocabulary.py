@@ -63,6 +63,9 @@ _PHRASES = {
         "{package} {before:?} → {after:?} (outside the cache)",
         "{package}{in_brackets} from outside the cache",
     ),
+    CauseKind.ARCHITECTURE: CausePhrases(
+        "architecture {before} → {after}", "the architecture{in_brackets}"
+    ),
     CauseKind.FORMAT: CausePhrases(
         "Spack's format of specs {before} → {after}", "Spack's format of specs{in_brackets}"
     ),
@@ -141,6 +144,7 @@ _OF_TWINS = {
     CauseKind.DEPENDENCY_ADDED: "{package} with and without {new}",
     CauseKind.PROVIDER: "{package} with {old} / {new}",
     CauseKind.EXTERNAL: "{package} {before:?} / {after:?} (outside the cache)",
+    CauseKind.ARCHITECTURE: "architecture {before} / {after}",
     CauseKind.FORMAT: "Spack's format of specs {before} / {after}",
     CauseKind.UNKNOWN: "{package}, it is not known why",
 }

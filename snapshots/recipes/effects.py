@@ -150,6 +150,8 @@ class Attribution:
         found: dict[int, list[CauseCommit]] = {}
         open_: dict[int, str | None] = {}
         for number, name in enumerate(names):
+            if name.kind is CauseKind.ARCHITECTURE:
+                continue  # no commit made another machine of it
             if name.package in of_package:
                 found[number] = _at(CommitLevel.OWN_RECIPE, of_package[name.package])
             else:

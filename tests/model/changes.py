@@ -80,8 +80,14 @@ class Kind(Enum):
     DEPENDENCY_REMOVED = auto()
     PROVIDER = auto()
     EXTERNAL = auto()
+    ARCHITECTURE = auto()
     FORMAT = auto()
     UNKNOWN = auto()
+
+
+OF_NO_PACKAGE = (Kind.ARCHITECTURE, Kind.FORMAT)
+UNEXPLAINED = (*OF_NO_PACKAGE, Kind.UNKNOWN)
+"""What explains only what no other cause does."""
 
 
 class Cause(NamedTuple):
@@ -98,10 +104,20 @@ class Cause(NamedTuple):
         return self.package or "", f"{self.kind.value:02}", self.before or "", self.after or ""
 
 
-def own_differences(before: Spec, after: Spec) -> list[str]:
+def are_apart(base: State, head: State) -> bool:
+    """Tell whether two states are for no architecture in common, and in no common stack."""
+    ours, theirs = (set(map(architecture_of, it.specs.values())) for it in (base, head))
+    return not ours & theirs and not base.stacks & head.stacks
+
+
+ARCHITECTURE = ("platform", "operating_system", "target")
+
+
+def own_differences(before: Spec, after: Spec, *, apart: bool = False) -> list[str]:
     """Return which facts of their own differ, in the order that names the cause.
 
-    What one of the two does not state does not differ.
+    What one of the two does not state does not differ, nor does the architecture of what is in two
+    states that are apart.
     """
     has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
     facts: dict[str, list[object]] = {
@@ -115,7 +131,12 @@ def own_differences(before: Spec, after: Spec) -> list[str]:
         "operating_system": [before.operating_system, after.operating_system],
         "target": [before.target, after.target],
     }
-    return [name for name, (old, new) in facts.items() if None not in (old, new) and old != new]
+    left_out = ARCHITECTURE if apart else ()
+    return [
+        name
+        for name, (old, new) in facts.items()
+        if None not in (old, new) and old != new and name not in left_out
+    ]
 
 
 def _shape(spec: Spec) -> Counter[tuple[object, ...]] | None:
@@ -132,12 +153,22 @@ def format_cause(before: Spec | None, after: Spec | None) -> Cause | None:
     return Cause(Kind.FORMAT, None, str(old), str(new))
 
 
-def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:
+def architecture_cause(before: Spec | None, after: Spec | None) -> Cause | None:
+    """Return the cause of two specs for two architectures; None for others."""
+    if before is None or after is None or architecture_of(before) == architecture_of(after):
+        return None
+    sides = ("-".join(architecture_of(spec)) for spec in (before, after))
+    return Cause(Kind.ARCHITECTURE, None, *sides)
+
+
+def own_causes(
+    before: Spec, after: Spec, edges: PairedEdges, *, apart: bool = False
+) -> list[Cause]:
     """Return the causes that two specs are by themselves: those of the first fact that differs.
 
     Only a change of dependencies can be several; they come in the order of their kinds.
     """
-    first = next(iter(own_differences(before, after)), None)
+    first = next(iter(own_differences(before, after, apart=apart)), None)
     package = after.name
     match first:
         case None:
@@ -293,7 +324,8 @@ def _found(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
     found = Counterparts({}, {})
-    for is_close in (_same_architecture, _common_stack):
+    close = (_any,) if are_apart(base, head) else (_same_architecture, _common_stack)
+    for is_close in close:
         for tier in TIERS:
             for olds, news in _by_common_key(removed.values(), added.values(), tier):
                 candidates = [pair for pair in product(olds, news) if is_close(*pair)]
@@ -329,6 +361,10 @@ def _smallest_first(pairs: Iterable[Pair]) -> list[Pair]:
         if all(before != other and after != another for other, another in chosen):
             chosen.append((before, after))
     return chosen
+
+
+def _any(_before: Spec, _after: Spec) -> bool:
+    return True
 
 
 def _same_architecture(before: Spec, after: Spec) -> bool:
@@ -408,7 +444,8 @@ def added_reasons(
     for digest in head.specs.keys() - base.specs.keys():
         spec = head.specs[digest]
         if digest in replaced:
-            differences = own_differences(base.specs[replaced[digest]], spec)
+            before, apart = base.specs[replaced[digest]], are_apart(base, head)
+            differences = own_differences(before, spec, apart=apart)
             reasons[digest] = "replaces" if differences else "rebuilt"
         elif digest in returned:
             reasons[digest] = "returned"
@@ -455,6 +492,7 @@ class Causes:
     def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
         self._base = base
         self._head = head
+        self._apart = are_apart(base, head)
         self._packages: dict[Pair, str] = {}
         self._edges: dict[Pair, PairedEdges] = {}
         self.starts = {after: (before, after) for after, before in counterparts.items()}
@@ -469,8 +507,10 @@ class Causes:
                 waiting += self.below[pair]
         self._own = {pair: self._causes_at(pair) for pair in self.below}
         for pair in [pair for pair in self.below if self._ends_without_cause(pair)]:
+            nodes = self._nodes(pair)
             unknown = Cause(Kind.UNKNOWN, self._packages[pair])
-            self._own[pair] = [format_cause(*self._nodes(pair)) or unknown]
+            architecture = architecture_cause(*nodes) if self._apart else None
+            self._own[pair] = [architecture or format_cause(*nodes) or unknown]
 
     def _nodes(self, pair: Pair) -> tuple[Spec | None, Spec | None]:
         return self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
@@ -490,7 +530,7 @@ class Causes:
     def _causes_at(self, pair: Pair) -> list[Cause]:
         before, after = self._nodes(pair)
         if before is not None and after is not None:
-            return own_causes(before, after, self._edges[pair])
+            return own_causes(before, after, self._edges[pair], apart=self._apart)
         versions = (node.version if node else None for node in (before, after))
         return [Cause(Kind.EXTERNAL, self._packages[pair], *versions)]
 
@@ -542,12 +582,12 @@ class Causes:
 
     def _main(self, digest: str, pair: Pair) -> Cause:
         """Return the first cause of the spec's own, where facts of its own differ."""
-        own = [cause for cause in self._own[pair] if cause.kind not in (Kind.UNKNOWN, Kind.FORMAT)]
+        own = [cause for cause in self._own[pair] if cause.kind not in UNEXPLAINED]
         return own[0] if own else self._most_involved(digest)
 
     def _most_involved(self, digest: str) -> Cause:
         def key(cause: Cause) -> tuple[object, ...]:
-            return cause.kind is Kind.FORMAT, -self.num_involved[cause], cause.order
+            return cause.kind in OF_NO_PACKAGE, -self.num_involved[cause], cause.order
 
         return min(self.involved[digest], key=key)
 
@@ -590,7 +630,7 @@ class Causes:
         """Return which facts of its own differ at the pair of least hashes that a cause is at."""
         pair = min(pair for pair, causes in self._own.items() if cause in causes)
         before, after = self._nodes(pair)
-        return own_differences(before, after) if before and after else []
+        return own_differences(before, after, apart=self._apart) if before and after else []
 
     # -- paths
 
