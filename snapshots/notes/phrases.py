@@ -207,6 +207,8 @@ def specs_sentence(
     gone = f"{_were(removed, 'removed')} without a replacement"
     if clauses:
         end = f"; {gone}." if removed else "."
+        if len(clauses) == 1 < num_specs and num_specs in (rebuilt, replaced, new):
+            return Sentence(f"All {clauses[0][0].replace(' ', ' specs ', 1)}{end}")
         return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(clauses), end)
     if removed:
         noun = "spec" if removed == 1 else "specs"

@@ -75,7 +75,7 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
     assert len(stories) == NUM_TOLD
     document = to_xml(series_feed(history, "develop", Somewhere(), counts={}, stories=stories))
     assert len(document) < MOST_BYTES
-    assert read_feed(document).entries[0].content[0].value.startswith("<p>Of 2,000 specs")
+    assert read_feed(document).entries[0].content[0].value.startswith("<p>All 2,000 specs")
 
 
 def test_no_story_is_told_of_what_did_not_change() -> None:
