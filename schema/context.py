@@ -25,6 +25,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
+from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
 from snapshots.errors import IncompleteHistory, InvalidArgument, UnknownPackage
 from snapshots.frames import queries
@@ -34,7 +35,7 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
-from snapshots.models import RevisionInfo, StackInfo, is_revision
+from snapshots.models import LOCK_FILE, RevisionInfo, Source, StackInfo, is_revision
 from snapshots.notes.changelog import Only, Scope, scope_of
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest, parse_side
@@ -48,6 +49,9 @@ Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 
 MOST_CONTENTS = 200
 """The most contents that a request may search for specs: twice as many as real caches have tags."""
+
+_PLAN = "plan"
+"""What stands for the tag of lock files that are planned."""
 
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
@@ -103,6 +107,20 @@ def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterat
     raise InvalidArgument("subscription", "nothing is published where this is executed")
 
 
+class PlannedInfo(RevisionInfo, frozen=True, kw_only=True):
+    """A side of a plan, as a revision: what base has of some stacks, or lock files.
+
+    It is held by the context that made it, which knows it by ``held``.
+    """
+
+    held: str
+
+    @property
+    def content(self) -> str:
+        """What the context knows the compared specs by."""
+        return self.held
+
+
 @dataclass
 class Context:
     """One request's view of the catalog.
@@ -131,6 +149,9 @@ class Context:
     left_out: dict[str, None] = field(default_factory=dict, init=False)
     history: History = field(init=False)
     _latest: dict[tuple[Cache[Any, Any], Hashable], Any] = field(init=False)
+    _held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = field(
+        default_factory=dict, init=False
+    )
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
     masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
@@ -242,6 +263,26 @@ class Context:
 
         return _held(self._recipes_changes, (base, head), changed)
 
+    def plan(
+        self, base: RevisionInfo, locks: Sequence[StackLock]
+    ) -> tuple[Plan, PlannedInfo, PlannedInfo]:
+        """Return a plan against a revision, and its two sides, which this context then has."""
+        if not self.may_load:
+            raise NotLoaded  # all of the revision is read, which takes some 100 ms
+        with self.budget.waiting():
+            plan = self.library.plan(base.content, locks)
+            before, after = _planned_infos(plan, base)
+            library, contents = self.library, (before.content, after.content)
+            for side, content in zip((plan.base, plan.head), contents, strict=True):
+                self._held_here[library.frames, content] = side.frame
+                self._held_here[library.dependencies, content] = side.graph
+            self._held_here[library.comparisons, contents] = plan.comparison
+            self._held_here[library.explanations, contents] = plan.explanation
+            key = library.costs_key(after.content)
+            if key is not None:
+                self._held_here[library.costs, key] = library.costs_of_frame(plan.head.frame)
+        return plan, before, after
+
     def costs(self, info: RevisionInfo) -> FrameCosts | None:
         """Return what building each spec of a revision takes; None without costs.
 
@@ -319,6 +360,9 @@ class Context:
         of one object, even where the cache is too small, or full of other requests' values.
         """
         place = cache, key
+        if place in self._held_here:
+            own: Value = self._held_here[place]
+            return own
         if place in self._latest:
             held: Value | Failed = self._latest[place]
             if isinstance(held, Failed):
@@ -359,6 +403,7 @@ class Context:
     def release(self) -> None:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
         self._latest.clear()
+        self._held_here.clear()
         self.masks.clear()
         self._coverages.clear()
         self._narrowed.clear()
@@ -371,6 +416,16 @@ class Context:
         if not self.may_load:
             raise NotLoaded  # this may read the whole catalog
         return self.library.package_names()
+
+
+def _planned_infos(plan: Plan, base: RevisionInfo) -> tuple[PlannedInfo, PlannedInfo]:
+    """Return the two sides of a plan; the lock files stand for a revision that is not there."""
+    own = {name: getattr(base, name) for name in RevisionInfo.__struct_fields__}
+    summary = msgspec.structs.asdict(plan.content.summary())
+    source = Source(kind=LOCK_FILE.name, location=_PLAN, importer=base.source.importer)
+    lock = own | summary | {"tag": _PLAN, "source": source, "num_proven": None, "unproven": None}
+    name = f"{_PLAN} {base.content} {plan.content.digest}"
+    return PlannedInfo(**own, held=f"{name} base"), PlannedInfo(**lock, held=f"{name} head")
 
 
 def _held(values: dict[Key, Value], key: Key, make: Callable[..., Value]) -> Value:

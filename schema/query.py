@@ -8,6 +8,7 @@ import strawberry
 
 from schema.comparisons.commits import ONE_COMMIT, CommitType
 from schema.comparisons.comparison import ComparisonType
+from schema.comparisons.plan import PLANNING, PlannedSpecsArgument, PlanType, plan_of
 from schema.comparisons.spec_comparison import COMPARING_SPECS, SpecComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import (
@@ -294,6 +295,14 @@ class Query:
         head_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
     ) -> SpecComparisonType | None:
         return SpecComparisonType.of_hashes(info.context, base, head, base_ref, head_ref)
+
+    @field(
+        "What has to be built for specs, as lock files have them, and why; base as in "
+        "compare(base:).",
+        msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING}),
+    )
+    def plan(self, info: Info, base: Ref, specs: PlannedSpecsArgument) -> PlanType:
+        return plan_of(info.context, base, specs)
 
     @field(
         "A commit of the recipes, by its hash or how it begins "

@@ -9,6 +9,7 @@ import pytest
 
 from snapshots.changes.impact import size_label
 from snapshots.notes.plan_comments import MOST_CHARACTERS
+from tests.schema.usual import api
 from tests.server.commands import cachelog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -47,6 +48,15 @@ def test_every_key_is_described(demo_catalog: Path) -> None:
     assert [*rows] == [*document]
     for key in ("stacks", "to_build"):
         assert {*document[key][0]} <= {*re.findall(r"`([a-z_]+)`", rows[key])}
+
+
+def test_the_query_is_one() -> None:
+    """It is valid, and allowed for as many specs as the text says."""
+    (query,) = re.findall(r"```graphql\n(.*?)```", TEXT, re.DOTALL)
+    assert api.document(query).errors == ()
+    specs = [{"name": "a", "hash": "a" * 32, "version": "1"}] * 1_500
+    assert 0 < api.cost(query, None, {"specs": specs}).units <= api.limits.max_cost
+    assert "some 1,500." in TEXT
 
 
 def test_sizes_are_those_of_the_code() -> None:

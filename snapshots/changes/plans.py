@@ -38,9 +38,9 @@ from snapshots.tables import rows_of_stacks
 
 
 class StackLock(msgspec.Struct, frozen=True):
-    """The specs that a lock file has for a stack, external ones apart."""
+    """The specs that a lock file has for a stack, or for none, external ones apart."""
 
-    stack: str
+    stack: str | None
     specs: Sequence[Spec]
     external: Sequence[Spec] = ()
 
@@ -72,20 +72,22 @@ class Plan:
     """What of lock files is in a revision, what has to be built, and why.
 
     ``rows`` are those of the revision, with all columns of ``SPEC_ROWS``; ``known_stacks`` are its
-    stacks. A hash that is in several lock files is one spec, in all of their stacks.
+    stacks. A hash that is in several lock files is one spec, in all of their stacks. Where a lock
+    file is of no stack, all of the revision is compared.
     """
 
     def __init__(self, rows: pa.Table, locks: Sequence[StackLock]) -> None:
-        self.stacks = list(dict.fromkeys(lock.stack for lock in locks))
-        self._external = {
+        named = dict.fromkeys(lock.stack for lock in locks)
+        self.stacks = [stack for stack in named if stack is not None]
+        self._external: dict[str | None, set[str]] = {
             stack: {spec.hash for lock in locks if lock.stack == stack for spec in lock.external}
-            for stack in self.stacks
+            for stack in named
         }
         self.content = _content(locks)
         self.head = side_of(SuccessiveTables().rows(self.content).table, self.content.digest)
         hashes = pa.array(self.head.frame.hashes.texts, pa.string())
         self.known_stacks = _stacks(rows)
-        stacks = self.stacks if self.known_stacks else None
+        stacks = self.stacks if self.known_stacks and None not in named else None
         self.base = side_of(rows_of_stacks(rows, stacks, hashes), "")
         self.comparison = Comparison(self.base.frame, self.head.frame)
 
@@ -190,7 +192,9 @@ def _content(locks: Iterable[StackLock]) -> Content:
     for lock in locks:
         for spec in lock.specs:
             specs.setdefault(spec.hash, spec)
-            stacks.setdefault(spec.hash, {})[lock.stack] = None
+            of_spec = stacks.setdefault(spec.hash, {})
+            if lock.stack is not None:
+                of_spec[lock.stack] = None
         external.update((spec.hash, spec) for spec in lock.external)
     planned = (
         msgspec.structs.replace(spec, stacks=tuple(sorted(stacks[digest])))

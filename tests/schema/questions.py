@@ -279,6 +279,17 @@ fragment I on PackageInSeries {
 SUGGESTIONS = """query($text: String!, $ref: String) {
   suggest(text: $text, ref: $ref, first: 20) { kind value detail url }
 }"""
+PLAN = """query($base: String!, $planned: [PlannedSpecInput!]!, $stack: String) {
+  plan(base: $base, specs: $planned) {
+    numSpecs numReused numExternal numToBuild sizeLabel unknownStacks
+    seconds cost costBasis { unit numEstimated numUnknown }
+    toBuild(stack: $stack, first: 50) {
+      totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
+      nodes { hash name reason counterpart { hash } cause { title } after { version stacks } }
+    }
+    comparison { id causes(first: 9) { totalCount nodes { title numSpecs } } }
+  }
+}"""
 DOCUMENTS = (
     REVISIONS,
     PACKAGES,
@@ -295,6 +306,7 @@ DOCUMENTS = (
     COMMITS,
     COMMIT,
     QUESTIONS,
+    PLAN,
     TWO_SPECS,
     CATALOG,
     SUGGESTIONS,

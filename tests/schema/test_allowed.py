@@ -59,6 +59,8 @@ VALUES = {
     "of": "develop",
     "hashes": ["a" * 32] * 100,
     "oid": "a" * 40,
+    "planned": [{"hash": "a" * 32, "name": "a", "version": "1"}] * 500,
+    "stack": "a",
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
     "text": "a",

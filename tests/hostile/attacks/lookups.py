@@ -1,6 +1,6 @@
 """Lock files as large as they may be, larger, and of what is hardest to look up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -64,7 +64,36 @@ def _in_all(_target: Target) -> Iterator[Ask]:
         yield query(_BEST, {"s": _specs(2_000)})
 
 
+_PLAN = (
+    'query($s: [PlannedSpecInput!]!) { plan(base: "develop", specs: $s) { numToBuild '
+    "toBuild(first: 100) { nodes { hash reason path { name } } } } }"
+)
+
+
+def _edges(hashes: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"name": "hdf5", "hash": digest} for digest in hashes]
+
+
+def _planned(_target: Target) -> Iterator[Ask]:
+    """Plan specs in a chain, in a circle, each over all before, and in as many stacks as specs."""
+    for size in (500, 1_700):
+        specs = _specs(size, version="1", stack="e4s")
+        hashes = [spec["hash"] for spec in specs]
+        ends = [*hashes[1:], hashes[0]]
+        chain = [
+            spec | {"dependencies": _edges([end])} for spec, end in zip(specs, ends, strict=True)
+        ]
+        yield query(_PLAN, {"s": [*chain[:-1], specs[-1]]})
+        yield query(_PLAN, {"s": chain})
+        over = [spec | {"dependencies": _edges(hashes[:at])} for at, spec in enumerate(specs[:140])]
+        yield query(_PLAN, {"s": over})
+        yield query(_PLAN, {"s": [spec | {"stack": f"s{at}"} for at, spec in enumerate(specs)]})
+    variants = [f"v{number}={number}" for number in range(500)]
+    yield query(_PLAN, {"s": _specs(100, version="9" * 4_000, stack="e4s", variants=variants)})
+
+
 ATTACKS = (
+    Attack("plans", "chains, circles, as many stacks as specs", asking(_planned, at_once=4)),
     Attack("builds of one package", "2,000 that are not there", asking(_of_one_package)),
     Attack("odd facts", "as long and as many as may be", asking(_of_odd_facts)),
     Attack("what holds most", "other specs each time", asking(_in_all)),

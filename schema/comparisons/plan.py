@@ -1,0 +1,238 @@
+"""Plans: what has to be built for specs that somebody has concretized, and why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import strawberry
+from strawberry.utils.str_converters import to_camel_case
+
+from schema.comparisons.changes import LoadedComparison, load_comparison
+from schema.comparisons.comparison import ComparisonType
+from schema.comparisons.spec_change import SpecChangeType, spec_change_connection
+from schema.context import Context, Info, PlannedInfo
+from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields.cost import ArgumentCost, Cost, field
+from schema.fields.scalars import optional_field
+from schema.revisions.costs import cost_fields
+from snapshots.changes.costs import BuildCost
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.plans import Plan, StackLock
+from snapshots.errors import InvalidArgument
+from snapshots.frames.dependencies import DependencyType
+from snapshots.models import Dependency, Spec
+from snapshots.sources.buildcache.database import circle_reason, circles
+from snapshots.spack.names import (
+    checked_checksum,
+    checked_hash,
+    checked_name,
+    checked_variant,
+    checked_version,
+    checked_word,
+)
+from snapshots.spack.notation import canonical_variants
+
+PLANNING = Cost(weight=100_000, arguments={"specs": ArgumentCost(each=100)})
+"""All of a revision is read, and what it has of some stacks is compared with the specs."""
+
+TO_BUILD = Cost(weight=500, each=10)
+"""A page of the specs that have to be built."""
+
+_UNKNOWN = "unknown"
+_MOST_DEPENDENCIES = 1_000
+
+
+@strawberry.input(description="A dependency of a spec that is planned.")
+class PlannedDependencyInput:
+    """An edge, as a lock file has it."""
+
+    name: str = strawberry.field(description="The package's name.")
+    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
+    types: list[DependencyType] | None = optional_field("What it is needed for.")
+    virtuals: list[str] | None = optional_field("The virtual packages that it provides: mpi, c.")
+
+
+@strawberry.input(
+    description="A concrete spec that nobody needs to have built, as a lock file has it."
+)
+class PlannedSpecInput:
+    """A spec with its dependencies; of one that several stacks have each has its own."""
+
+    name: str = strawberry.field(description="The package's name.")
+    hash: str = strawberry.field(description="The DAG hash, 32 characters.")
+    version: str = strawberry.field(description="The version.")
+    stack: str | None = optional_field(
+        "The stack that it is planned for. Where one is not given, all of base is compared."
+    )
+    root: bool | None = optional_field("Whether it was asked for itself.")
+    external: bool | None = optional_field("Whether it is external, so that nobody builds it.")
+    variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
+    platform: str | None = optional_field("The platform.")
+    operating_system: str | None = optional_field("The operating system.")
+    target: str | None = optional_field("The microarchitecture.")
+    package_hash: str | None = optional_field("The hash of the package's recipe.")
+    dependencies: list[PlannedDependencyInput] | None = optional_field(
+        f"What it depends on, at most {_MOST_DEPENDENCIES:,}; unknown unless given."
+    )
+
+
+def _from_input(kind: type[PlannedSpecInput], value: Mapping[str, Any], _: object) -> Any:
+    """Make an input of what GraphQL has checked: much faster than field by field."""
+    return kind(**{_PYTHON_NAMES[name]: field_value for name, field_value in value.items()})
+
+
+_DEFINITION: Any = PlannedSpecInput.__strawberry_definition__  # type: ignore[attr-defined]
+_DEFINITION.from_input = _from_input
+_PYTHON_NAMES = {
+    to_camel_case(field.python_name): field.python_name for field in _DEFINITION.fields
+}
+
+PlannedSpecsArgument = Annotated[
+    list[PlannedSpecInput],
+    strawberry.argument(
+        "The specs of the lock files. A hash that is there twice counts once, in both stacks."
+    ),
+]
+
+
+def stack_locks(inputs: Sequence[PlannedSpecInput]) -> list[StackLock]:
+    """Return the specs by their stacks.
+
+    Raises InvalidArgument with the place of one that has no good facts, and for circles.
+    """
+    inside: dict[str | None, list[Spec]] = {}
+    external: dict[str | None, list[Spec]] = {}
+    for number, given in enumerate(inputs):
+        try:
+            stack = None if given.stack in (None, strawberry.UNSET) else checked_name(given.stack)
+            spec = _spec(given)
+        except ValueError as error:
+            raise InvalidArgument(f"specs[{number}]", str(error)) from None
+        of_stack = external if given.external is True else inside
+        of_stack.setdefault(stack, []).append(spec)
+    every = {
+        spec.hash: spec for specs in (inside, external) for of in specs.values() for spec in of
+    }
+    for circle in circles(every):
+        raise InvalidArgument("specs", f"{circle[0].hash} {circle_reason(circle)}")
+    stacks = dict.fromkeys((*inside, *external))
+    return [StackLock(name, inside.get(name, ()), external.get(name, ())) for name in stacks]
+
+
+def _spec(given: PlannedSpecInput) -> Spec:
+    """Return a spec as a content has it. Raises ValueError."""
+
+    def word(value: Any) -> str:
+        return checked_word(value) if isinstance(value, str) else _UNKNOWN
+
+    variants = given.variants if isinstance(given.variants, list) else []
+    recipe = given.package_hash if isinstance(given.package_hash, str) else None
+    return Spec(
+        hash=checked_hash(given.hash),
+        name=checked_name(given.name),
+        version=checked_version(given.version),
+        compiler=None,
+        operating_system=word(given.operating_system),
+        platform=word(given.platform),
+        target=word(given.target),
+        variants=canonical_variants([checked_variant(variant) for variant in variants]),
+        stacks=(),
+        size=None,
+        tarball=None,
+        package_hash=None if recipe is None else checked_checksum(recipe),
+        dependencies=_dependencies(given.dependencies),
+    )
+
+
+def _dependencies(edges: Any) -> tuple[Dependency, ...] | None:
+    if not isinstance(edges, list):
+        return None
+    if len(edges) > _MOST_DEPENDENCIES:
+        raise ValueError(f"dependencies: there are more than {_MOST_DEPENDENCIES:,}")
+    return tuple(sorted({edge["hash"]: _dependency(edge) for edge in edges}.values()))
+
+
+def _dependency(edge: Mapping[str, Any]) -> Dependency:
+    types = [DependencyType(getattr(each, "value", each)) for each in edge.get("types") or ()]
+    return Dependency(
+        checked_name(edge["name"]),
+        checked_hash(edge["hash"]),
+        tuple(sorted((each.name or "").lower() for each in {*types})),
+        tuple(sorted({checked_name(name) for name in edge.get("virtuals") or ()})),
+    )
+
+
+@strawberry.type(
+    name="Plan",
+    description="What has to be built for specs, and why. What base has by hash, in any of its "
+    "stacks, is reused; the rest is compared with what base has of the same stacks.",
+)
+class PlanType:
+    """A plan, with the two sides that its comparison has."""
+
+    plan: strawberry.Private[Plan]
+    base_info: strawberry.Private[PlannedInfo]
+    head_info: strawberry.Private[PlannedInfo]
+
+    @field("How many specs there are, each hash once, external ones left out.")
+    def num_specs(self) -> int:
+        return self.plan.num_specs
+
+    @field("How many of them base has.")
+    def num_reused(self) -> int:
+        return self.plan.num_reused
+
+    @field("How many are external, so that nobody builds them.")
+    def num_external(self) -> int:
+        return self.plan.num_external
+
+    @field("How many have to be built.")
+    def num_to_build(self) -> int:
+        return len(self.plan.to_build)
+
+    @field(
+        "The class of the number of specs to build, as nixpkgs labels its pull requests: 0, 1-10, "
+        "11-100, 101-500, 501-1000, 1001+."
+    )
+    def size_label(self) -> str:
+        return self.plan.size_label
+
+    @field("The stacks that base does not have.", Cost(num_bytes=200))
+    def unknown_stacks(self) -> list[str]:
+        return self.plan.unknown_stacks()
+
+    seconds, cost, cost_basis = cost_fields(lambda self, info: self.build_cost(info.context))
+
+    @field(
+        "The comparison of what base has of these stacks with the specs. Its ids are good in this "
+        "answer alone."
+    )
+    def comparison(self) -> ComparisonType:
+        return ComparisonType(base_info=self.base_info, head_info=self.head_info)
+
+    @connection_field("The specs that have to be built, by package and hash.", cost=TO_BUILD)
+    def to_build(
+        self,
+        info: Info,
+        stack: Annotated[str | None, strawberry.argument("Only those of this stack.")] = None,
+        *,
+        page: PageArguments,
+    ) -> Connection[SpecChangeType]:
+        comparison = self._loaded(info.context)
+        table = comparison.changes.specs.select([SpecChangeKind.ADDED])
+        if stack is not None:
+            table = table.take(self.plan.head.frame.in_stack(stack)[table.after])
+        return spec_change_connection(comparison, table, page)
+
+    def build_cost(self, context: Context) -> BuildCost | None:
+        """Return what building the specs takes."""
+        costs = context.costs(self.head_info)
+        return None if costs is None else costs.total(self.plan.to_build)
+
+    def _loaded(self, context: Context) -> LoadedComparison:
+        return load_comparison(context, self.base_info, self.head_info)
+
+
+def plan_of(context: Context, base: str, specs: Sequence[PlannedSpecInput]) -> PlanType:
+    """Return what has to be built; raises InvalidArgument, and what resolving a ref raises."""
+    plan, *infos = context.plan(context.resolve_side(base), stack_locks(specs))
+    return PlanType(plan=plan, base_info=infos[0], head_info=infos[1])

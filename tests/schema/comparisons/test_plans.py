@@ -1,0 +1,164 @@
+"""Plans through GraphQL: what has to be built for specs, and why."""
+
+from typing import Any
+
+import pytest
+from strawberry.utils.str_converters import to_camel_case
+
+from tests.schema.questions import PLAN
+from tests.schema.worlds import State, World, known_world
+from tests.snapshots.costs import rows
+from tests.snapshots.factories import hash_of
+
+FACTS = ("hash", "name", "version", "platform", "operating_system", "target", "package_hash")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def as_input(spec: Any, stack: str | None, **facts: Any) -> dict[str, Any]:
+    """Return a spec as the API takes it."""
+    values = {name: getattr(spec, name) for name in FACTS}
+    edges = [
+        {
+            "name": edge.name,
+            "hash": edge.hash,
+            "types": [name.upper() for name in edge.types],
+            "virtuals": list(edge.virtuals),
+        }
+        for edge in spec.dependencies or ()
+    ]
+    named = {to_camel_case(name): value for name, value in values.items() if value is not None}
+    more = {"variants": list(spec.variants), "dependencies": edges, "stack": stack}
+    return named | more | facts
+
+
+def planned(world: World, base: State, specs: list[dict[str, Any]], **more: Any) -> Any:
+    """Return the plan of specs against a state."""
+    ref = f"{base.info.tag}@{base.info.taken_at:%Y-%m-%dT%H:%M:%S.%fZ}"
+    return world.data(PLAN, base=ref, planned=specs, **more)["plan"]
+
+
+def stacks_of(state: State) -> list[str]:
+    """Return the stacks of a state but root."""
+    return sorted({stack for spec in state.specs for stack in spec.stacks} - {"root"})
+
+
+def test_what_has_to_be_built(world: World) -> None:
+    """What no spec of base has, in whatever stack, stack by stack."""
+    for base in world.states:
+        there = {spec.hash for spec in base.specs}
+        stacks = stacks_of(world.newest)[:2]
+        specs = [
+            as_input(spec, stack)
+            for stack in stacks
+            for spec in world.newest.specs
+            if stack in spec.stacks
+        ]
+        wanted = {spec["hash"] for spec in specs}
+        plan = planned(world, base, specs)
+        assert plan["numSpecs"] == len(wanted)
+        assert plan["numReused"] == len(wanted & there)
+        assert plan["numToBuild"] == len(wanted - there) == plan["toBuild"]["totalCount"]
+        assert {node["hash"] for node in plan["toBuild"]["nodes"]} == wanted - there
+        assert plan["numExternal"] == 0
+        paired = [node for node in plan["toBuild"]["nodes"] if node["counterpart"]]
+        causes = plan["comparison"]["causes"]["nodes"]
+        assert sum(cause["numSpecs"] for cause in causes) == len(paired)
+        assert plan["unknownStacks"] == sorted({*stacks} - {*stacks_of(base)})
+        for stack in stacks:
+            own = planned(world, base, specs, stack=stack)["toBuild"]["nodes"]
+            assert {node["hash"] for node in own} == {
+                spec["hash"] for spec in specs if spec["stack"] == stack
+            } - there
+
+
+def test_specs_of_no_stack(world: World) -> None:
+    """All of base is compared."""
+    specs = [as_input(spec, None) for spec in world.newest.specs]
+    plan = planned(world, world.newest, specs)
+    assert (plan["numToBuild"], plan["numReused"]) == (0, len(specs))
+    assert plan["sizeLabel"] == "0"
+    assert plan["unknownStacks"] == []
+
+
+def test_what_is_external_is_counted_apart(world: World) -> None:
+    """Nobody builds it."""
+    specs = [
+        {"name": "gcc", "hash": hash_of("gcc"), "version": "13", "external": True, "stack": "e4s"},
+        {"name": "new", "hash": hash_of("new"), "version": "1", "root": True, "stack": "e4s"},
+    ]
+    plan = planned(world, world.newest, specs)
+    assert [plan[name] for name in ("numExternal", "numToBuild")] == [1, 1]
+    (node,) = plan["toBuild"]["nodes"]
+    assert (node["reason"], node["after"]) == (
+        "NEW_PACKAGE",
+        {"version": "1", "stacks": ["e4s"]},
+    )
+
+
+def test_what_it_takes(world: World) -> None:
+    """Beside the number of builds."""
+    specs = [{"name": "new", "hash": hash_of("new"), "version": "1", "stack": "e4s"}]
+    assert planned(world, world.newest, specs)["seconds"] is None
+    world.catalog.costs.replace(rows((None, "new", 60.0, 2.0), unit="eur"))
+    world.catalog.refresh()
+    plan = planned(world, world.newest, specs)
+    assert (plan["seconds"], plan["cost"]) == (60.0, 2.0)
+    assert plan["costBasis"] == {"unit": "eur", "numEstimated": 1, "numUnknown": 0}
+
+
+GOOD = {"name": "a", "hash": hash_of("a"), "version": "1"}
+EDGE = {"name": "a", "hash": hash_of("a")}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"hash": "a"}, "specs[1]: 'a' is no hash"),
+        ({"name": "a b"}, "specs[1]: 'a b' is no name"),
+        ({"version": ""}, "specs[1]: is empty"),
+        ({"stack": "a/b"}, "specs[1]: 'a/b' is no name"),
+        ({"target": "x y"}, "specs[1]: 'x y' is no single word"),
+        ({"variants": [""]}, "specs[1]: a variant is empty"),
+        ({"packageHash": "?"}, "specs[1]: '?' is no checksum"),
+        ({"dependencies": [EDGE | {"hash": "b"}]}, "specs[1]: 'b' is no hash"),
+        ({"dependencies": [EDGE | {"virtuals": ["a b"]}]}, "specs[1]: 'a b' is no name"),
+        ({"dependencies": [EDGE] * 1_001}, "specs[1]: dependencies: there are more than 1,000"),
+        ({"dependencies": [EDGE]}, "depends on itself, which no spec can"),
+    ],
+)
+def test_bad_specs(world: World, spec: dict[str, Any], message: str) -> None:
+    """The place and the reason are named."""
+    specs = [GOOD | {"hash": hash_of("other")}, GOOD | spec]
+    error = world.error(PLAN, base="develop", planned=specs)
+    assert message in error["message"]
+
+
+def test_ids_are_good_in_the_answer_alone(world: World) -> None:
+    """What nobody published is kept nowhere."""
+    plan = planned(world, world.newest, [GOOD])
+    node = world.data("query($id: ID!) { node(id: $id) { id } }", id=plan["comparison"]["id"])
+    assert node == {"node": None}
+
+
+def test_all_of_a_comparison(world: World) -> None:
+    """Release notes and rules are those of its stacks; its head is no revision."""
+    document = (
+        'query($specs: [PlannedSpecInput!]!) { plan(base: "develop", specs: $specs) '
+        "{ comparison { %s } } }"
+    )
+
+    def told(fields: str) -> Any:
+        return world.data(document % fields, specs=[GOOD])["plan"]["comparison"]
+
+    assert told("base { tag } head { tag numSpecs }") == {
+        "base": {"tag": "develop"},
+        "head": {"tag": "plan", "numSpecs": 1},
+    }
+    assert told("releaseNotes")["releaseNotes"].startswith("# Spack build cache: ")
+    rules = '[{name: "a", limit: "specs-added", atMost: "0"}]'
+    assert told(f"check(rules: {rules}) {{ passed }}") == {"check": {"passed": False}}
