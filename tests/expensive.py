@@ -9,9 +9,13 @@ FEWER_EXAMPLES = settings(max_examples=settings().max_examples // 2, deadline=No
 """Half of what the profile says: 10, or 50 by ``HYPOTHESIS_PROFILE=default``."""
 
 
+IS_QUICK = settings().max_examples < _OF_ALL
+"""Whether this is a run of the suite, which does without what shows little more."""
+
+
 def cases(number: int) -> int:
     """Return how many of so many cases a run of the suite tries: two fifths."""
-    return number * 2 // 5 if settings().max_examples < _OF_ALL else number
+    return number * 2 // 5 if IS_QUICK else number
 
 
 def examples(number: int) -> settings:

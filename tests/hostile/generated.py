@@ -1,4 +1,4 @@
-"""Attacks that nobody thought of: documents drawn by hypothesis from the schema itself.
+"""Attacks that nobody thought of: documents drawn by chance from the schema itself.
 
 Fields are chosen by what the schema offers, each under some aliases, in fragments here and there,
 with arguments that are extreme as often as they are sensible.
@@ -19,7 +19,6 @@ from graphql import (
     is_list_type,
     is_non_null_type,
 )
-from hypothesis import strategies as st
 
 from schema import api
 from tests.hostile.attack import Answer, Ask, Attack, Target, query, send_all
@@ -146,12 +145,6 @@ class Drawing:
 def schema_of_server() -> GraphQLSchema:
     """Return the schema as clients see it."""
     return build_schema(api.sdl())
-
-
-def documents() -> st.SearchStrategy[str]:
-    """Return the strategy of documents; examples shrink by their randomness."""
-    schema = schema_of_server()
-    return st.randoms(use_true_random=False).map(lambda chance: Drawing(schema, chance).document())
 
 
 def drawn(seed: int, count: int) -> Iterator[str]:

@@ -9,8 +9,8 @@ import pytest
 from schema.api import API
 from schema.errors import CLIENT_TEXT
 from schema.limits import Limits
-from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
 from snapshots.texts import is_plain
@@ -135,10 +135,10 @@ def test_an_outage_is_one_line_in_the_log(
 ) -> None:
     """What the store says, once a request and in one line: a traceback is for what is a bug."""
 
-    def fail(_catalog: Catalog, digest: str) -> Frame:
+    def fail(_reader: ContentReader, digest: str) -> Frame:
         raise CatalogError("here", f"the content {digest[:12]} is\nmissing")
 
-    monkeypatch.setattr(Catalog, "load", fail)
+    monkeypatch.setattr(ContentReader, "frame", fail)
     broken = World(world.catalog, Library(world.catalog), world.states)
     question = "{ a: revision { stacks { name } } b: revision { stacks { name } } }"
     with caplog.at_level(logging.ERROR, "cachelog.errors"):

@@ -15,6 +15,7 @@ from schema.api import sdl
 from server.graphiql.editor import EXAMPLES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.demo import history
 from snapshots.frames.frame import Frame
 from tests.server.servers import Server, application, until
@@ -118,14 +119,14 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
 ) -> None:
     """Reading a revision takes a thread, never the event loop; all who wait share one reading."""
     published(tmp_path)
-    load, gate, loads = Catalog.load, threading.Event(), []
+    load, gate, loads = ContentReader.frame, threading.Event(), []
 
-    def slow(catalog: Catalog, digest: str) -> Frame:
+    def slow(reader: ContentReader, digest: str) -> Frame:
         loads.append(digest)
         assert gate.wait(10)
-        return load(catalog, digest)
+        return load(reader, digest)
 
-    monkeypatch.setattr(Catalog, "load", slow)
+    monkeypatch.setattr(ContentReader, "frame", slow)
     with application(Settings(catalog=str(tmp_path))) as client:
         answers: list[Any] = []
 

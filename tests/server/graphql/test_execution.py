@@ -20,6 +20,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.errors import CatalogError
@@ -74,13 +75,13 @@ def test_what_has_to_be_loaded_is_loaded_in_a_thread(
 ) -> None:
     """No other: the request is executed without loading, and in the event loop from then on."""
     loading: list[str] = []
-    load = Catalog.load
+    load = ContentReader.frame
 
-    def watched(catalog: Catalog, digest: str) -> Frame:
+    def watched(reader: ContentReader, digest: str) -> Frame:
         loading.append(threading.current_thread().name)
-        return load(catalog, digest)
+        return load(reader, digest)
 
-    monkeypatch.setattr(Catalog, "load", watched)
+    monkeypatch.setattr(ContentReader, "frame", watched)
     first, second = executed(execution_of(demo_catalog, lanes), SMALL, SMALL)
     assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
     assert threads == [False, True]
@@ -93,13 +94,13 @@ def test_heavy_requests_have_theirs_loaded_there_too(
 ) -> None:
     """So that the threads that execute never wait for a revision."""
     loading: list[str] = []
-    load = Catalog.load
+    load = ContentReader.frame
 
-    def watched(catalog: Catalog, digest: str) -> Frame:
+    def watched(reader: ContentReader, digest: str) -> Frame:
         loading.append(threading.current_thread().name)
-        return load(catalog, digest)
+        return load(reader, digest)
 
-    monkeypatch.setattr(Catalog, "load", watched)
+    monkeypatch.setattr(ContentReader, "frame", watched)
     executed(execution_of(demo_catalog, lanes), LARGE)
     assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
 
@@ -263,10 +264,10 @@ def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
 ) -> None:
     """Loading fails outside of the request's execution, but the answer is GraphQL's."""
 
-    def damaged(catalog: Catalog, digest: str) -> Frame:
-        raise CatalogError(catalog.location, f"{digest} is damaged")
+    def damaged(_reader: ContentReader, digest: str) -> Frame:
+        raise CatalogError(str(demo_catalog), f"{digest} is damaged")
 
-    monkeypatch.setattr(Catalog, "load", damaged)
+    monkeypatch.setattr(ContentReader, "frame", damaged)
     (found,) = executed(execution_of(demo_catalog, lanes), SMALL)
     (error,) = orjson.loads(found.body)["errors"]
     assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"

@@ -11,6 +11,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
+from tests.expensive import IS_QUICK
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import (
     complaints,
@@ -26,9 +27,8 @@ OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-r
 
 LOOKS: dict[tuple[str, int], Sequence[str]] = {
     ("light", 1600): (),
-    ("light", 360): OF_LOOKS,
-    ("dark", 1600): OF_LOOKS,
     ("dark", 360): (),
+    **({} if IS_QUICK else {("light", 360): OF_LOOKS, ("dark", 1600): OF_LOOKS}),
 }
 """Colours and widths, with the rules that count there: all where none is named."""
 
