@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import strawberry
 
 from schema.context import Info, LoadedRevision
@@ -14,6 +15,7 @@ from schema.revisions.package import First, LazyRevision, check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.holes import Hole, Holes
+from snapshots.frames.dependencies import DependencyGraph
 from snapshots.refs import series
 from snapshots.timelines.spans import HashHistory, last_seen
 
@@ -78,9 +80,30 @@ class HoleType:
         return node_of("Revision", info=gone_in) if gone_in else None
 
 
-def hole_connection(
-    loaded: LoadedRevision, arguments: PageArguments
-) -> Connection[HoleType] | None:
+@strawberry.type(name="HoleConnection", description="A page of holes.")
+class HoleConnection(Connection[HoleType]):
+    """A connection that says of how many specs holes are the fault."""
+
+    holes: strawberry.Private[Holes]
+    graph: strawberry.Private[DependencyGraph]
+
+    @field("How many specs are whole: all that they need to be installed is in the cache.")
+    def num_whole(self) -> int:
+        return self.holes.num_whole
+
+    @field("How many specs lack any hole, and so are not whole.")
+    def num_affected(self) -> int:
+        return self.holes.num_affected
+
+    @field(
+        "How many specs have unknown dependencies. What reaches one of them is neither whole nor "
+        "affected, unless it reaches a hole."
+    )
+    def num_unknown(self) -> int:
+        return int(np.count_nonzero(~self.graph.known))
+
+
+def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleConnection | None:
     """Return a page of a revision's holes; None where its source tells no dependencies.
 
     Raises InvalidArgument for a cursor that names none of them.
@@ -97,4 +120,5 @@ def hole_connection(
         HoleType(loaded=loaded, holes=found, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
-    return Connection(page=ListPage(part, objects, [hole.hash for hole in shown]))
+    page = ListPage(part, objects, [hole.hash for hole in shown])
+    return HoleConnection(page=page, holes=found, graph=graph)

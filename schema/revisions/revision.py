@@ -19,7 +19,7 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, info_of_key, node_id, node_of
-from schema.revisions.holes import HOLES, HoleType, hole_connection
+from schema.revisions.holes import HOLES, HoleConnection, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
     ConcreteSpecsArgument,
@@ -273,7 +273,7 @@ class Revision(Node):
         "them first; null where its source tells no dependencies.",
         cost=HOLES,
     )
-    def holes(self, info: Info, *, page: PageArguments) -> Connection[HoleType] | None:
+    def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:
         return hole_connection(info.context.load(self.info), page)
 
     @connection_field(

@@ -15,8 +15,10 @@ from schema.fields.scalars import ByteCount
 from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
+from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import RevisionInfo
+from snapshots.texts import nearest_hint, nearest_names, quoted
 
 FINDING_TWINS = EXPLAINING
 """The share of each request of finding and explaining twins, which are kept."""
@@ -158,8 +160,17 @@ def twin_connection(
 ) -> TwinGroupConnection:
     """Return a page of the groups of twins among the specs of a stack and of a package, or all.
 
-    Raises InvalidArgument for a cursor that names none of them.
+    Raises InvalidArgument for a stack or package that it does not have, and for a cursor that names
+    none of them.
     """
+    frame = context.load(info).frame
+    for argument, name, names in (
+        ("stack", stack, frame.stacks.items),
+        ("package", package, frame.packages),
+    ):
+        if name is not None and name not in names:
+            hint = nearest_hint(nearest_names(name, names))
+            raise InvalidArgument(argument, f"the revision does not have {quoted(name)}{hint}")
     twins = context.twins(info, stack, package)
     comparison = twins_comparison(context, info, twins)
     hashes = comparison.head.frame.hashes

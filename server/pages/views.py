@@ -1,6 +1,7 @@
 """What templates show beside an answer: tables, matrices, filters and charts. All pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -15,9 +16,16 @@ from strawberry.utils.str_converters import to_camel_case
 
 from server.pages.charts import Line, bars, line
 from snapshots import texts
+from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
-from snapshots.changes.vocabulary import PACKAGE_KINDS, difference_phrase, variant_text
+from snapshots.changes.vocabulary import (
+    PACKAGE_KINDS,
+    difference_phrase,
+    twins_title,
+    variant_text,
+    without_direction,
+)
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import percent
@@ -433,6 +441,31 @@ def spec_pair_view(data: Data) -> Data:
 
 def _field_change(field: Data) -> FieldChange:
     return FieldChange(field["path"], field["before"], field["after"])
+
+
+def twins_view(data: Data) -> Data:
+    """Return the causes of twins, each once for both ways, and those of each group, in words.
+
+    ``causes_left`` counts the specs whose causes the answer leaves out.
+    """
+    twins = data["revision"]["twins"]
+    counts: Counter[str] = Counter()
+    for cause in twins["causes"]:
+        counts[_twins_title(cause)] += cause["numSpecs"]
+    return {
+        "causes": [
+            {"title": title, "numSpecs": count} for title, count in counts.most_common() if count
+        ],
+        "causes_left": twins["numSaved"] - counts.total(),
+        "titles": [[*dict.fromkeys(map(_twins_title, it["causes"]))] for it in twins["nodes"]],
+    }
+
+
+def _twins_title(cause: Data) -> str:
+    names = ("package", "before", "after")
+    return twins_title(
+        without_direction(CauseName(CauseKind[cause["kind"]], *(cause[it] for it in names)))
+    )
 
 
 def rebuilt_view(data: Data) -> Data:

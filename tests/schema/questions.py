@@ -222,7 +222,8 @@ COMMIT = f"""query($oid: String!) {{
 QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
   revision(ref: $ref) {
     holes(first: 50) {
-      totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
+      numWhole numAffected numUnknown totalCount
+      pageInfo { hasNextPage } edges { cursor node { hash } }
       nodes { hash name version numAffected affected(first: $first) { hash } goneIn { digest } }
     }
     twins(first: 20) {

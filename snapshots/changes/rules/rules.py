@@ -436,8 +436,11 @@ def _specs_removed(scope: PairScope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _hole_breaches(scope: HeadScope) -> Breaches:
-    """Return what the specs of head lack to be installed, each with the specs that need it."""
+def _hole_result(rule: "Forbid", scope: HeadScope) -> RuleResult:
+    """Return what the specs of head lack to be installed, each with the specs that need it.
+
+    Of specs whose dependencies are not known, the message says how many there are.
+    """
     graph, holes = scope.holes()
 
     def breach(number: int) -> Breach:
@@ -446,7 +449,10 @@ def _hole_breaches(scope: HeadScope) -> Breaches:
         message = f"{name} is missing, needed to install {counted(hole.num_affected, 'spec')}"
         return Breach(message, hole.name, scope.head, holes.affected(graph, number))
 
-    return Breaches(len(holes), breach)
+    message = counted(len(holes), "hole")
+    if num_unsure := int(np.count_nonzero(scope.masks[1])) - holes.num_affected - holes.num_whole:
+        message += f"; not known of {counted(num_unsure, 'spec')}, as dependencies are not"
+    return RuleResult(rule, message, Breaches(len(holes), breach))
 
 
 def _rows_of(scope: PairScope, package: str) -> Rows:
@@ -584,8 +590,7 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     def judge(self, scope: HeadScope) -> "RuleResult":
         """Return how much of the kind happened or is there, in words, and all of it."""
         if self.forbid is Forbidden.HOLE:
-            breaches = _hole_breaches(scope)
-            return RuleResult(self, counted(len(breaches), "hole"), breaches)
+            return _hole_result(self, scope)
         difference = scope.with_base()
         if self.forbid is Forbidden.COVERAGE_LOST:
             cells = difference.cells(self.for_each or difference.usual_dimensions)

@@ -15,7 +15,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 
 HOLES = """query($ref: String!, $after: String, $first: Int!) {
   revision(ref: $ref) { holes(first: 2, after: $after) {
-    totalCount pageInfo { hasNextPage endCursor }
+    totalCount numWhole numAffected numUnknown pageInfo { hasNextPage endCursor }
     nodes {
       hash name version numAffected affected(first: $first) { hash } goneIn { tag takenAt }
     }
@@ -78,6 +78,10 @@ def test_holes(world: World) -> None:
     first = holes_of(world, "develop")
     assert first["totalCount"] == len(expected) == 3
     assert first["pageInfo"]["hasNextPage"]
+    affected = set().union(*expected.values())
+    assert first["numAffected"] == len(affected)
+    assert first["numWhole"] == len(NOW.specs) - len(affected)
+    assert first["numUnknown"] == 0
     second = holes_of(world, "develop", after=first["pageInfo"]["endCursor"])
     nodes = first["nodes"] + second["nodes"]
     assert {node["hash"]: {spec["hash"] for spec in node["affected"]} for node in nodes} == expected
@@ -101,7 +105,9 @@ def frame_order(state: State) -> list[str]:
 
 def test_no_holes(world: World) -> None:
     """A whole revision has none; of one that tells no dependencies it is not known."""
-    assert holes_of(world, "develop~1")["totalCount"] == 0
+    whole = holes_of(world, "develop~1")
+    assert whole["totalCount"] == whole["numAffected"] == whole["numUnknown"] == 0
+    assert whole["numWhole"] == len(WHOLE.specs)
     assert holes_of(world, "pages") is None
 
 
@@ -227,17 +233,23 @@ SCOPE = """query($stack: String, $package: String) {
         ({"stack": "e4s"}, ["png"]),
         ({"package": "vtk"}, ["vtk"]),
         ({"stack": "e4s", "package": "vtk"}, []),
-        ({"stack": "none"}, []),
-        ({"package": "none"}, []),
     ],
 )
 def test_twins_of_a_stack_or_package(
     twice: World, scope: dict[str, str], packages: list[str]
 ) -> None:
-    """Only specs of these count; nothing has none."""
+    """Only specs of these count."""
     twins = twice.data(SCOPE, **scope)["revision"]["twins"]
     assert [node["package"] for node in twins["nodes"]] == packages
     assert twins["totalCount"] == len(packages)
+
+
+@pytest.mark.parametrize(("argument", "name"), [("stack", "hop"), ("package", "vtj")])
+def test_twins_of_nothing(twice: World, argument: str, name: str) -> None:
+    """What the revision does not have is refused, as the command does, with the nearest names."""
+    message = twice.error(SCOPE, **{argument: name})["message"]
+    nearest = {"hop": "hep", "vtj": "vtk"}[name]
+    assert f"{argument}: the revision does not have '{name}'; nearest: {nearest}" in message
 
 
 def test_a_cursor_of_no_group(twice: World) -> None:

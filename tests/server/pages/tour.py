@@ -49,6 +49,8 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "package": f"/r/develop/packages/{package}",
         "packages": "/packages",
         "package-everywhere": f"/packages/{package}",
+        "holes": "/r/develop/holes",
+        "twins": "/r/develop/twins",
         "spec": f"/r/develop/specs/{found[0]['hash']}",
         "stack": f"/r/develop/stacks/{stack}",
         "search": f"/search?q={package}",

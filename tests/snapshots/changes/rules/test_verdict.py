@@ -285,7 +285,12 @@ def test_holes_that_nobody_can_know_do_not_pass() -> None:
         judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
     stated = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
     silent = a_spec("s", name="zlib", stacks=("e4s",))
-    assert judge_one(forbid(Forbidden.HOLE), None, [stated, silent]).passed
+    result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent])
+    assert result.passed
+    assert result.message == "0 holes; not known of 1 spec, as dependencies are not"
+    above = a_spec("a", name="hdf5", dependencies=(Dependency("zlib", silent.hash, ("link",)),))
+    result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent, above])
+    assert "not known of 2 specs" in result.message
     with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleSubject(stack="e4s"))
 

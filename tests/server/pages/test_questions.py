@@ -1,0 +1,115 @@
+"""The pages of holes and twins, and what a change of a package would rebuild."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from tests.server.pages.asked import asked
+from tests.server.pages.comparing import numbers, rows
+from tests.server.pages.reading import Shown, shown
+from tests.server.servers import application
+from tests.snapshots.changes.graphs import edge, node
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+
+LINK = ("build", "link")
+
+WHOLE = [
+    node("zlib", stacks=("e4s",)),
+    node("zlib:2", version="2", stacks=("hep",)),
+    *(
+        node(f"{name}:{n}", edge(zlib, LINK), stacks=(stack,))
+        for name in ("hdf5", "png")
+        for n, (zlib, stack) in enumerate((("zlib", "e4s"), ("zlib:2", "hep")))
+    ),
+    node("lone", stacks=("hep",)),
+]
+LACKING = WHOLE[1:]
+"""Without the zlib that hdf5:0 and png:0 need."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a catalog with a whole revision, one that lacks something, and pages."""
+    folder = tmp_path_factory.mktemp("catalog")
+    silent = [*WHOLE, node("silent", dependencies=None), node("above", edge("silent", LINK))]
+    Catalog(str(folder)).publish(
+        [
+            a_snapshot(WHOLE, "develop", day(0)),
+            a_snapshot(LACKING, "develop", day(1)),
+            a_snapshot(silent, "partly", day(2)),
+            a_snapshot([a_spec()], "pages", day(3)),
+        ]
+    )
+    with application(Settings(catalog=str(folder))) as client:
+        yield client
+
+
+def figures(page: Shown) -> dict[str, str]:
+    """Return the numbers at the top of a page, by their names."""
+    return dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
+
+
+def test_holes(server: httpx.Client) -> None:
+    """How many specs are whole, and each missing spec with what needs it and where it went."""
+    page = shown(server, "/r/develop/holes")
+    numbers = {"Whole": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
+    assert figures(page) == {"Specs": "6"} | numbers
+    ((missing, affected, among, history),) = rows(page)
+    assert missing.startswith(f"zlib {hash_of('zlib')[:7]}")
+    assert (affected, among) == ("2", "hdf5@1, png@1")
+    assert history.startswith("gone in develop")
+    assert shown(server, page.links("tbody th a")[hash_of("zlib")[:7]]).status == 200
+    assert shown(server, "/r/develop/holes?as=csv").response.text.count("\r\n") == 2
+
+
+def test_no_holes(server: httpx.Client) -> None:
+    """Nothing is missing, as far as it is known; of pages nothing is."""
+    assert shown(server, "/r/develop~1/holes").text(".empty") == "Nothing is missing."
+    partly = shown(server, "/r/partly/holes")
+    assert figures(partly)["Whole"] == "7"
+    assert partly.text(".empty") == "Nothing is missing as far as it is known."
+    assert "Of 1 spec the source tells no dependencies" in partly.text(".notice")
+    assert "unknown" in shown(server, "/r/pages/holes").text(".notice")
+
+
+def test_twins(server: httpx.Client) -> None:
+    """The causes add up to what is built again; each group has its hashes and its causes."""
+    # zlib 1 and 2 are no twins, and what is over them is.
+    page = shown(server, "/r/develop~1/twins")
+    assert figures(page)["Built again"] == figures(page)["Groups of twins"] == "2"
+    causes = [
+        [it.text_content().strip() for it in row] for row in page.dom.cssselect(".slim tbody tr")
+    ]
+    assert causes == [["zlib 1 / 2", "2"]]
+    groups = [row.text_content() for row in page.dom.cssselect("table.commits tbody tr")]
+    assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
+    assert all("zlib 1 / 2" in group for group in groups)
+    narrowed = shown(server, "/r/develop~1/twins?package=png")
+    assert figures(narrowed)["Built again"] == "1"
+    assert shown(server, "/r/develop~1/twins?stack=e4s").text(".empty")
+    refused = shown(server, "/r/develop~1/twins?stack=e4z")
+    assert refused.status == 400
+    assert "nearest: e4s" in refused.text("main")
+
+
+def test_the_revision_leads_to_both(server: httpx.Client) -> None:
+    """Its page has a link to each."""
+    links = shown(server, "/r/develop").links("main p a")
+    assert shown(server, links["built more than once"]).text("h1").startswith("Twins")
+    assert shown(server, links["missing to install it"]).text("h1").startswith("Holes")
+
+
+def test_impact(server: httpx.Client) -> None:
+    """The page of a package says what its change would rebuild, by stack and target."""
+    page = shown(server, "/r/develop~1/packages/zlib")
+    query = """{ revision(ref: "develop~1") { package(name: "zlib") { impact {
+      numSpecs numPackages sizeLabel } } } }"""
+    impact = asked(server, query)["revision"]["package"]["impact"]
+    text = page.text("#impact + p")
+    assert numbers([text.partition("hash to ")[2].partition(" spec")[0]]) == [impact["numSpecs"]]
+    assert f"of {impact['numPackages']} packages" in text
+    assert impact["sizeLabel"] in text
+    assert "is unknown" in shown(server, f"/r/pages/packages/{a_spec().name}").text("#impact + p")
