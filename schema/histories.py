@@ -31,9 +31,13 @@ from schema.revisions.spec import SpecType
 from schema.series_causes import CAUSES, SeriesCauseType, series_cause_connection
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.history import Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCauseKey
@@ -143,11 +147,39 @@ TOUCHED = 5
 """For how many reasons a revision touches a package."""
 
 
+TOGETHER = 50
+"""Of so many entries the main causes are read at once."""
+
+MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
+"""The main causes of a package in some revisions."""
+
+
+@strawberry.type(description="A cause, and how many specs of one package it is the main one of.")
+class MainCause:
+    """A main cause of a package."""
+
+    cause: strawberry.Private[KeptCause]
+    num_specs: int = field("How many specs of the package it is the main cause of.")
+
+    kind = attribute("cause.kind", "What changed.", CauseKind)
+    package = attribute(
+        "cause.package", "The package that changed by itself; null of FORMAT alone.", str | None
+    )
+    before = attribute("cause.before", "As `Cause.before`.", str | None)
+    after = attribute("cause.after", "As `Cause.after`.", str | None)
+
+    @field("One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80))
+    def title(self) -> str:
+        cause = self.cause
+        return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
+
+
 @strawberry.type(description="What a revision did to a package, from the one before it.")
 class PackageHistoryEntry:
-    """An entry of a timeline."""
+    """An entry of a timeline; ``topic`` asks for the causes of those around it, too."""
 
     entry: strawberry.Private[PackageEntry]
+    topic: strawberry.Private[HistoryTopic]
 
     revision = revision_field("entry.head", "The revision that touched the package.")
 
@@ -184,6 +216,18 @@ class PackageHistoryEntry:
             for reason in SpecChangeReason
             if reason in counts
         ]
+
+    @field(
+        "The main causes of its added specs that took the place of others, what explains most of "
+        "them first; null for the first of the series.",
+        MAIN_CAUSES,
+    )
+    def main_causes(self, info: Info) -> list[MainCause] | None:
+        base = self.entry.base
+        if base is None:
+            return None
+        causes = info.context.of_history(self.topic).get(Pair(base.digest, self.entry.head.digest))
+        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes or ()]
 
 
 @strawberry.type(description="An entry in a list, with the cursor to go on from.")
@@ -242,9 +286,23 @@ class PackageHistory(Node):
     def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
         entries = self.timeline.entries
         keys = [entry.head.key for entry in entries]
-        shown = page_of(
-            page, keys, lambda place: PackageHistoryEntry(entry=entries[place]), PackageHistoryEdge
-        )
+
+        def entry(place: int) -> PackageHistoryEntry:
+            start = place - place % TOGETHER
+            pairs = [
+                Pair(one.base.digest, one.head.digest)
+                for one in entries[start : start + TOGETHER]
+                if one.base is not None
+            ]
+            topic = HistoryTopic(
+                About.PACKAGE_CAUSES,
+                self.timeline.name,
+                frozenset(pairs),
+                series=self.timeline.series,
+            )
+            return PackageHistoryEntry(entry=entries[place], topic=topic)
+
+        shown = page_of(page, keys, entry, PackageHistoryEdge)
         return PackageHistoryConnection(page=shown)
 
 

@@ -280,6 +280,10 @@ _CAUSE = pa.struct(
     ]
 )
 
+_PACKAGE_CAUSE = pa.struct(
+    [("package", pa.string()), ("cause", pa.int64()), ("num_specs", pa.int64())]
+)
+
 COMPARISONS = pa.schema(
     [
         _BASE,
@@ -313,6 +317,16 @@ COMPARISONS = pa.schema(
             "former. Null in catalogs older than this column.",
         ),
         _field(
+            "package_causes",
+            pa.list_(
+                pa.struct(
+                    [("package", pa.string()), ("cause", pa.int64()), ("num_specs", pa.int64())]
+                )
+            ),
+            "Of how many specs of each package each of the causes, by its place in them, is the "
+            "main one. Null in catalogs older than this column.",
+        ),
+        _field(
             "causes_format",
             pa.int64(),
             "The version of the causes; null where there are none. Other versions are made anew.",
@@ -323,10 +337,10 @@ COMPARISONS = pa.schema(
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
 
-READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story", "causes")
+READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story", "causes", "package_causes")
 """Its columns that are not kept in memory."""
 
-NULLABLE = ("story", "causes", "causes_format")
+NULLABLE = ("story", "causes", "package_causes", "causes_format")
 """Those of its columns that need not be there, and whose values need not."""
 
 

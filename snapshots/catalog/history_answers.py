@@ -69,6 +69,9 @@ class About(Enum):
     """A series: its GrowthPoints, oldest first."""
     CAUSES = "causes"
     """A series: its SeriesCauses."""
+    PACKAGE_CAUSES = "package causes"
+    """Pairs ``items`` of a series: by pair the KeptCauses of the package ``text``, each with how
+    many of its specs it is the main cause of."""
     HOLDING = "holding"
     """Hashes ``items``, in a series or in all: the revisions that hold them, newest first."""
 
@@ -97,7 +100,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     @property
     def needs_causes(self) -> bool:
         """Whether the causes of those changes must be there, too."""
-        return self.about is About.CAUSES
+        return self.about in (About.CAUSES, About.PACKAGE_CAUSES)
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
@@ -156,6 +159,9 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.CAUSES: lambda library, history, question: library.past.causes(
         history, question.series or ""
     ),
+    About.PACKAGE_CAUSES: lambda library, history, question: library.past.package_causes(
+        history, question.series or "", question.text, question.items
+    ),
     About.HOLDING: lambda library, history, question: library.past.holding(
         history, sorted(question.items), question.series
     ),
@@ -173,7 +179,7 @@ def _size_of(value: Any) -> int:
             return _PART + _SPAN * len(value.in_series)
         case dict():
             return _PART + sum(map(_size_of, value.values()))
-        case list():
+        case list() | tuple():
             return _PART + sum(map(_size_of, value))
         case GrowthPoint():
             return _POINT

@@ -4,7 +4,7 @@ No content is read for it. What is asked about must be complete: where changes o
 kept, each question raises IncompleteHistory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise, starmap
 from threading import Lock
@@ -18,7 +18,14 @@ from snapshots import refs
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import Unmade, changes_of_pairs, keep_all
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.kept_changes import KeptChanges, PackageCounts, PairCounts, packages_of
+from snapshots.changes.kept_changes import (
+    KeptCause,
+    KeptChanges,
+    PackageCounts,
+    PairCounts,
+    causes_of_package,
+    packages_of,
+)
 from snapshots.errors import (
     AmbiguousHash,
     CatalogError,
@@ -196,6 +203,17 @@ class Past:
         pairs = history.pairs_of(series)
         rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
         return SeriesCauses(rows, series, history)
+
+    def package_causes(
+        self, history: History, series: str, name: str, pairs: Collection[Pair]
+    ) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
+        """Return the main causes of a package's specs in some pairs of a series."""
+        require_complete(self._catalog, history, series, causes=True)
+        columns = ["causes", "package_causes", "causes_format"]
+        found: dict[Pair, tuple[tuple[KeptCause, int], ...]] = {}
+        for rows in self._catalog.changes.comparisons(pairs, columns):
+            found |= causes_of_package(rows, name)
+        return found
 
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
         """Return every package that any revision had, by its name."""

@@ -173,7 +173,7 @@ def _package(cell: dict[str, Any]) -> PackageCounts:
     return msgspec.convert(cell, PackageCounts)
 
 
-CAUSES_FORMAT = 1
+CAUSES_FORMAT = 2
 """The version of kept causes; it rises where others are found, or counterparts are others."""
 
 
@@ -210,6 +210,46 @@ def kept_causes(causes: Causes, head: Frame) -> tuple[KeptCause, ...]:
     )
 
 
+class PackageCause(msgspec.Struct, frozen=True):
+    """Of how many specs of a package a cause, by its place among all, is the main one."""
+
+    package: str
+    cause: int
+    num_specs: int
+
+
+def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
+    """Yield what each cause explains of each package, as ``kept_causes`` has the causes."""
+    for place, count in enumerate(causes.counted()):
+        if count.num_specs:
+            codes = head.package.codes[causes.rows_of(count.number)]
+            for code, num_specs in zip(*np.unique(codes, return_counts=True), strict=True):
+                yield PackageCause(head.packages[code], place, int(num_specs))
+
+
+def causes_of_package(table: pa.Table, name: str) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
+    """Read the main causes of a package, with the number of its specs, what explains most first.
+
+    ``table`` has rows of ``comparisons``; pairs whose causes are not kept, or otherwise, are left
+    out.
+    """
+    rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
+    found = {}
+    for number, pair in enumerate(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())):
+        explained = rows["package_causes"][number].values
+        own = explained.filter(pc.equal(explained.field("package"), name))
+        counts = sorted(
+            zip(own.field("cause").to_pylist(), own.field("num_specs").to_pylist(), strict=True),
+            key=lambda one: (-one[1], one[0]),
+        )
+        causes = rows["causes"][number].values
+        found[pair] = tuple(
+            (msgspec.convert(causes[place].as_py(), KeptCause), num_specs)
+            for place, num_specs in counts
+        )
+    return found
+
+
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
 _REASONS = pa.array([reason.value for reason in REASONS])
@@ -228,6 +268,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
     packages: tuple[PackageCounts, ...]
     story: str | None = None
     causes: tuple[KeptCause, ...] | None = None
+    package_causes: tuple[PackageCause, ...] = ()
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
@@ -248,8 +289,15 @@ def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
     explained = () if causes is None else kept_causes(causes, comparison.head)
-    counts = _counted(comparison, reasoning)
-    return KeptChanges(pair, rows, counts, packages, causes=explained)
+    of_packages = () if causes is None else tuple(package_causes(causes, comparison.head))
+    return KeptChanges(
+        pair,
+        rows,
+        _counted(comparison, reasoning),
+        packages,
+        causes=explained,
+        package_causes=of_packages,
+    )
 
 
 def comparisons_table(
@@ -263,6 +311,11 @@ def comparisons_table(
             "packages": packages_cell(kept.packages),
             "story": kept.story,
             "causes": None if kept.causes is None else _causes_cell(kept.causes),
+            "package_causes": (
+                None
+                if kept.causes is None
+                else list(map(msgspec.structs.asdict, kept.package_causes))
+            ),
             "causes_format": None if kept.causes is None else CAUSES_FORMAT,
             "made_by": made_by,
             "made_at": made_at,
@@ -279,6 +332,10 @@ def comparisons_table(
     for name, values in numbers.items():
         table = table.append_column(COMPARISONS.field(name), _lists(name, values))
     return table.select(COMPARISONS.names).cast(COMPARISONS)
+
+
+def _cell(cause: PackageCause) -> dict[str, Any]:
+    return msgspec.structs.asdict(cause)
 
 
 def _causes_cell(causes: Iterable[KeptCause]) -> list[dict[str, Any]]:

@@ -161,6 +161,7 @@ HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [Str
         nodes {
           revision { digest } comparison { id } kind versionsAdded versionsRemoved
           specsAdded specsRemoved specsChanged reasons { reason count }
+          mainCauses { kind package before after title numSpecs }
         }
       }
     }

@@ -1,13 +1,16 @@
 """What rebuilt most in a series, through GraphQL, beside what the domain sums up."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from schema.limits import Limits
 from snapshots.timelines.causes import SeriesCauseKey
 from tests.model.builds import Build, Need, state_of
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import published
+from tests.schema.usual import api
 from tests.schema.worlds import World
 
 LINK = ("link",)
@@ -85,3 +88,37 @@ def test_times_and_pages(world: World) -> None:
     assert world.data(ASKED, until="2025-03-01T00:00:00Z")["series"]["causes"]["totalCount"] == 0
     error = world.error(ASKED, after="nothing")
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entries { nodes {
+  comparison { base { digest } head { digest } }
+  mainCauses { title kind package before after numSpecs }
+} } } } }"""
+CAUSES = """query($base: String!, $head: String!, $name: String!) {
+  compare(base: $base, head: $head) {
+    specs(filter: {packages: [$name]}, kinds: [ADDED]) { nodes { cause { title } } }
+  }
+}"""
+
+
+@pytest.mark.parametrize("name", ["zlib", "png", "tiff"])
+def test_main_causes_of_a_package(world: World, name: str) -> None:
+    """Those of the comparison's specs; the first revision of the series has none."""
+    package = world.data(MAIN_CAUSES, name=name)["package"]
+    *entries, first = package["history"]["entries"]["nodes"]
+    assert (first["comparison"], first["mainCauses"]) == (None, None)
+    assert entries
+    for entry in entries:
+        pair = {side: it["digest"] for side, it in entry["comparison"].items()}
+        compared = world.data(CAUSES, name=name, **pair)["compare"]
+        titles = [spec["cause"]["title"] for spec in compared["specs"]["nodes"]]
+        counts = {cause["title"]: cause["numSpecs"] for cause in entry["mainCauses"]}
+        assert counts == dict(Counter(titles))
+        assert {cause["package"] for cause in entry["mainCauses"]} <= {"zlib", "tiff"}
+
+
+def test_main_causes_are_affordable() -> None:
+    """A page of a thousand entries costs less than a request may."""
+    text = "query($name: String!) { package(name: $name) { history { entries(first: 1000) { nodes"
+    fields = "{ kind versionsAdded mainCauses { title numSpecs } } } } } }"
+    assert api.cost(f"{text} {fields}", None, {"name": "a"}).units < Limits().max_cost

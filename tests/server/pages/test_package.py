@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 
+from server.pages.renderer import MINUS
 from snapshots.models import Dependency
 from tests.server.pages.asked import asked
 from tests.server.pages.catalogs import served
@@ -127,3 +128,19 @@ def test_titles_tell_revisions_apart(tmp_path: Path) -> None:
                 assert page.texts(".crumbs li")[1] == f"develop of {day(0):%Y-%m-%d}"
         (title,) = shown(client, "/r/develop/packages/hdf5").texts("title")
         assert title == "hdf5 · develop · cachelog"
+
+
+def test_the_history_names_why_specs_were_rebuilt(tmp_path: Path) -> None:
+    """The main cause beside each rebuild, in the package's page of a revision and of all series."""
+    states = [
+        [
+            a_spec(zlib, name="zlib", version=version, dependencies=()),
+            a_spec(png, name="png", dependencies=(Dependency("zlib", hash_of(zlib), ("link",)),)),
+        ]
+        for zlib, png, version in (("z1", "p1", "1.2"), ("z2", "p2", "1.3"))
+    ]
+    with served(tmp_path, *states) as client:
+        for address in ("/packages/png", "/r/develop/packages/png"):
+            newest, first = shown(client, address).texts("ol.log li")
+            assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
+            assert "why" not in first

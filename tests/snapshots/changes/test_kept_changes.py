@@ -140,7 +140,7 @@ def test_the_table_counts_every_reason() -> None:
         specs_replaced=3,
         specs_new=4,
     )
-    made = KeptChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", ())
+    made = KeptChanges(pair, CHANGES.empty_table(), counts, (package,), "{}", (), ())
     table = comparisons_table([made], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
     assert table.schema == COMPARISONS
     assert packages_of(table) == {pair: (package,)}

@@ -1,6 +1,6 @@
 """What rebuilt most in a series, beside sums over the model's causes of each pair."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from snapshots.changes import kept_changes
 from snapshots.changes.cause_names import CauseKind
-from snapshots.changes.kept_changes import comparisons_table, keep_changes
+from snapshots.changes.kept_changes import causes_of_package, comparisons_table, keep_changes
 from snapshots.changes.sides import Side
-from snapshots.history import History
+from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCauses
@@ -83,9 +83,32 @@ def shown(causes: Sequence[SeriesCause], by: Sequence[SeriesCauseKey]) -> dict[A
     return found
 
 
+def check_packages(told: Told) -> None:
+    """Hold the main causes of each package in each pair against the model."""
+    counts: dict[Any, Counter[Any]] = defaultdict(Counter)
+    for base, head in pairwise(told.states):
+        pair = Pair(*(frame_and_graph(state)[0].digest for state in (base, head)))
+        model = Causes(base, head, counterparts(base, head))
+        for cause in model.num_involved:
+            for digest in model.specs(cause):
+                of_package = counts[pair, head.specs[digest].name]
+                of_package[cause.kind.name, cause.package, cause.before, cause.after] += 1
+    for kept in told.kept:
+        for name in {change.name for change in kept.packages}:
+            found = causes_of_package(told.table, name)[kept.pair]
+            assert Counter(
+                {
+                    (cause.kind.name, cause.package, cause.before, cause.after): num_specs
+                    for cause, num_specs in found
+                }
+            ) == counts.get((kept.pair, name), Counter())
+            assert [it for _, it in found] == sorted((it for _, it in found), reverse=True)
+
+
 def check(told: Told) -> None:
     """Hold the sums by each key against the model, of all revisions and of some."""
     causes = told.causes()
+    check_packages(told)
     for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):
         every = causes.summed(by)
         assert shown(every, by) == told.expected(by)
