@@ -17,8 +17,8 @@ from snapshots.contents import Content
 from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History
 from snapshots.models import Spec
-from snapshots.refs import parse_moment, parse_ref
-from snapshots.sources import lock_files
+from snapshots.refs import parse_moment, parse_ref, parse_side, split_range
+from snapshots.sources import lock_files, side_files
 from snapshots.sources.buckets import parse_list
 from snapshots.sources.buildcache.database import SpecDocuments, decode
 from snapshots.sources.buildcache.layouts import parse_manifest
@@ -122,6 +122,12 @@ at-most = "5 %"
 QUERIES = (
     "hdf5@1.12:1.14,=2 +mpi~cxx build_type=Release %gcc@13 target=x86_64_v3 ^zlib@1.3: /abc",
     'builtin.hdf5 cflags="-O2 -g" patches=abc os=ubuntu22.04 ^mpi',
+)
+SIDES = (
+    "develop~1:e4s..develop:e4s",
+    "develop@2025-03-30T12:00:00Z:e4s..../spack.lock",
+    "../../a/../spack.lock..0a1b2c3d4e5f:hep",
+    "/opt/spack/.spack-db...../index.json",
 )
 REFS = ("develop~3", "develop@2025-03-30", "v0.22.0@2025-03-30T12:00:00Z~1", "0a1b2c3d4e5f")
 
@@ -244,6 +250,18 @@ def _lock_file(random: Random, _: Path) -> None:
         checked_items(spec.variants or (), checked_variant)
 
 
+def _side(random: Random, folder: Path) -> None:
+    """Read a file that may be a lock file or an index, with all that it says of its specs."""
+    value: Any = random.choice((small_lock_file(), small_database(), installation()))
+    path = folder / random.choice(("spack.lock", "index.json", "side"))
+    if random.random() < 0.6:
+        path.write_bytes(written(mutated_json(value, random), random))
+    else:
+        path.write_bytes(mutated_bytes(json.dumps(value).encode(), random))
+    content = side_files.read(str(path), ReadSettings(proof=False)).content
+    _checked(content.specs(), content.outside.specs)
+
+
 def _manifest(random: Random, _: Path) -> None:
     data = json.dumps(MANIFEST).encode()
     if random.random() < 0.5:
@@ -307,6 +325,14 @@ def _ref(random: Random, _: Path) -> None:
     parse_moment(text) if random.random() < 0.5 else parse_ref(text)
 
 
+def _side_words(random: Random, _: Path) -> None:
+    text = mutated_bytes(random.choice(SIDES).encode(), random).decode(errors="replace")
+    both = split_range(text) or (text,)
+    for words in map(parse_side, both):
+        if not words.is_path:
+            parse_ref(words.text)
+
+
 def _repository(random: Random, folder: Path) -> None:
     """Damage one file of a repository."""
     template = folder.parent / "template"
@@ -336,12 +362,14 @@ READERS: Mapping[str, Case] = {
     "images": _image,
     "logins": _login,
     "lock files": _lock_file,
+    "sides": _side,
     "manifests": _manifest,
     "gzip": _gzip,
     "locations": _location,
     "rules": _rules,
     "queries": _query,
     "refs": _ref,
+    "words of sides": _side_words,
     "repositories": _repository,
 }
 
