@@ -8,7 +8,7 @@ a circle, all of them are.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 import msgspec
@@ -91,10 +91,10 @@ class Paths:
         """
         steps = [self.step(pair)]
         for left in range(int(self._distances[pair]) - 1, -1, -1):
-            targets = self._down.ends[self._down.edges_of(np.array([pair]))]
+            targets = self._targets(pair)
             is_next = self._distances[targets] == left
             is_next &= self._best[targets] == self._best[pair]
-            pair = min(set(targets[is_next].tolist()), key=self._order)
+            pair = self._in_order(targets[is_next].tolist())[0]
             steps.append(self.step(pair))
         return steps
 
@@ -128,8 +128,8 @@ class Paths:
             for end in level:
                 if new := [number for number in own.get(end, ()) if number not in chains]:
                     chains |= dict.fromkeys(new, self._chain(end, above))
-                targets = set(self._down.ends[self._down.edges_of(np.array([end]))].tolist())
-                nearest = sorted(targets - above.keys(), key=self._order)
+                targets = self._targets(end).tolist()
+                nearest = self._in_order(target for target in targets if target not in above)
                 above |= dict.fromkeys(nearest, end)
                 below += nearest
             level = below
@@ -142,6 +142,16 @@ class Paths:
             steps.append(self.step(pair))
             pair = above[pair]
         return steps[::-1]
+
+    def _targets(self, pair: int) -> npt.NDArray[np.int32]:
+        """Return the pairs that a pair leads to; one may be there twice."""
+        start, stop = self._down.starts[pair : pair + 2]
+        return self._down.ends[start:stop]
+
+    def _in_order(self, pairs: Iterable[int]) -> list[int]:
+        """Return each pair once, by name, then by hashes."""
+        distinct = {*pairs}
+        return sorted(distinct, key=self._order) if len(distinct) > 1 else [*distinct]
 
     def step(self, pair: int) -> CauseStep:
         """Return the step that leads to a pair."""

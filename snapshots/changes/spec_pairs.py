@@ -233,12 +233,34 @@ class SpecPair:
         # Late: to import it takes longer than to compare.
         from deepdiff import DeepDiff
 
-        return DeepDiff(*self.documents, verbose_level=2, threshold_to_diff_deeper=0)
+        # Of hundreds of hashes, one a name, it would take longer than of all else.
+        base, head = (
+            {name: value for name, value in document.items() if name != HASHES}
+            for document in self.documents
+        )
+        return DeepDiff(base, head, verbose_level=2, threshold_to_diff_deeper=0)
+
+    @cached_property
+    def _changed_hashes(self) -> list[FieldChange]:
+        before, after = (document[HASHES] for document in self.documents)
+        return [
+            FieldChange(name, before.get(name), after.get(name))
+            for name in sorted({*before, *after})
+        ]
 
     @property
     def difference(self) -> Document:
         """The nested difference of the two documents, as deepdiff has it."""
         difference: Document = self._deepdiff.to_dict()
+        for change in self._changed_hashes:
+            path = f"root['{HASHES}']['{change.path}']"
+            if change.before is None:
+                difference.setdefault("dictionary_item_added", {})[path] = change.after
+            elif change.after is None:
+                difference.setdefault("dictionary_item_removed", {})[path] = change.before
+            else:
+                values = {"new_value": change.after, "old_value": change.before}
+                difference.setdefault("values_changed", {})[path] = values
         return difference
 
     @property
@@ -247,7 +269,7 @@ class SpecPair:
 
         What only one document has is None in the other.
         """
-        # Late: it takes longer to import than to compare.
+        # Late: to import it takes longer than to compare.
         from deepdiff.helper import notpresent
 
         changes = [
@@ -258,7 +280,11 @@ class SpecPair:
             for changes in self._deepdiff.tree.values()
             for change in changes
         ]
-        return sorted(changes, key=lambda change: change.path)
+        hashes = [
+            FieldChange(PATH_SEPARATOR.join((HASHES, change.path)), change.before, change.after)
+            for change in self._changed_hashes
+        ]
+        return sorted([*changes, *hashes], key=lambda change: change.path)
 
 
 def variant_changes(variants: FieldChange) -> list[FieldChange]:

@@ -99,9 +99,9 @@ def test_wrong_options(catalog: Path, options: tuple[str, ...], message: str) ->
 def test_older_catalogs_are_filled(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where causes are of another version they are made anew, once."""
     before = document(catalog)
-    monkeypatch.setattr("snapshots.changes.kept_changes.CAUSES_FORMAT", 2)
-    monkeypatch.setattr("snapshots.catalog.history_tables.CAUSES_FORMAT", 2)
-    monkeypatch.setattr("snapshots.timelines.causes.CAUSES_FORMAT", 2)
+    monkeypatch.setattr("snapshots.changes.kept_changes.CAUSES_FORMAT", 99)
+    monkeypatch.setattr("snapshots.catalog.history_tables.CAUSES_FORMAT", 99)
+    monkeypatch.setattr("snapshots.timelines.causes.CAUSES_FORMAT", 99)
     opened = Catalog(str(catalog))
     opened.refresh()
     assert opened.changes.explained == frozenset()

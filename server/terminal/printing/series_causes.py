@@ -96,13 +96,12 @@ def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
 
 
 def bars(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
-    """Return a bar for each revision, or for a few: the most that one of them explains."""
+    """Return a bar for each revision, or for a few: what is explained in all of them."""
     step = max(1, -(-len(revisions) // _MOST_BARS))
     places = {revision: place // step for place, revision in enumerate(revisions)}
     heights = [0] * -(-len(revisions) // step)
     for point in cause.points:
-        place = places[point.revision]
-        heights[place] = max(heights[place], point.num_specs or min(1, point.num_involved))
+        heights[places[point.revision]] += point.num_specs or min(1, point.num_involved)
     most = max(heights, default=0) or 1
     last = len(_BARS) - 1
     return "".join(_BARS[-(-height * last // most)] for height in heights)

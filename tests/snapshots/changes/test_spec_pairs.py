@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from deepdiff import DeepDiff
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -190,7 +191,8 @@ def check_document(pair: SpecPair) -> None:
         for change in pair.nested_changes
     }
     assert changes == expected
-    assert len(changes) == sum(len(part) for part in pair.difference.values())
+    whole = DeepDiff(base, head, verbose_level=2, threshold_to_diff_deeper=0)
+    assert pair.difference == whole.to_dict()
     phrases = [
         difference_phrase(path, change)
         for _, inside in changes_below(pair.nested_changes)
