@@ -16,6 +16,7 @@ from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
+from snapshots.spack.names import ROOT_STACK
 
 if TYPE_CHECKING:
     from schema.comparisons.cause import Cause
@@ -182,14 +183,15 @@ class CommitEffectType:
     num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
     @field(
-        "The stacks of the specs that these causes are involved in, by name.",
+        "The stacks of the specs that these causes are involved in, by name; root is left out.",
         Cost(weight=50, num_bytes=500),
     )
     def stacks(self) -> list[str]:
         causes = attribution(self.loaded)
         if causes is None:
             return []
-        return sorted({stack for number in self.effect.causes for stack in causes.stacks(number)})
+        stacks = {stack for number in self.effect.causes for stack in causes.stacks(number)}
+        return sorted(stacks - {ROOT_STACK})
 
     @field("The comparison.")
     def comparison(self) -> LazyComparison:

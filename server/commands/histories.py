@@ -331,7 +331,13 @@ def recipes_command(
 @series_option(
     "The series: develop, vX.Y.Z ... By default develop, or else the one with most revisions."
 )
-@limit_option("Only the N newest rebuilds; all by default.")
+@click.option(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only the N newest rebuilds; all by default.",
+)
 @json_option
 @catalog_option
 def blame_command(

@@ -177,9 +177,10 @@ def csv_head(columns: Columns) -> bytes:
 def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
     """Return a line for each row.
 
-    Lists are joined by spaces; of a list of objects each column has the values of all. What is not
-    known is empty. A text that a spreadsheet would calculate has an apostrophe before it, as has
-    what it would calculate of one that it takes for several.
+    Lists are joined by spaces. Of a list of objects each column has the values of all in the same
+    order, with semicolons between them. What is not known is empty. A text that a spreadsheet would
+    calculate has an apostrophe before it, as has what it would calculate of one that it takes for
+    several.
     """
     return _csv([cell(row, path) for path in columns] for row in rows)
 
@@ -187,7 +188,7 @@ def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
 def cell(row: Row, path: tuple[str, ...]) -> str:
     """Return what stands in a cell."""
     value = row.get(path[0]) if len(path) == 1 else row
-    text = value if type(value) is str else " ".join(_texts(row, path))
+    text = value if type(value) is str else _text(row, path)
     if ";" in text or not text.isprintable():
         text = _PARTED.sub(r"\1'", text)
     if text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
@@ -195,18 +196,16 @@ def cell(row: Row, path: tuple[str, ...]) -> str:
     return text
 
 
-def _texts(value: Any, path: tuple[str, ...]) -> Iterable[str]:
+def _text(value: Any, path: tuple[str, ...]) -> str:
+    """Return the text of what a path leads to in a value; empty where nothing is known."""
     if value is None:
-        return
+        return ""
     if isinstance(value, list):
-        for item in value:
-            yield from _texts(item, path)
-    elif path and isinstance(value, dict):
-        yield from _texts(value.get(path[0]), path[1:])
-    elif isinstance(value, str):
-        yield value
-    else:
-        yield orjson.dumps(value).decode()
+        texts = [_text(item, path) for item in value]
+        return ";".join(texts) if path and any(texts) else " ".join(filter(None, texts))
+    if path and isinstance(value, dict):
+        return _text(value.get(path[0]), path[1:])
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _csv(lines: Iterable[Sequence[str]]) -> bytes:

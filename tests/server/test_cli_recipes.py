@@ -105,6 +105,8 @@ def test_blame(week: Week) -> None:
     (rebuild,) = week.run("blame", f"/{added['hash']}", "--json").json["rebuilds"]
     assert [commit["pull_request"] for commit in rebuild["commits"]] == [4435]
     assert rebuild["hash"] == added["hash"]
+    assert rebuild["why_no_commits"] is None
+    assert week.run("blame", "raja", "--limit", "0").code == 2
 
 
 def test_log_names_the_commits(week: Week) -> None:

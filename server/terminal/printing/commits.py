@@ -213,6 +213,7 @@ class Blamed(msgspec.Struct, frozen=True):
             **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
             **self.rebuild.facts(),
+            "why_no_commits": self.rebuild.of.recipes.why_unknown,
         }
 
 
