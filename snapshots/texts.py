@@ -47,6 +47,23 @@ def percent(part: int, whole: int) -> str:
     return f"{(1_000 * part // whole if whole else 1_000) / 10:.1f} %"
 
 
+def shares(counts: Sequence[int]) -> list[str]:
+    """Return the share of each count in all of them, in per cent, so that they add up to 100 %.
+
+    What is more than nothing, and less than a tenth of one per cent, is said to be that.
+    """
+    whole = sum(counts) or 1
+    tenths = [1_000 * count // whole for count in counts]
+    # Those that lose most by rounding down get what is missing, of equal ones the first.
+    places = sorted(range(len(counts)), key=lambda place: -(1_000 * counts[place] % whole))
+    for place in places[: 1_000 - sum(tenths) if any(counts) else 0]:
+        tenths[place] += 1
+    return [
+        f"{tenth / 10:.1f} %" if tenth or not count else "<0.1 %"
+        for tenth, count in zip(tenths, counts, strict=True)
+    ]
+
+
 def proven(num_proven: int | None, unproven: Iterable[tuple[str, int]]) -> str:
     """Return what a revision's hashes were found to be: 221 proven, 2 spliced.
 

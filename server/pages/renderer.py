@@ -147,6 +147,7 @@ FILTERS = {
     "capitalize_first": capitalize_first,
     "counted": texts.counted,
     "percent": texts.percent,
+    "shares": texts.shares,
     "versioned": texts.versioned,
     "short_hash": texts.short_hash,
     "short_digest": short_digest,

@@ -47,13 +47,13 @@ def test_what_rebuilt_most(catalog: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.lines == [
         "develop: 3 revisions from 2025-01-05 to 2025-01-07",
-        "specs  involved  revisions  through time  package",
-        "    6         6          2  ·██           zlib",
+        "rebuilt  reached  revisions  through time  package",
+        "      6        6          2  ·██           zlib",
     ]
     kinds = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=catalog)
     assert kinds.lines[1:] == [
-        "specs  involved  revisions  through time  kind, package",
-        "    3         3          1  █             version, zlib",
+        "rebuilt  reached  revisions  through time  kind, package",
+        "      3        3          1  █             version, zlib",
     ]
     none = cachelog("causes", "--series", "other", catalog=catalog)
     assert none.lines[-1] == "Nothing is known to have rebuilt anything."

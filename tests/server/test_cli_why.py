@@ -43,7 +43,7 @@ def test_the_causes(world: World, expected: Causes) -> None:
     assert (done.code, done.err) == (0, "")
     _, summary, head, *lines = done.lines
     assert summary.startswith(f"{len(expected.main)} specs took the place of another")
-    assert head.split() == ["specs", "involved", "cause"]
+    assert head.split() == ["rebuilt", "reached", "cause"]
     for line, cause in zip(lines, expected.ordered(), strict=True):
         num_specs, num_involved, title = line.split(maxsplit=2)
         assert int(num_specs) == len(expected.specs(cause))

@@ -32,9 +32,9 @@ def test_why(catalog: Path) -> None:
     """One line explains every spec, and nothing is said to be unknown."""
     done = cachelog("why", "..".join(REFS), catalog=catalog)
     assert done.lines[1:] == [
-        "220 specs took the place of another: 220 rebuilt, 0 whose own facts differ",
-        "specs  involved  cause",
-        f"  220       220  {TITLE}",
+        "220 specs took the place of another: 220 as they were, 0 whose own facts differ",
+        "rebuilt  reached  cause",
+        f"    220      220  {TITLE}",
     ]
     (cause,) = cachelog("why", "..".join(REFS), "--json", catalog=catalog).json["causes"]
     assert (cause["kind"], cause["package"]) == ("format", None)

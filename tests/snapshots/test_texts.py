@@ -16,6 +16,7 @@ from snapshots.texts import (
     nearest_hint,
     nearest_names,
     quoted,
+    shares,
     short_digest,
     short_pair,
     short_version,
@@ -167,3 +168,21 @@ def test_nearest_hint() -> None:
     """It goes behind a message, and is nothing where nothing is near."""
     assert nearest_hint(["zlib", "zlib-ng"]) == "; nearest: zlib, zlib-ng"
     assert nearest_hint([]) == ""
+
+
+@given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))
+def test_shares_add_up(counts: list[int]) -> None:
+    """To all of it, each no more than a tenth of one per cent from what it is."""
+    found = shares(counts)
+    assert [it == "0.0 %" for it in found] == [count == 0 for count in counts]
+    tenths = [0 if it == "<0.1 %" else round(10 * float(it.removesuffix(" %"))) for it in found]
+    assert sum(tenths) == (1_000 if any(counts) else 0)
+    for tenth, count in zip(tenths, counts, strict=True):
+        assert abs(tenth - 1_000 * count / (sum(counts) or 1)) <= 1
+
+
+def test_shares_of_equal_parts() -> None:
+    """The first get what is missing."""
+    assert shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
+    assert shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
+    assert shares([]) == []

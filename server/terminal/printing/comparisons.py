@@ -442,8 +442,8 @@ def rebuilds_lines(
     reasons = Counter(reported.reason for reported in compared.changes)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
-        f"{counted(rebuilt + replaced, 'spec')} took the place of another: {rebuilt:,} rebuilt, "
-        f"{replaced:,} whose own facts differ",
+        f"{counted(rebuilt + replaced, 'spec')} took the place of another: "
+        f"{rebuilt:,} as they were, {replaced:,} whose own facts differ",
         width,
     )
     causes = compared.why.causes
@@ -453,8 +453,8 @@ def rebuilds_lines(
     if not rows:
         return
     columns = [
-        number("specs", 0, attrgetter("num_specs")),
-        number("involved", 1, attrgetter("num_involved")),
+        number("rebuilt", 0, attrgetter("num_specs")),
+        number("reached", 1, attrgetter("num_involved")),
         *cost_columns(compared.costs, paired, causes.main_of(paired)),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]

@@ -68,8 +68,8 @@ def report_lines(report: SeriesReport, width: int | None) -> Iterator[str]:
         yield "Nothing is known to have rebuilt anything."
         return
     columns = [
-        number("specs", 0, attrgetter("num_specs")),
-        number("involved", 2, attrgetter("num_involved")),
+        number("rebuilt", 0, attrgetter("num_specs")),
+        number("reached", 2, attrgetter("num_involved")),
         number("revisions", 1, attrgetter("num_revisions")),
         TableColumn("through time", 3, lambda cause: bars(cause, revisions)),
         TableColumn(_head(report.by), 0, lambda cause: _name(cause, report.by), styles.name),

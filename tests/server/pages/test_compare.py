@@ -84,6 +84,9 @@ def test_bars_add_up(client: httpx.Client) -> None:
         took = summary["specsRebuilt"] + summary["specsReplaced"]
         *parts, whole = page.texts(".causes span.specs")
         assert sum(numbers(parts)) == took == numbers([whole])[0]
+        shares = [it.removesuffix(" %") for it in page.texts(".causes span.share")]
+        assert shares.pop() == "100"
+        assert sum(round(10 * float(it)) for it in shares if it != "<0.1") == 1_000
         widths = [float(it.get("width")) for it in page.dom.cssselect(".causes rect")]
         assert sum(widths) == pytest.approx(100, abs=0.005 * len(widths))
 
