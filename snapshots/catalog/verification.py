@@ -43,6 +43,7 @@ from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
 from snapshots.catalog.workers import mapping
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.kept_changes import (
+    CAUSES_FORMAT,
     KeptChanges,
     Numbers,
     PairCounts,
@@ -504,6 +505,8 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
                 elif made.counts != counts[made.pair] or not self._says_the_same(made):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
+                elif not self._explains_the_same(made):
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
 
     def _says_the_same(self, made: KeptChanges) -> bool:
         """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
@@ -512,6 +515,20 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
         expected = comparisons_table([made], "", None).select(["base", "head", *columns])
         kept = self.catalog.changes.comparisons([made.pair], columns)
         return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
+
+    def _explains_the_same(self, made: KeptChanges) -> bool:
+        """Tell whether each row of a pair that has causes of this version has those found now."""
+        columns = [name for name in NULLABLE if name != "story"]
+        expected = comparisons_table([made], "", None).select(["base", "head", *columns])
+        of_version = (
+            rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
+            for rows in self.catalog.changes.comparisons([made.pair], columns)
+        )
+        return all(
+            rows.equals(pa.concat_tables([expected] * len(rows)))
+            for rows in of_version
+            if len(rows)
+        )
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
         table = CatalogTable(self.storage, name, schema)

@@ -20,8 +20,10 @@ from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import Verified, verify
 from snapshots.catalog.whole_table import WholeTable
+from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.kept_changes import (
     COUNT_COLUMNS,
+    KeptCause,
     KeptChanges,
     comparisons_table,
     counts_of,
@@ -244,6 +246,14 @@ def change_a_package(catalog: Catalog) -> None:
     table.append(comparisons_table([made], "cachelog", day(0)))
 
 
+def change_a_cause(catalog: Catalog) -> None:
+    """Keep a pair once more, with a cause that it does not have."""
+    pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
+    made = keep_changes(*map(catalog.load_side, pair))
+    cause = KeptCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
+    catalog.keep([replace(made, causes=(*(made.causes or ()), cause))])
+
+
 def empty_log(catalog: Catalog) -> None:
     """Empty the last commit of the table of contents."""
     commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
@@ -323,6 +333,15 @@ def test_other_reasons_are_found_by_comparing(catalog: Catalog) -> None:
     told = [text for damaged, text in found(catalog, deep=True) if damaged]
     assert len(told) == 1
     assert "a comparison finds other changes" in told[0]
+
+
+def test_other_causes_are_found_by_comparing(catalog: Catalog) -> None:
+    """Those of other versions of cachelog are not looked at."""
+    change_a_cause(catalog)
+    assert found(catalog) == []
+    told = [text for damaged, text in found(catalog, deep=True) if damaged]
+    assert len(told) == 1
+    assert "a comparison finds other causes" in told[0]
 
 
 def test_other_packages_are_found_by_comparing(catalog: Catalog) -> None:
