@@ -25,6 +25,7 @@ from server.terminal.parameters import (
     base_argument,
     catalog_option,
     json_option,
+    open_catalog,
     package_option,
     refs_of,
     require_no_more,
@@ -173,7 +174,6 @@ def _diff_sides(
 
 def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool) -> bool:
     """Print how two specs differ; return whether they do."""
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.spec_pairs import (
         compare_specs,
         spec_pair_document,

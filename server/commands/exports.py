@@ -10,7 +10,13 @@ import click
 from server.output_files import write
 from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note, progress
-from server.terminal.parameters import catalog_option, described, since_option
+from server.terminal.parameters import (
+    catalog_option,
+    described,
+    open_catalog,
+    require_series,
+    since_option,
+)
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, quoted
 
@@ -86,7 +92,6 @@ def feed_command(
     _require_fitting(series, package, is_all=is_all, output=output)
     from server.feed_files import package_document, series_document, write_all
     from server.feeds import FeedAddresses
-    from server.terminal.catalogs import open_catalog, require_series
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = open_catalog(catalog)

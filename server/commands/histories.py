@@ -23,11 +23,15 @@ from server.terminal.parameters import (
     HintingGroup,
     Parsed,
     catalog_option,
+    default_series,
     jobs_option,
     json_option,
     limit_option,
+    open_catalog,
     recipes_option,
     require_package_or_hash,
+    require_series,
+    require_tag,
     series_option,
     since_option,
     tag_option,
@@ -85,7 +89,6 @@ def log_command(
     Of a package or a hash only the revisions that touched it are listed. A spec that was there
     before, and came back, has returned; it is not new.
     """
-    from server.terminal.catalogs import open_catalog, require_series, require_tag
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
@@ -166,7 +169,6 @@ def causes_command(
     The causes of all its revisions are summed up. Each spec that took the place of another has one
     main cause, so the numbers of specs add up. Bars show when, the oldest revision first.
     """
-    from server.terminal.catalogs import default_series, open_catalog, require_series
     from server.terminal.printing.series_causes import report_document, report_lines, report_of
 
     opened = open_catalog(catalog)
@@ -211,7 +213,6 @@ def fill_command(
     With --recipes, find for all revisions which commit of the recipes they were made of, where it
     is not known yet.
     """
-    from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import filled_facts, filled_lines
     from snapshots.catalog.past import fill, missing_pairs, untold_pairs
 
@@ -292,7 +293,6 @@ def recipes_command(
     anew, where nothing is kept.
     """
     from server.settings import settings_from
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.commits import recipes_facts, recipes_lines
     from snapshots.recipes.commits import links_of
 
@@ -348,7 +348,6 @@ def blame_command(
     They are those of the recipes' repository, newest first. Of a spec it goes back through those
     whose place it took.
     """
-    from server.terminal.catalogs import default_series, open_catalog, require_series
     from server.terminal.printing.commits import blame_facts, blame_lines, blamed
 
     require_package_or_hash(subject)

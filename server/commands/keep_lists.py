@@ -11,6 +11,7 @@ from server.terminal.parameters import (
     catalog_option,
     json_option,
     keep_option,
+    open_catalog,
     whole_tags_option,
 )
 
@@ -75,7 +76,6 @@ def keep_list_command(
     They are those of the revisions that a policy keeps, for Spack's buildcache prune --keeplist.
     Nothing is removed, neither from the catalog nor from the build cache.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.keep_lists import (
         impact_lines,
         keep_list_document,

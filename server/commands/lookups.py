@@ -18,8 +18,12 @@ from server.terminal.parameters import (
     in_option,
     json_option,
     limit_option,
+    open_catalog,
     require_no_more,
     require_package_or_hash,
+    require_series,
+    require_stack,
+    require_tag,
     series_option,
     stack_option,
     tag_option,
@@ -52,7 +56,6 @@ def revisions_command(
     tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
 ) -> None:
     """List the published revisions, newest first."""
-    from server.terminal.catalogs import require_tag
     from server.terminal.printing.listings import listed_facts, revision_lines
     from snapshots.catalog.catalog import Catalog
 
@@ -106,7 +109,6 @@ def packages_command(
 
     With --stack all numbers are those of the stack. Finding no package is a success, too.
     """
-    from server.terminal.catalogs import open_catalog, require_stack
     from server.terminal.printing.listings import package_lines, package_listing
 
     opened = open_catalog(catalog)
@@ -133,7 +135,6 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
 
     root is the union of all others.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
 
     opened = open_catalog(catalog)
@@ -197,7 +198,6 @@ def find_command(
     Packages are in natural order, the newest version of each first. Finding nothing is a success,
     too.
     """
-    from server.terminal.catalogs import open_catalog, require_stack
     from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
     from snapshots.spack.query import query_of
 
@@ -263,7 +263,6 @@ def show_command(
     For a package: what a revision has of it, and when it was first and last seen. For a spec: each
     fact, what it depends on, and since when it has been there or gone.
     """
-    from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.details import subject_of
 
     require_no_more(words, 2)

@@ -16,6 +16,8 @@ from server.terminal.parameters import (
     jobs_option,
     json_option,
     keep_option,
+    open_catalog,
+    require_series,
     series_option,
     whole_tags_option,
 )
@@ -51,7 +53,6 @@ def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
     From then on, time and cost stand wherever specs are counted that are built. What has no cost
     by its hash is estimated by the median of its package. A file without rows removes all costs.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import costs_facts, costs_lines
     from snapshots.sources.cost_files import read
 
@@ -85,7 +86,6 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
     They are gone at once. 'cachelog vacuum' deletes contents that no other revision has.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import removal_facts, removed_lines
 
     opened = open_catalog(catalog)
@@ -118,7 +118,6 @@ def prune_command(
     The newest revision of each series always stays. 'cachelog vacuum' deletes contents that no
     revision has any more.
     """
-    from server.terminal.catalogs import open_catalog, require_series
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
     from snapshots.catalog.retention import choose
 

@@ -14,6 +14,7 @@ from server.terminal.parameters import (
     in_option,
     json_option,
     limit_option,
+    open_catalog,
     package_option,
     recipes_option,
     refs_of,
@@ -44,7 +45,6 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
     external.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.questions import find_holes, holes_document, holes_lines
 
     found = find_holes(open_catalog(catalog), ref, limit)
@@ -97,7 +97,6 @@ def twins_command(
     Twins are specs of one name, version, variants and architecture with different hashes. Each spec
     that is built again has one main cause, so the numbers add up.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.questions import find_twins, twins_document, twins_lines
 
     found = find_twins(open_catalog(catalog), ref, stacks, package, limit)
@@ -142,7 +141,6 @@ def impact_command(
     A changed recipe gives a new hash to all specs of the package, and to all that depend on one
     however far. Commits are an upper bound: not every one that touches a package changes its hash.
     """
-    from server.terminal.catalogs import open_catalog
     from server.terminal.printing import questions
 
     if bool(words) == (top is not None):

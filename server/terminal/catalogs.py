@@ -24,7 +24,6 @@ from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 _MOST_REASONS = 3
-_MOST_NAMES = 3
 _MOST_JOBS = 4
 
 _FEW_PAIRS = 16
@@ -117,7 +116,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return timeline
 
 
-def open_catalog(location: str) -> OpenedCatalog:
+def opened_catalog(location: str) -> OpenedCatalog:
     """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
     catalog = Catalog(location)
     library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
@@ -127,7 +126,7 @@ def open_catalog(location: str) -> OpenedCatalog:
 def open_sides(location: str, texts: Sequence[str]) -> tuple[OpenedCatalog, list[SideInfo]]:
     """Open a catalog, and read the sides of a comparison that some texts name.
 
-    There need not be a catalog where all of them are files. Raises as ``open_catalog`` and
+    There need not be a catalog where all of them are files. Raises as ``opened_catalog`` and
     ``SideReader.read`` do.
     """
     settings = settings_from(os.environ)
@@ -158,54 +157,3 @@ def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
     if others:
         return f"; these had it: {', '.join(others)} (--series)"
     return nearest_hint(nearest_names(name, opened.library.package_names()))
-
-
-def default_series(history: History) -> str:
-    """Return the series that is meant where none is named; raises ValueError where none is."""
-    if history.main_series is None:
-        raise ValueError("a history without revisions has no series")
-    return history.main_series
-
-
-# -- names that options have
-
-
-def require_tag(name: str, history: History) -> None:
-    """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
-    _require_one_of(history.tags, name, "--tag", "tag")
-
-
-def require_series(name: str, history: History, argument: str = "--series") -> None:
-    """Raise InvalidArgument, with the nearest series, where no tag is of the series."""
-    _require_one_of(history.series_names, name, argument, "series")
-
-
-def _require_one_of(names: Sequence[str], name: str, option: str, kind: str) -> None:
-    if name not in names:
-        nearest = nearest_names(name, names) or names[:_MOST_NAMES]
-        raise unknown_name(option, f"there is no {kind} {name!r}", nearest)
-
-
-def require_package(name: str, frames: Sequence[Frame]) -> None:
-    """Raise InvalidArgument, with the nearest names, where no frame has the package."""
-    _require(
-        "--package", name, {package for frame in frames for package in frame.packages}, len(frames)
-    )
-
-
-def require_stack(name: str, frames: Sequence[Frame]) -> None:
-    """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
-    _require(
-        "--stack", name, {stack for frame in frames for stack in frame.stacks.items}, len(frames)
-    )
-
-
-def _require(option: str, name: str, names: set[str], num_revisions: int) -> None:
-    if name not in names:
-        who = "neither revision has" if num_revisions > 1 else "the revision does not have"
-        raise unknown_name(option, f"{who} {name!r}", nearest_names(name, names))
-
-
-def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
-    """Return the fault of a name that nothing has, with the nearest names."""
-    return InvalidArgument(option, reason + nearest_hint(nearest))

@@ -18,9 +18,13 @@ from server.terminal.completion import (
     complete_tag,
 )
 from snapshots.errors import InvalidArgument
+from snapshots.texts import nearest_hint, nearest_names
 
 if TYPE_CHECKING:
+    from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.retention import RetentionRule
+    from snapshots.frames.frame import Frame
+    from snapshots.history import History
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
@@ -31,6 +35,7 @@ SIDE_FORMS = (
 )
 
 _MOST_JOBS = 256
+_MOST_NAMES = 3
 
 _CLUSTER = "CACHELOG_CLUSTER"
 
@@ -313,3 +318,64 @@ class HintingGroup(click.Group):
                 hint = f"Write it behind the command: {ctx.command_path} COMMAND {name} ..."
                 raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
             raise
+
+
+# -- catalogs, and the names in them
+
+
+def open_catalog(location: str) -> "OpenedCatalog":
+    """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision.
+
+    What every look into a catalog takes is imported now.
+    """
+    from server.terminal.catalogs import opened_catalog
+
+    return opened_catalog(location)
+
+
+def default_series(history: "History") -> str:
+    """Return the series that is meant where none is named; raises ValueError where none is."""
+    if history.main_series is None:
+        raise ValueError("a history without revisions has no series")
+    return history.main_series
+
+
+def require_tag(name: str, history: "History") -> None:
+    """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
+    _require_one_of(history.tags, name, "--tag", "tag")
+
+
+def require_series(name: str, history: "History", argument: str = "--series") -> None:
+    """Raise InvalidArgument, with the nearest series, where no tag is of the series."""
+    _require_one_of(history.series_names, name, argument, "series")
+
+
+def _require_one_of(names: Sequence[str], name: str, option: str, kind: str) -> None:
+    if name not in names:
+        nearest = nearest_names(name, names) or names[:_MOST_NAMES]
+        raise unknown_name(option, f"there is no {kind} {name!r}", nearest)
+
+
+def require_package(name: str, frames: "Sequence[Frame]") -> None:
+    """Raise InvalidArgument, with the nearest names, where no frame has the package."""
+    _require(
+        "--package", name, {package for frame in frames for package in frame.packages}, len(frames)
+    )
+
+
+def require_stack(name: str, frames: "Sequence[Frame]") -> None:
+    """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
+    _require(
+        "--stack", name, {stack for frame in frames for stack in frame.stacks.items}, len(frames)
+    )
+
+
+def _require(option: str, name: str, names: set[str], num_revisions: int) -> None:
+    if name not in names:
+        who = "neither revision has" if num_revisions > 1 else "the revision does not have"
+        raise unknown_name(option, f"{who} {name!r}", nearest_names(name, names))
+
+
+def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
+    """Return the fault of a name that nothing has, with the nearest names."""
+    return InvalidArgument(option, reason + nearest_hint(nearest))

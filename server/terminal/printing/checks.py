@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from server.terminal.catalogs import OpenedCatalog, open_catalog, open_sides, require_series
+from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import facts_of, note
+from server.terminal.parameters import open_catalog, require_series
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped

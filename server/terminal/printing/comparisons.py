@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 import orjson
 
-from server.terminal.catalogs import OpenedCatalog, open_sides, require_package, require_stack
+from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.commits import ComparedCommits
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped

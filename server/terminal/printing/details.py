@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from server.terminal.catalogs import OpenedCatalog, default_series, unknown_name
+from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
+from server.terminal.parameters import default_series, unknown_name
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.histories import (

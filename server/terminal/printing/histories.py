@@ -14,8 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog, default_series
+from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
+from server.terminal.parameters import default_series
 from server.terminal.printing import styles
 from server.terminal.printing.commits import (
     ComparedCommits,

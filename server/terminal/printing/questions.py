@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog, require_package, require_stack
+from server.terminal.catalogs import OpenedCatalog
+from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
