@@ -45,7 +45,7 @@ from server.http.cycles import AnswersAtOnce, Turns
 from server.logs import AccessLog
 from server.metrics import Gauges, MetricsPage, Recorder, SharedTallies
 from server.pages.addresses import Address, PageRoute, Query
-from server.pages.check import FORM, CheckEndpoint
+from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
 from server.pages.documents import Asker
 from server.pages.endpoint import NoPage, PageContext, PageEndpoint
 from server.pages.renderer import STATIC as PAGES_STATIC
@@ -183,6 +183,7 @@ def create_app(
         *(
             [
                 PageRoute(FORM.path, CheckEndpoint(pages, incoming)),
+                PageRoute(PLAN_FORM.path, PlanEndpoint(pages, incoming)),
                 *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
             ]
             if settings.pages

@@ -1,4 +1,7 @@
-"""``/check``: what of a lock file is in a build cache. What is sent is read, and never kept."""
+"""``/check``: what of a lock file is in a build cache, and ``/check/plan``: what has to be built.
+
+What is sent is read, and never kept.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,15 +21,18 @@ from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
-from server.pages.views import check_view
+from server.pages.views import check_view, plan_view
 from snapshots.errors import SourceError
-from snapshots.models import ConcreteSpec
+from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources import lock_files
 from snapshots.sources.lock_files import LockFile
-from snapshots.texts import legible
+from snapshots.spack.names import is_name
+from snapshots.texts import legible, quoted, shortened
 
 FORM = Page("/check", "check_form")
 RESULT = Page("/check", "check", view=check_view)
+PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
+PLAN = Page("/check/plan", "plan", view=plan_view)
 
 BODIES = 8
 """A lock file spells out what a request tells in an eighth of its bytes."""
@@ -41,17 +47,20 @@ _BYTES_READ = 16
 _LONGEST_NAME = 100
 _LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
+_USUAL_BASE = "develop"
 
 
 class CheckForm(msgspec.Struct, frozen=True):
     """What a form asks: the lock file's ``data`` and what it is called, and where to look.
 
-    ``ref`` is empty where all tags are to be searched for the best.
+    ``ref`` is empty where all tags are to be searched for the best. ``stack`` is that of a plan;
+    empty for all of a revision.
     """
 
     data: bytes
     name: str
     ref: str
+    stack: str = ""
 
     def text(self, most: int) -> str:
         """Return the lock file as text for the form; nothing where it has more bytes."""
@@ -64,10 +73,12 @@ class CheckEndpoint:
     A body may have ``BODIES`` times the bytes of others, and counts as they do.
     """
 
+    form = FORM
+
     def __init__(self, context: PageContext, incoming: Incoming) -> None:
         self._context = context
         self._incoming = incoming
-        self._form = PageEndpoint(FORM, context)
+        self._form = PageEndpoint(self.form, context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -101,9 +112,7 @@ class CheckEndpoint:
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a form that was sent."""
-        if self._context.allowances.is_limited:
-            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
-        kind = dict(scope["headers"]).get(b"content-type", b"")
+        kind = self._charged(scope, content)
         form, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
         covering = await self._covering(scope, specs)
         variables = {"ref": form.ref or _best(covering, form), "specs": specs}
@@ -118,6 +127,13 @@ class CheckEndpoint:
             RESULT, scope, form.ref, {**answered.data, **shown}, variables, answered.errors
         )
 
+    def _charged(self, scope: Scope, content: bytes) -> bytes:
+        """Charge for reading what was sent, and return its content type."""
+        if self._context.allowances.is_limited:
+            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
+        kind: bytes = dict(scope["headers"]).get(b"content-type", b"")
+        return kind
+
     async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:
         """Return which tags have most: asked for itself, since each question may cost so much."""
         return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
@@ -126,11 +142,11 @@ class CheckEndpoint:
         """Return the form with what is wrong, and with what it had."""
         form = error.asked
         variables = {"ref": None}
-        answered = await self._context.asker.ask(FORM.document, variables, scope)
+        answered = await self._context.asker.ask(self.form.document, variables, scope)
         text = form.text(_KEPT_BAD_TEXT)
         data = {"tags": None, **answered.data}  # an answer that was refused has none
-        data |= {"text": text, "problem": bounded(error.message, 1_000)}
-        return await self._page(FORM, scope, form.ref, data, variables, [], error.status)
+        data |= {"text": text, "problem": bounded(error.message, 1_000), "stack": form.stack}
+        return await self._page(self.form, scope, form.ref, data, variables, [], error.status)
 
     async def _page(
         self,
@@ -152,6 +168,30 @@ class CheckEndpoint:
             )
         )
         return PageResponse(status, body, NO_STORE)
+
+
+class PlanEndpoint(CheckEndpoint):
+    """Answers likewise with what has to be built of a lock file, compared with a revision."""
+
+    form = PLAN_FORM
+
+    async def _checked(self, scope: Scope, content: bytes) -> Response:
+        """Return the page for a form that was sent."""
+        kind = self._charged(scope, content)
+        form, specs = await self._context.lanes.heavy.run(lambda: _read_plan(kind, content))
+        variables = {"base": form.ref or _USUAL_BASE, "specs": specs}
+        answered = await self._context.asker.ask(PLAN.document, variables, scope)
+        if not answered.data.get("plan"):
+            raise Unreadable(_first(answered), form)
+        shown = {
+            "text": form.text(_KEPT_TEXT),
+            "name": form.name,
+            "stack": form.stack,
+            "num_asked": _SPECS_SHOWN,
+        }
+        return await self._page(
+            PLAN, scope, form.ref, {**answered.data, **shown}, variables, answered.errors
+        )
 
 
 class Unreadable(BadRequest):
@@ -179,19 +219,61 @@ def _read(content_type: bytes, content: bytes) -> tuple[CheckForm, LockFile, lis
     return form, locked, [_input(spec) for spec in locked.specs]
 
 
+def _read_plan(content_type: bytes, content: bytes) -> tuple[CheckForm, list[dict[str, Any]]]:
+    """Return what a form asks, and the specs of its lock file as GraphQL plans them.
+
+    Raises as ``_read`` does.
+    """
+    form = _asked(read_form(content_type, content))
+    try:
+        locked = lock_files.parse_content(form.data, form.name).content
+    except SourceError as error:
+        raise Unreadable(legible(str(error), 1_000), form) from None
+    specs = [_planned(spec, form.stack, is_external=False) for spec in locked.specs()]
+    outside = locked.outside.specs
+    return form, specs + [_planned(spec, form.stack, is_external=True) for spec in outside]
+
+
+def _planned(spec: Spec, stack: str, *, is_external: bool) -> dict[str, Any]:
+    """Return a spec as GraphQL plans it; what is not told is left out."""
+    values = ((name, getattr(spec, name)) for name in _PLANNED_NAMES)
+    facts = {_PLANNED_NAMES[name]: value for name, value in values if value is not None}
+    if stack:
+        facts["stack"] = stack
+    if is_external:
+        return facts | {"external": True}
+    if spec.dependencies is not None:
+        facts["dependencies"] = [
+            {
+                "name": edge.name,
+                "hash": edge.hash,
+                "types": [name.upper() for name in edge.types],
+                "virtuals": list(edge.virtuals),
+            }
+            for edge in spec.dependencies
+        ]
+    return facts
+
+
 def _asked(form: Mapping[str, Field]) -> CheckForm:
     """Return what a form asks. Raises BadRequest where it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
     if len(ref) > _LONGEST_REF:
         raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
+    stack = form.get("stack", nothing).text.strip()
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
         name = legible(file.filename, _LONGEST_NAME) or "the file"
-        return CheckForm(file.content, name, ref)
-    if not text.content.strip():
-        raise Unreadable("Paste a lock file, or choose one.", CheckForm(b"", "", ref))
-    return CheckForm(text.content, "the text", ref)
+        sent = CheckForm(file.content, name, ref, stack)
+    else:
+        sent = CheckForm(text.content, "the text", ref, stack)
+    if not sent.data.strip():
+        raise Unreadable("Paste a lock file, or choose one.", CheckForm(b"", "", ref, stack))
+    if stack and not is_name(stack):
+        named = quoted(shortened(stack, _LONGEST_NAME))
+        raise Unreadable(f"{named} cannot name a stack.", CheckForm(sent.data, sent.name, ref))
+    return sent
 
 
 def _best(covering: Answered, form: CheckForm) -> str:
@@ -206,6 +288,20 @@ def _first(answered: Answered) -> str:
     """Return why there is no answer."""
     return answered.errors[0]["message"] if answered.errors else "The catalog is empty."
 
+
+_PLANNED_NAMES = {
+    name: to_camel_case(name)
+    for name in (
+        "hash",
+        "name",
+        "version",
+        "variants",
+        "platform",
+        "operating_system",
+        "target",
+        "package_hash",
+    )
+}
 
 _INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}
 

@@ -17,6 +17,7 @@ from strawberry.utils.str_converters import to_camel_case
 from server.pages.charts import Line, bars, line
 from snapshots import texts
 from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.costs import BuildCost
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
 from snapshots.changes.vocabulary import (
@@ -596,6 +597,26 @@ def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
             spec["hash"]: list(map(difference, spec["differences"])) for spec in lookup["missing"]
         },
     }
+
+
+def plan_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the numbers of a plan, with their names."""
+    plan = data["plan"]
+    summary = plan["comparison"]["summary"]
+    rebuilt, replaced = summary["specsRebuilt"], summary["specsReplaced"]
+    counts = {
+        "Reused": plan["numReused"],
+        "Rebuilt as they were": rebuilt,
+        "In place of others": replaced,
+        "New": plan["numToBuild"] - rebuilt - replaced,
+        "External": plan["numExternal"],
+    }
+    figures = [(name, f"{count:,}") for name, count in counts.items()]
+    figures.append(("Size", plan["sizeLabel"]))
+    if (basis := plan["costBasis"]) is not None:
+        numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
+        figures.append(("Build time", str(BuildCost(plan["seconds"], plan["cost"], *numbers))))
+    return {"figures": figures}
 
 
 def _totals(lookup: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -423,7 +423,12 @@ def read_content(location: str) -> LockedContent:
     Raises as ``read`` does, and for specs that depend on themselves.
     """
     location = _file_at(location)
-    read = list(_read_whole(read_regular(location, MAX_BYTES), location).specs)
+    return parse_content(read_regular(location, MAX_BYTES), location)
+
+
+def parse_content(data: bytes, location: str) -> LockedContent:
+    """Read the same from the bytes of a file; ``location`` names it in errors."""
+    read = list(_read_whole(data, location).specs)
     for circle in circles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, circle_reason(circle), key=circle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]

@@ -72,6 +72,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "spec-pair": f"/specs/{rebuilt['counterpart']['hash']}...{rebuilt['hash']}",
         "hash": f"/hash/{gone}",
         "check": "/check",
+        "plan": "/check/plan",
         "missing": "/r/no-such-tag",
     }
 

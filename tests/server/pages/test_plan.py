@@ -1,0 +1,151 @@
+"""Planning lock files on a page."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from tests.server.pages.reading import Shown, shown
+from tests.server.pages.test_check import HOSTILE, LOCK, built, locked
+from tests.server.servers import serving
+from tests.snapshots.costs import rows
+from tests.snapshots.factories import a_snapshot, day, hash_of
+from tests.snapshots.sources.buildcache.indexes import edge
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server of two revisions."""
+    folder = tmp_path_factory.mktemp("plan")
+    zlib = built("zlib", name="zlib", version="1.3", stacks=("hep",))
+    old = built("old", stacks=("e4s",))
+    Catalog(str(folder / "catalog")).publish(
+        [a_snapshot([old, zlib], "v0.22.0", day(1)), a_snapshot([old, zlib], "develop", day(2))]
+    )
+    catalog = Catalog(str(folder / "catalog"))
+    catalog.costs.replace(rows((None, "hdf5", 60.0, None)))
+    with (
+        serving(folder / "catalog", folder / "log") as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
+    ):
+        yield client
+
+
+def planned(client: httpx.Client, content: bytes, ref: str = "develop", stack: str = "") -> Shown:
+    """Send the form with a file, as a browser does."""
+    files = {"file": ("spack.lock", content, "application/octet-stream")}
+    data = {"text": "", "ref": ref, "stack": stack}
+    return Shown(client.post("/check/plan", data=data, files=files))
+
+
+def test_the_tabs_lead_to_each_other(client: httpx.Client) -> None:
+    """With the revision that is asked for; the one that is open is marked."""
+    for path, other in (("/check", "/check/plan"), ("/check/plan", "/check")):
+        page = shown(client, f"{path}?ref=v0.22.0")
+        (current,) = page.dom.cssselect("nav.tabs a[aria-current]")
+        assert page.response.url.join(current.get("href", "")).path == path
+        links = page.links("nav.tabs a").values()
+        assert any(link.endswith(f"{other}?ref=v0.22.0") for link in links)
+        assert page.dom.cssselect("option[selected]")[0].get("value") == "v0.22.0"
+
+
+def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
+    """Numbers, and each spec with its counterpart; what another stack has is reused."""
+    page = planned(client, LOCK, stack="e4s")
+    assert page.status == 200
+    assert page.response.headers["cache-control"] == "no-store"
+    assert page.text("h1") == "2 of 4 specs to build"
+    assert "as the stack e4s, compared with develop of" in page.text("hgroup")
+    figures = dict(zip(page.texts("main dt"), page.texts("main dd"), strict=True))
+    assert figures == {
+        "Reused": "2",
+        "Rebuilt as they were": "0",
+        "In place of others": "0",
+        "New": "2",
+        "External": "1",
+        "Size": "1-10",
+        "Build time": "1.0 minutes (1 estimated, 1 unknown)",
+    }
+    lines = page.texts("section[aria-labelledby=builds] tbody tr")
+    assert [line.split()[1] for line in lines] == ["hdf5@2.0", "nothing-like-it@1.0"]
+    for link in {*page.links("main a").values()}:
+        assert client.get(link).status_code == 200, link
+
+
+def test_what_took_the_place_of_what(client: httpx.Client) -> None:
+    """With its cause, and a link to what it took the place of."""
+    lock = as_bytes(lock_file([locked("new", version="2.0")], [hash_of("new")]))
+    page = planned(client, lock, stack="e4s")
+    (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
+    assert line.endswith("hdf5 1.14.5 → 2.0")
+    assert page.texts("section[aria-labelledby=why] tbody tr") == ["hdf5 1.14.5 → 2.0 1 1"]
+    assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
+
+
+def test_nothing_to_build(client: httpx.Client) -> None:
+    """It is said, also without a stack, and with the usual revision."""
+    lock = as_bytes(lock_file([locked("old")], [hash_of("old")]))
+    page = planned(client, lock, ref="")
+    assert page.text("h1") == "0 of 1 spec to build"
+    assert "Nothing: all of it is there." in page.text("main")
+
+
+def test_a_stack_that_is_not_there(client: httpx.Client) -> None:
+    """All that is not reused is new."""
+    assert "develop has no stack e5s" in planned(client, LOCK, stack="e5s").text(".notice")
+
+
+def test_a_text_can_be_planned_again(client: httpx.Client) -> None:
+    """It stands in the form, with its revision and stack."""
+    data = {"text": LOCK.decode(), "ref": "v0.22.0", "stack": "e4s"}
+    page = Shown(client.post("/check/plan", data=data))
+    assert (page.dom.cssselect("textarea")[0].text or "").strip() == LOCK.decode()
+    assert page.dom.cssselect("input[name=stack]")[0].get("value") == "e4s"
+    assert page.dom.cssselect("option[selected]")[0].get("value") == "v0.22.0"
+
+
+CIRCLE = as_bytes(
+    lock_file(
+        [
+            locked("a", dependencies=[edge("hdf5", hash_of("b"), ["link"], [])]),
+            locked("b", dependencies=[edge("hdf5", hash_of("a"), ["link"], [])]),
+        ],
+        [],
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "ref", "stack", "said"),
+    [
+        (b"", "develop", "e4s", "Paste a lock file, or choose one."),
+        (b"{nonsense", "develop", "e4s", "spack.lock"),
+        (LOCK, "devlop", "e4s", "nearest: develop"),
+        (LOCK, "develop", "e 4 s", "'e 4 s' cannot name a stack."),
+        (CIRCLE, "develop", "e4s", "depends on itself"),
+    ],
+)
+def test_what_is_wrong_is_said_on_the_form(
+    client: httpx.Client, content: bytes, ref: str, stack: str, said: str
+) -> None:
+    """With its place and reason."""
+    page = planned(client, content, ref, stack)
+    assert page.status == 400
+    assert said in page.text(".problem")
+    assert page.text("h1") == "Plan a lock file"
+
+
+def test_nothing_that_is_sent_becomes_markup(client: httpx.Client) -> None:
+    """Neither of the file nor of the form."""
+    hostile = locked("hostile", "hdf5", "1.0", parameters={"cflags": [HOSTILE]})
+    lock = as_bytes(lock_file([hostile], [hash_of("hostile")]))
+    for content, ref, stack in (
+        (lock, "develop", "e4s"),
+        (HOSTILE.encode(), HOSTILE, "e4s"),
+        (lock, "develop", HOSTILE),
+    ):
+        page = planned(client, content, ref, stack)
+        assert "<script>alert" not in page.response.text
+        assert not page.dom.cssselect("img[onerror]")
