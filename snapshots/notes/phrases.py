@@ -17,6 +17,7 @@ from snapshots.notes.sections import (
     Rebuilds,
     Section,
     SpackEntry,
+    by_reach,
     explained,
     is_most,
     num_specs,
@@ -51,9 +52,7 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
     if is_most(num_unknown, groups):
         clauses.append([_unknown(num_unknown, num_specs(rebuilds.causes))])
     if groups:
-        # What reaches farthest comes first; equal ones as they are ordered.
-        by_reach = sorted(groups, key=lambda group: -group[0].num_involved)
-        clauses += _clauses(by_reach, rebuilds.reach)
+        clauses += _clauses(by_reach(groups), rebuilds.reach)
     if not clauses:
         return None
     return _sentence(clauses)

@@ -436,6 +436,15 @@ def is_most(num_unknown: int, groups: Iterable[Sequence[CauseEntry]]) -> bool:
     return num_unknown > max(map(num_specs, groups), default=0)
 
 
+def by_reach(groups: Iterable[list[CauseEntry]]) -> list[list[CauseEntry]]:
+    """Return groups of causes, what reaches farthest first; equal ones as they are ordered.
+
+    The architecture is last: it reaches all, and explains what nothing else does.
+    """
+    last = CauseKind.ARCHITECTURE.value
+    return sorted(groups, key=lambda group: (group[0].kind == last, -group[0].num_involved))
+
+
 def leading(
     groups: Sequence[list[CauseEntry]],
 ) -> tuple[list[list[CauseEntry]], list[list[CauseEntry]]]:
@@ -447,7 +456,7 @@ def leading(
     """
     if len(groups) <= _SHOWN + _FEW:
         return list(groups), []
-    groups = sorted(groups, key=lambda group: -group[0].num_involved)
+    groups = by_reach(groups)
     shown: list[list[CauseEntry]] = []
     smaller: list[list[CauseEntry]] = []
     for place, group in enumerate(groups):

@@ -114,3 +114,13 @@ def test_what_differs_between_two_files(base: str, head: str) -> None:
     paths = real.history() / base, real.history() / head
     assert dict(told(*paths)) == expected(nodes(base), nodes(head))
     pairs_are_sound(*paths, nodes(base), nodes(head))
+
+
+def test_notes_of_two_machines() -> None:
+    """What differs besides the machines comes first; these explain what nothing else does."""
+    base, head = (real.history() / f"{real.dates()[-1]}/{it}" for it in real.STACKS[:2])
+    text = cachelog("notes", base / "spack.lock", head / "index.json").out
+    highlights = text.splitlines()[2]
+    assert "`glibc` went from 2.38 to 2.35, which rebuilt 79 specs" in highlights
+    assert "the architecture (linux-sles15-x86_64_v4 → linux-ubuntu22.04-x86_64_v3)" in highlights
+    assert highlights.index("`glibc` went") < highlights.index("the architecture")

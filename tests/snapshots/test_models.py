@@ -9,7 +9,20 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS, Fact, Kept, Spec, facts_of, utc
+from snapshots.models import (
+    SPEC_FACTS,
+    Fact,
+    Kept,
+    Spec,
+    StackInfo,
+    content_of_stack,
+    facts_of,
+    is_revision,
+    revision_facts,
+    stack_of_content,
+    stack_of_key,
+    utc,
+)
 from snapshots.tables import SPECS
 from tests.snapshots.factories import a_revision, a_spec, day, digest_of
 
@@ -103,3 +116,19 @@ def test_what_a_frame_declares_is_there() -> None:
     for name, declared in get_type_hints(Frame).items():
         assert type(getattr(frame, name)) is getattr(declared, "__origin__", declared)
     assert set(frame.columns) == set(SPEC_FACTS) - {"dependencies"}
+
+
+def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
+    """Its content and its key tell of the revision and of the stack; the revision is as it was."""
+    revision = a_revision("develop", 1)
+    stack = StackInfo.uncounted(revision, "e4s")
+    assert (stack.name, revision.name) == ("develop:e4s", "develop")
+    assert stack.revision == revision
+    assert is_revision(revision)
+    assert not is_revision(stack)
+    assert stack_of_content(stack.content) == (revision.digest, "e4s")
+    assert stack_of_content(revision.content) == (revision.digest, None)
+    assert stack_of_content(content_of_stack(revision.digest, "")) == (revision.digest, "")
+    assert stack_of_key(stack.key) == (revision.key, "e4s")
+    assert stack_of_key(revision.key) == (revision.key, None)
+    assert revision_facts(stack) == revision_facts(revision) | {"stack": "e4s"}

@@ -211,9 +211,12 @@ def test_what_lies_at_a_path_and_is_no_side(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("develop:e5s", "develop has no stack 'e5s'; nearest: e4s"),
-        ("develop:none", "develop has no stack 'none'; nearest: e4s, hep"),
-        ("develop:", "develop has no stack ''; nearest: e4s, hep"),
+        (
+            "develop:e5s",
+            "no revision 'develop:e5s': develop has no stack 'e5s'; nearest: develop:e4s",
+        ),
+        ("develop:none", "develop has no stack 'none'; nearest: develop:e4s, develop:hep"),
+        ("develop:", "develop has no stack ''; nearest: develop:e4s, develop:hep"),
         ("main", "no revision 'main': there is no tag main; nearest: develop"),
         ("main:e4s", "no revision 'main': there is no tag main; nearest: develop"),
         ("develop~1:e4s", "no revision 'develop~1': develop is the first of its series"),
@@ -224,13 +227,13 @@ def test_what_names_no_side(sides: Sides, text: str, message: str) -> None:
     """The error says which word is wrong, and what is near it."""
     with pytest.raises(CachelogError) as caught:
         sides.read(text)
-    assert str(caught.value).startswith(message)
+    assert message in str(caught.value)
 
 
 def test_a_stack_of_a_source_without_stacks(sides: Sides) -> None:
     """It is not said that there are others."""
     sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
-    with pytest.raises(StackNotFound, match="pages has no stack 'e4s': its source tells no stacks"):
+    with pytest.raises(StackNotFound, match="the source of pages tells no stacks"):
         sides.read("pages:e4s")
 
 
