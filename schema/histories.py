@@ -36,7 +36,8 @@ from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
-from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
+from snapshots.frames import queries
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
@@ -331,6 +332,7 @@ class PackageInSeriesType:
         return list(self.one.versions)
 
     num_specs = attribute("one.num_specs", "How many specs `lastSeen` has of it.", int)
+    num_revisions = attribute("one.num_revisions", "How many revisions of the series have it.", int)
     first_seen = revision_field("one.first_seen", "The first revision that has a spec of it.")
     last_seen = revision_field("one.last_seen", "The last revision that has a spec of it.")
     gone_in = attribute(
@@ -390,6 +392,15 @@ def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
     """Return a package of any revision; raises IncompleteHistory."""
     package = _all_packages(context).get(name)
     return None if package is None else CatalogPackageType(package=package)
+
+
+def package_of_query(context: Context, query: str) -> CatalogPackageType | None:
+    """Return the package that a query is about; None where it names none, or cannot be read."""
+    try:
+        name = queries.read(query).name
+    except (ConstraintSyntaxError, InvalidArgument):
+        return None
+    return None if name is None else catalog_package(context, name)
 
 
 def catalog_package_connection(

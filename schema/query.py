@@ -36,6 +36,7 @@ from schema.histories import (
     Series,
     catalog_package,
     catalog_package_connection,
+    package_of_query,
 )
 from schema.node import Node, find_node
 from schema.revisions.lookup import (
@@ -168,8 +169,21 @@ class Query:
     ) -> CatalogPackageType | None:
         return catalog_package(info.context, name)
 
+    @field(
+        "The package that a query in Spack's language is about, `hdf5@1.14: +mpi` say, over all "
+        "series; null where it names none, cannot be read, or no revision ever had it.",
+        Cost(weight=100, once=ALL_PACKAGES),
+    )
+    def package_of(
+        self,
+        info: Info,
+        query: Annotated[str, strawberry.argument("A query as in `Revision.specs(matching:)`.")],
+    ) -> CatalogPackageType | None:
+        return package_of_query(info.context, query)
+
     @connection_field(
-        "All packages that any revision ever had, by name.",
+        "All packages that any revision ever had, by name; null, with an error, where what is kept "
+        "of the history is not complete.",
         cost=Cost(weight=1_000, each=2, once=ALL_PACKAGES),
     )
     def packages(
@@ -184,7 +198,7 @@ class Query:
         ] = None,
         *,
         page: PageArguments,
-    ) -> Connection[CatalogPackageType]:
+    ) -> Connection[CatalogPackageType] | None:
         return catalog_package_connection(info.context, search, gone, page)
 
     @field(

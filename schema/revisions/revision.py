@@ -56,6 +56,11 @@ LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
 
+MATCHES_ARGUMENTS = {
+    **{name: cost for name, cost in SPECS_ARGUMENTS.items() if name != "matching"},
+    "query": SPECS_ARGUMENTS["matching"],
+}
+
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
 
@@ -245,6 +250,23 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
         return SpecConnection(page=shown)
+
+    @connection_field(
+        "The specs that a query in Spack's language matches, as `specs(matching:)`; null, with an "
+        "error, where it cannot be answered: what stands beside it in the request is not lost.",
+        cost=Cost(weight=100, once=LOADING, arguments=MATCHES_ARGUMENTS),
+    )
+    def matches(
+        self,
+        info: Info,
+        query: Annotated[str, strawberry.argument("A query in Spack's language.")],
+        filter: FilterArgument = None,
+        order_by: OrderArgument = None,
+        *,
+        page: PageArguments,
+    ) -> SpecConnection | None:
+        loaded = info.context.load(self.info)
+        return SpecConnection(page=spec_page(loaded, slice(None), query, filter, order_by, page))
 
     @field("A stack by its name.", LOADED)
     def stack(

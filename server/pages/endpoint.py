@@ -165,16 +165,12 @@ class PageEndpoint:
         context, page = self._context, self._page
         table = table_asked(page, parameters)
         variables = page.document.variables(query)
-        while True:
-            light, outgoing = context.lanes.light, context.outgoing
-            export = Export(table, variables, scope, context.asker, light, outgoing)
-            try:
-                return ExportResponse(export, await export.first(), parameters[PARAMETER][-1])
-            except NoTable as error:
-                instead = {name: value for name, value in page.instead if name not in variables}
-                if not instead:
-                    return await self._missing(scope, query, error.answered)
-                variables |= instead
+        light, outgoing = context.lanes.light, context.outgoing
+        export = Export(table, variables, scope, context.asker, light, outgoing)
+        try:
+            return ExportResponse(export, await export.first(), parameters[PARAMETER][-1])
+        except NoTable as error:
+            return await self._missing(scope, query, error.answered)
 
     async def _missing(
         self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
@@ -211,10 +207,6 @@ class PageEndpoint:
         page, context, params = self._page, self._context, scope["path_params"]
         answered = await context.asker.answered(question)
         variables: Mapping[str, Any] = question.variables
-        instead = {name: value for name, value in page.instead if name not in query}
-        if instead and not page.has_subject(answered.data):
-            variables = {**variables, **instead}
-            answered = await context.asker.ask(page.document, variables, scope)
         if not page.has_subject(answered.data):
             return await self._missing(scope, query, answered)
         body = await context.lanes.light.run(

@@ -34,8 +34,6 @@ class Page(msgspec.Struct, frozen=True):
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
     query gives all names in it: so a form without a script opens a page by its own address.
-    ``instead`` are variables, names with values, to ask with once more where a document's defaults
-    lead to nothing: only those that the address does not give.
     A ``template`` that is no HTML is named with its suffix: ``notes.md``.
     """
 
@@ -46,7 +44,6 @@ class Page(msgspec.Struct, frozen=True):
     template: str = ""
     table: str = ""
     leads_to: str = ""
-    instead: tuple[tuple[str, Any], ...] = ()
 
     @property
     def document(self) -> PageDocument:
@@ -97,7 +94,6 @@ PAGES = (
         subject="revision",
         view=views.search_view,
         table="found.specs",
-        instead=(("in", None),),  # of the whole catalog the newest, where there is no develop
     ),
     Page("/packages", "packages", subject="packages", table="packages"),
     Page(

@@ -231,9 +231,21 @@ def search_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "hash_in": hash_in,
         "reading_of": reading_of,
+        "others": list(_others(data)),
+        "main_series": (data["mainSeries"] or {}).get("name"),
         "tag_names": [tag["name"] for tag in data["tags"][:MOST_TAGS]],
         **telling_apart(specs["nodes"] if specs else ()),
     }
+
+
+def _others(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield packages that the searched revision does not have, where all that it has are listed."""
+    here = data["revision"]["packages"]
+    names = {package["name"] for package in here["nodes"]}
+    if here["totalCount"] == len(names):
+        for package in (data.get("everywhere") or {"nodes": ()})["nodes"]:
+            if package["name"] not in names:
+                yield package
 
 
 def hash_in(text: str) -> str | None:

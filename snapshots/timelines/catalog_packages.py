@@ -16,12 +16,13 @@ class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
 
     ``first_seen`` and ``last_seen`` are the first and the last revision that have it, though it may
     have been away in between. ``gone_in`` is the revision after the last; None where the newest of
-    the series has it.
+    the series has it. ``num_revisions`` is how many have it.
     """
 
     series: str
     versions: tuple[str, ...]
     num_specs: int
+    num_revisions: int
     first_seen: RevisionInfo
     last_seen: RevisionInfo
     gone_in: RevisionInfo | None
@@ -63,10 +64,15 @@ class _Changed(msgspec.Struct, frozen=True):
 
 
 class _Walk(msgspec.Struct):
-    """A package on the way through a series; ``last`` is where it was seen before it went."""
+    """A package on the way through a series; ``last`` is where it was seen before it went.
+
+    ``came_at`` is the place that it came with, ``num_revisions`` counts those before it last went.
+    """
 
     first: RevisionInfo
     num_specs: int = 0
+    came_at: int = 0
+    num_revisions: int = 0
     versions: frozenset[str] = frozenset()
     last: tuple[RevisionInfo, int, frozenset[str]] | None = None
     gone_in: RevisionInfo | None = None
@@ -94,15 +100,19 @@ def _in_series(
     """Yield each package that the series ever had."""
     walks: dict[str, _Walk] = {}
     newest: RevisionInfo | None = None
-    for step in neighbours:
+    place = -1
+    for place, step in enumerate(neighbours):
         newest = step.head
         for change in changed.get(step.pair, ()):
             walk = walks.get(change.name)
             if walk is None:
                 walk = walks[change.name] = _Walk(step.head)
             num_specs = walk.num_specs + change.num_added - change.num_removed
+            if not walk.num_specs:
+                walk.came_at = place
             if not num_specs and step.base is not None:
                 walk.last = step.base, walk.num_specs, walk.versions
+                walk.num_revisions += place - walk.came_at
             walk.gone_in = None if num_specs else step.head
             walk.num_specs = num_specs
             if change.versions_added or change.versions_removed:
@@ -110,7 +120,10 @@ def _in_series(
                 walk.versions = versions.difference(change.versions_removed)
     for name, walk in walks.items():
         last, num_specs, versions = newest, walk.num_specs, walk.versions
-        if walk.gone_in is not None and walk.last is not None:
+        num_revisions = walk.num_revisions
+        if walk.gone_in is None:
+            num_revisions += place + 1 - walk.came_at
+        elif walk.last is not None:
             last, num_specs, versions = walk.last
         if last is not None:
             ordered = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
@@ -120,6 +133,7 @@ def _in_series(
                     series=series,
                     versions=tuple(ordered),
                     num_specs=num_specs,
+                    num_revisions=num_revisions,
                     first_seen=walk.first,
                     last_seen=last,
                     gone_in=walk.gone_in,

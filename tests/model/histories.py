@@ -225,6 +225,7 @@ class Past:
             series=series,
             versions=_newest_first({spec.version for spec in specs}),
             num_specs=len(specs),
+            num_revisions=len(having),
             first_seen=heads[having[0]],
             last_seen=last,
             gone_in=heads[having[-1] + 1] if last != heads[-1] else None,

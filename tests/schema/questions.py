@@ -35,6 +35,7 @@ SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versi
 SPECS = f"""query($ref: String!, $hash: String!) {{
   revision(ref: $ref) {{
     spec(hash: $hash) {{ ...S id package {{ name }} }}
+    matches(query: "@:") {{ totalCount }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearest }}
       nodes {{ ...S package {{ name numSpecs }} }} edges {{ cursor node {{ hash }} }}
@@ -269,6 +270,7 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
 }"""
 CATALOG = """query($of: String!, $name: String!) {
   mainSeries { name }
+  packageOf(query: $name) { name }
   package(name: $name) { ...P history(series: $of) { name } }
   packages(search: "a", gone: false, first: 100) {
     totalCount pageInfo { hasNextPage } nodes { ...P } edges { cursor node { name } }
@@ -276,7 +278,8 @@ CATALOG = """query($of: String!, $name: String!) {
 }
 fragment P on CatalogPackage { name isGone best { ...I } inSeries { ...I } }
 fragment I on PackageInSeries {
-  series { name } versions numSpecs isCurrent firstSeen { tag } lastSeen { tag } goneIn { tag }
+  series { name } versions numSpecs numRevisions isCurrent
+  firstSeen { tag } lastSeen { tag } goneIn { tag }
 }"""
 SUGGESTIONS = """query($text: String!, $ref: String) {
   suggest(text: $text, ref: $ref, first: 20) { kind value detail url }

@@ -1,17 +1,23 @@
 """All packages of a catalog: where each is, or when it went, as a walk through all tells."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from schema.context import Context
+from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.models import RevisionInfo
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from tests.schema.pasts import LINES, Known, known_past, made_up
+from tests.schema.usual import api
+from tests.schema.worlds import opened, plain
+from tests.snapshots.catalog.pasts import TABLES, forget
 
 IN_SERIES = (
-    "series { name } versions numSpecs isCurrent firstSeen { digest tag } lastSeen { digest tag } "
-    "goneIn { digest tag }"
+    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
+    "lastSeen { digest tag } goneIn { digest tag }"
 )
 PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
 PACKAGES = (
@@ -43,6 +49,7 @@ def series_json(one: PackageInSeries) -> dict[str, Any]:
         "series": {"name": one.series},
         "versions": list(one.versions),
         "numSpecs": one.num_specs,
+        "numRevisions": one.num_revisions,
         "isCurrent": one.gone_in is None,
         "firstSeen": named(one.first_seen),
         "lastSeen": named(one.last_seen),
@@ -109,3 +116,38 @@ def test_the_main_series(tmp_path_factory: pytest.TempPathFactory) -> None:
         "mainSeries": None,
         "packages": {"totalCount": 0},
     }
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("zlib", "zlib"),
+        ("zlib@1.3: +shared ^hdf5", "zlib"),
+        ("nope@1", None),
+        ("^zlib", None),
+        ("+mpi", None),
+        ("zlib@@", None),
+        ("", None),
+    ],
+)
+def test_the_package_that_a_query_names(
+    tmp_path_factory: pytest.TempPathFactory, query: str, name: str | None
+) -> None:
+    """Whatever the newest revisions have; none where it names none, or cannot be read."""
+    world = known_past(tmp_path_factory.mktemp("catalog"), LINES).world
+    told = world.data("query($q: String!) { packageOf(query: $q) { name } }", q=query)["packageOf"]
+    assert told == (name and {"name": name})
+
+
+def test_what_is_incomplete_nulls_nothing_else(tmp_path: Path) -> None:
+    """Where changes of the history are missing, the rest of the request is answered."""
+    world = known_past(tmp_path, LINES).world
+    forget(world.catalog, *TABLES)
+    fresh = opened(tmp_path)
+    answers = HistoryAnswers(fresh.catalog, fresh.library, fill_seconds=-1)
+    context = Context(fresh.catalog, fresh.library, answers=answers)
+    query = '{ packages { totalCount } packageOf(query: "zlib") { name } tags { name } }'
+    told = plain(api.execute(query, context=context))
+    assert {error["extensions"]["code"] for error in told["errors"]} == {"HISTORY_INCOMPLETE"}
+    assert told["data"]["tags"]
+    assert (told["data"]["packages"], told["data"]["packageOf"]) == (None, None)

@@ -139,3 +139,37 @@ def test_where_it_is_searched(tmp_path: Path) -> None:
         assert page.links("table.specs td a")["hdf5"].endswith("/r/v1.0/packages/hdf5")
         assert find(client, q="hdf5", **{"in": "v1.0"}).status == 200
         assert find(client, q="hdf5", **{"in": "nope"}).status == 404
+
+
+def test_the_whole_catalog_is_searched(tmp_path: Path) -> None:
+    """In the newest of develop, and beside it what other revisions have or had: no dead end."""
+    kept, gone = a_spec("1", name="zlib"), a_spec("2", name="zlib-ng", version="2.1")
+    with served(tmp_path, [kept, gone], [kept]) as client:
+        page = find(client, q="zlib")
+        assert page.text(".elsewhere li").endswith("in 2 revisions of develop")
+        assert page.text("section[aria-labelledby=others] li").startswith("zlib-ng gone since")
+        nothing = find(client, q="zlib-ng@2:")
+        assert "No package 'zlib-ng'" in nothing.text("#problem")
+        (line,) = nothing.texts(".elsewhere li")
+        assert line.startswith("gone in develop")
+        assert line.endswith("in 1 revision of develop")
+        last = next(link for text, link in nothing.links(".elsewhere a").items() if "last" in text)
+        assert "1 spec matches zlib-ng@2:" in shown(client, last).texts("h2")
+        assert nothing.links("h2 a")["zlib-ng"].endswith("/packages/zlib-ng")
+
+
+MATCHES = """query($q: String!) { revision(ref: "develop") {
+  matches(query: $q) { totalCount } packages(filter: {search: $q}) { totalCount } } }"""
+
+
+def test_a_query_that_cannot_be_answered_nulls_its_own_field(client: httpx.Client) -> None:
+    """What a search box asks beside it is answered."""
+    answer = client.post("/graphql", json={"query": MATCHES, "variables": {"q": "df"}}).json()
+    assert [it["path"] for it in answer["errors"]] == [["revision", "matches"]]
+    assert answer["data"]["revision"]["matches"] is None
+    assert answer["data"]["revision"]["packages"]["totalCount"] > 0
+    told = asked(client, MATCHES, q="hdf5")["revision"]
+    assert (
+        told["matches"]["totalCount"]
+        == asked(client, SPECS, q="hdf5")["revision"]["specs"]["totalCount"]
+    )
