@@ -6,7 +6,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
@@ -17,6 +17,7 @@ from snapshots.errors import (
     IncompleteHistory,
 )
 from snapshots.models import NOTHING
+from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
     TABLES,
@@ -38,7 +39,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "catalog"))
 
 
-@settings(max_examples=10)
+@examples(15)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_filling_a_catalog_of_before(past: Past, random: Random) -> None:
     """Some pairs now, the others later, make the same history."""

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from snapshots.errors import (
     InvalidArgument,
 )
 from snapshots.models import Spec
+from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
     TABLES,
@@ -45,7 +46,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "catalog"))
 
 
-@settings(max_examples=15)
+@examples(20)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
     """The same history comes of it, with every pair, by several catalogs that write in turn."""

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog import past as catalog_returned
@@ -19,6 +19,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
+from tests.expensive import examples
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
 
 
@@ -189,7 +190,7 @@ def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[st
 
 
 @given(states=st.lists(st.text("abcde", max_size=3), min_size=3, max_size=7), data=st.data())
-@settings(max_examples=10)
+@examples(15)
 def test_any_past_is_told_as_its_contents_tell_it(states: list[str], data: st.DataObject) -> None:
     """Of any two states: those of head that base has not, and that stood before both."""
     with TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
@@ -20,6 +20,7 @@ from snapshots.catalog.retention import choose, parse_policy
 from snapshots.catalog.verification import verify
 from snapshots.contents import Content
 from snapshots.models import Spec
+from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
@@ -116,7 +117,7 @@ class Run:
 
 @pytest.mark.no_cover
 @pytest.mark.long
-@settings(max_examples=12)
+@examples(20)
 @given(
     random=seeded(lambda random: random),
     steps=st.lists(st.integers(0, 9), max_size=9),

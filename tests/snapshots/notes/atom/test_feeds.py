@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from snapshots.history import History
 from snapshots.notes.atom import PAGE, Feed, package_feed, series_feed, to_xml
 from snapshots.notes.stories import told_in
 from snapshots.timelines.packages import package_timeline
+from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.reading import Somewhere, read_feed
@@ -34,7 +35,7 @@ def of_package(past: Past, name: str, series: str = "develop") -> Feed | None:
 
 
 @pytest.mark.no_cover
-@settings(max_examples=30)
+@examples(50)
 @given(PASTS)
 def test_every_feed_is_valid(past: Past) -> None:
     """By the grammar and a reader, whatever came and went; one entry a revision, newest first."""
@@ -47,7 +48,7 @@ def test_every_feed_is_valid(past: Past) -> None:
                 assert read_feed(to_xml(feed)).entries
 
 
-@settings(max_examples=30)
+@examples(50)
 @given(PASTS)
 def test_no_two_entries_have_one_id(past: Past) -> None:
     """Not even of two series, or of a series and its packages."""
