@@ -113,7 +113,7 @@ def diff_command(
     catalog: str,
     **scope: str | None,
 ) -> None:
-    """Print what changed between two revisions, stacks or files, and why.
+    """Print what changed between two revisions, and why.
 
     Specs are told apart by their hashes: + was added, - was removed, ~ took the place of another,
     = has other facts.
