@@ -96,6 +96,12 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     f"{', '.join(DIMENSIONS)}, with commas between them.",
 )
 @click.option(
+    "--spec",
+    metavar="QUERY",
+    help="Instead of all specs, the one that this query in Spack's language means on each side, as "
+    "two hashes are compared; of several that which a lock file requests.",
+)
+@click.option(
     "--exit-code",
     is_flag=True,
     help="Exit with 1 if what is shown differs, else with 0; with 2 on an error.",
@@ -109,6 +115,7 @@ def diff_command(
     as_json: bool,
     stat: bool,
     dimensions: "tuple[CoverageDimension, ...] | None",
+    spec: str | None,
     exit_code: bool,
     catalog: str,
     **scope: str | None,
@@ -125,11 +132,15 @@ def diff_command(
     if stat and dimensions is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
     hashes = two_hashes(base, head)
-    if hashes is not None and (stat or dimensions is not None or any(scope.values())):
+    are_specs = hashes is not None or spec is not None
+    if are_specs and (
+        stat or dimensions is not None or any(scope.values()) or (hashes and spec is not None)
+    ):
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
     try:
-        if hashes is not None:
-            differs = _diff_specs(catalog, hashes, as_json=as_json)
+        if are_specs:
+            sides = hashes or refs_of(base, head)
+            differs = _diff_specs(catalog, sides, spec, as_json=as_json)
         else:
             refs = refs_of(base, head)
             differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
@@ -172,15 +183,19 @@ def _diff_sides(
     return bool(compared.changes if dimensions is None else cells)
 
 
-def _diff_specs(catalog: str, hashes: tuple[str, str], *, as_json: bool) -> bool:
+def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_json: bool) -> bool:
     """Print how two specs differ; return whether they do."""
     from server.terminal.printing.spec_pairs import (
         compare_specs,
+        compare_specs_of,
         spec_pair_document,
         spec_pair_lines,
     )
 
-    compared = compare_specs(open_catalog(catalog), *hashes)
+    if spec is None:
+        compared = compare_specs(open_catalog(catalog), *sides)
+    else:
+        compared = compare_specs_of(catalog, sides, spec)
     lines = spec_pair_lines(compared, width())
     say_result(lambda: spec_pair_document(compared), lines, as_json=as_json)
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])

@@ -140,6 +140,35 @@ def test_two_packages_and_one_spec(catalog: Path) -> None:
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
 
 
+def test_a_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
+    """The one that a query means on each; of several that which a lock file requests."""
+    done = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
+    assert done.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
+    lock = tmp_path / "spack.lock"
+    lock.write_text(json.dumps(LOCK))
+    done = cachelog("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
+    assert "  version 1.2 → 1.0" in done.lines
+    none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
+    assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
+    assert "has no such spec" in none.err
+    some = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
+    assert "has 3 such specs: /" in some.err
+
+
+def _zlib(digest: str) -> dict[str, Any]:
+    arch = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+    return {"name": "zlib", "version": "1.2", "arch": arch, "parameters": {}, "hash": digest}
+
+
+LOCK = {
+    "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6, "specfile-version": 5},
+    "roots": [{"hash": "a" * 32, "spec": "zlib"}],
+    "concrete_specs": {digest * 32: _zlib(digest * 32) for digest in "ab"},
+}
+
+
 def test_unknown_dependencies(catalog: Path) -> None:
     """What a source does not state is not told."""
     done = cachelog("diff", APP, f"/{hash_of('lone')}", catalog=catalog)
@@ -153,6 +182,7 @@ def test_unknown_dependencies(catalog: Path) -> None:
     [
         ((APP, "/zzzz"), 1, "no revision has ever had one that begins with 'zzzz'"),
         ((APP, NEW_APP, "--stat"), 2, "Two specs are compared as a whole"),
+        ((APP, NEW_APP, "--spec", "app"), 2, "Two specs are compared as a whole"),
         ((APP, NEW_APP, "--package", "app"), 2, "Two specs are compared as a whole"),
         ((APP, "develop"), 1, "does not exist"),
     ],

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog
+from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import STEP, step_hashes
@@ -25,9 +26,10 @@ from snapshots.changes.spec_pairs import (
     variant_changes,
 )
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
-from snapshots.errors import CatalogError
+from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyType
-from snapshots.models import RevisionInfo, Spec
+from snapshots.frames.frame import Frame
+from snapshots.models import FileInfo, SideInfo, Spec
 from snapshots.refs import title
 from snapshots.texts import counted, short_hash, versioned
 
@@ -36,13 +38,14 @@ FORMAT = 1
 
 _INDENT = " " * 6
 _WAY = " → "
+_MOST_NAMED = 5
 
 
 class ComparedSpecs(msgspec.Struct, frozen=True):
-    """Two specs, each in the newest revision that has it."""
+    """Two specs, each with the side that has it: the newest revision, or one that was named."""
 
-    base: RevisionInfo
-    head: RevisionInfo
+    base: SideInfo
+    head: SideInfo
     pair: SpecPair
 
     @property
@@ -70,6 +73,37 @@ def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
     (before, base_row), (after, head_row) = places
     pair = SpecPair(before, base_row, after, head_row)
     return ComparedSpecs(histories[0].newest, histories[1].newest, pair)
+
+
+def compare_specs_of(location: str, texts: tuple[str, str], query: str) -> ComparedSpecs:
+    """Compare the spec that a query means on each of the two sides that texts name.
+
+    Of several on a side it is the one that a lock file requested itself. Raises as ``open_sides``
+    and ``Library.find`` do, and InvalidArgument where a side has no such spec, or several.
+    """
+    opened, sides = open_sides(location, texts)
+    places: list[tuple[Side, int]] = []
+    for info in sides:
+        frame = opened.frame(info)
+        side = Side(frame, opened.library.dependencies.get(info.content))
+        rows = np.flatnonzero(opened.library.find(info.content, query)).tolist()
+        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
+            rows = [row for row in rows if frame.hashes.at(row) in info.roots] or rows
+        if len(rows) != 1:
+            raise InvalidArgument("--spec", f"{title(info)} has {_some(frame, rows)}")
+        places.append((side, rows[0]))
+    (before, base_row), (after, head_row) = places
+    return ComparedSpecs(sides[0], sides[1], SpecPair(before, base_row, after, head_row))
+
+
+def _some(frame: Frame, rows: Sequence[int]) -> str:
+    """Return how many specs match, and some of them."""
+    if not rows:
+        return "no such spec"
+    hashes = [frame.hashes.at(row) for row in rows[:_MOST_NAMED]]
+    more = ", ..." if len(rows) > _MOST_NAMED else ""
+    named = ", ".join(f"/{short_hash(text)}" for text in hashes) + more
+    return f"{len(rows):,} such specs: {named}"
 
 
 # -- lines
