@@ -79,7 +79,7 @@ NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)
 Notes between revisions months apart are long, as JSON most of all.
 """
 
-MOST_LISTED = 10_000
+MOST_LISTED = 4_000
 """So many added and removed hashes are listed in release notes; where there are more, none are."""
 
 CHANGES = Cost(

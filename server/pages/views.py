@@ -555,6 +555,10 @@ MOST_CHARACTERS = 70_000
 
 _HEADING = re.compile(r"(</?h)([1-3])(?=>)")
 _LIST = re.compile(r"<ul>\n(.*?)</ul>", re.DOTALL)
+_FIRST_HASHES = "hashes <small>"
+"""What stands in the heading of each list of hashes, which is one of the last."""
+
+_FEWEST_LINES = 3
 
 
 def notes_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -570,12 +574,15 @@ def notes_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def fitting(body: str, most: int) -> str:
-    """Return notes with as many lines of each list as fit."""
+    """Return notes with as many lines of each list as fit; lists of hashes are cut first."""
     if len(body) <= most:
         return body
-    shown = body
-    for lines in (200, 100, 50, 25, 10, 3):
-        shown = _LIST.sub(partial(_shortened, lines), body)
+    start = body.find(_FIRST_HASHES)
+    story, hashes = (body[:start], body[start:]) if start >= 0 else (body, "")
+    hashes = _LIST.sub(partial(_shortened, _FEWEST_LINES), hashes)
+    shown = story
+    for lines in (max(len(body), 1), 200, 100, 50, 25, 10, _FEWEST_LINES):
+        shown = _LIST.sub(partial(_shortened, lines), story) + hashes
         if len(shown) <= most:
             break
     return shown

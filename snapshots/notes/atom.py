@@ -259,7 +259,7 @@ def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
     return _counts_told(
         [
             (new, "new"),
-            (removed, "removed"),
+            (removed, "removed without a replacement"),
             (replaced, "replaced"),
             (rebuilt, "rebuilt"),
             (counts.specs_changed, "with other facts"),

@@ -123,3 +123,19 @@ def test_long_lists_of_notes_are_shortened(monkeypatch: pytest.MonkeyPatch) -> N
     assert shown["notes"].count("<li>xx") == 50
     assert "<li><em>and 1,184 more</em></li>" in shown["notes"]
     assert shown["are_shortened"]
+
+
+def test_lists_of_hashes_are_shortened_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the last and the longest, and the specs of a comparison have a tab of their own."""
+    monkeypatch.setattr(views, "MOST_CHARACTERS", 1_500)
+    lists = [
+        f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
+        + "".join(f"<li>{title} {number}</li>\n" for number in range(count))
+        + "</ul>\n"
+        for title, count in (("Rebuilt packages", 30), ("Added hashes", 90), ("Removed hashes", 9))
+    ]
+    page = f"<main>\n{''.join(lists)}</main>"
+    shown = views.notes_view({"compare": {"releaseNotes": page}})["notes"]
+    assert shown.count("<li>Rebuilt packages") == 30
+    assert shown.count("<li>Added hashes") == shown.count("<li>Removed hashes") == 3
+    assert "<li><em>and 87 more</em></li>" in shown
