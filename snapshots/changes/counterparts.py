@@ -132,7 +132,12 @@ class Ranking:
     ) -> None:
         versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
         rows = base.rows[base_places], head.rows[head_places]
-        self._below = [Below(base.side, rows[0], head.side, rows[1], columns) for columns in _BELOW]
+        has_edges = any(len(candidates.side.graph.targets) for candidates in (base, head))
+        # Without edges only compilers are below, whatever the columns.
+        compared = _BELOW if has_edges else _BELOW[:1]
+        self._below = [
+            Below(base.side, rows[0], head.side, rows[1], columns) for columns in compared
+        ]
         ours = [_placed(len(base), base_places, below.base_numbers) for below in self._below]
         theirs = [_placed(len(head), head_places, below.head_numbers) for below in self._below]
         self._base = _Ranked(base, ours, versions[0])
@@ -312,16 +317,25 @@ MOST_ROUNDS = 10
 
 
 def find_counterparts(
-    base: Side, removed: Rows, head: Side, added: Rows, *, are_apart: bool = False
+    base: Side,
+    removed: Rows,
+    head: Side,
+    added: Rows,
+    *,
+    are_apart: bool = False,
+    with_ties: bool = True,
 ) -> Counterparts:
-    """Pair the removed rows of base with the added rows of head."""
+    """Pair the removed rows of base with the added rows of head.
+
+    To find ties takes as long as a round; without ``with_ties`` none are.
+    """
     search = _Search(base, removed, head, added, _PASSES_APART if are_apart else _PASSES)
     pairs = search.pairs()
     for _ in range(MOST_ROUNDS):
         if not search.vote(pairs):
             break
         pairs = search.pairs()
-    return search.pairs(with_ties=True) if search.is_ranked else pairs
+    return search.pairs(with_ties=True) if with_ties and search.is_ranked else pairs
 
 
 class _State(msgspec.Struct):

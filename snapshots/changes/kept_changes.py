@@ -274,7 +274,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = find_reasons(comparison.pairing, base, head)
+    reasoning = find_reasons(comparison.pairing, base, head, with_ties=False)
     pairs = reasoning.counterparts
     causes = None
     if len(pairs):

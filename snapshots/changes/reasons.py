@@ -118,12 +118,15 @@ class Reasoning(msgspec.Struct, frozen=True):
         return codes
 
 
-def find_reasons(pairing: Pairing, base: Side, head: Side) -> Reasoning:
-    """Find counterparts and reasons for a pairing that is not narrowed, of the two sides."""
+def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = True) -> Reasoning:
+    """Find counterparts and reasons for a pairing that is not narrowed, of the two sides.
+
+    ``with_ties`` is that of ``find_counterparts``.
+    """
     removed, added = pairing.removed, pairing.added
     # What both have is for one architecture.
     apart = not pairing.persisting.size and are_apart(base, head)
-    pairs = find_counterparts(base, removed, head, added, are_apart=apart)
+    pairs = find_counterparts(base, removed, head, added, are_apart=apart, with_ties=with_ties)
     own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, are_apart=apart)
     of_base = np.full(len(base.frame), _NONE, np.int8)
     of_head = np.full(len(head.frame), _NONE, np.int8)

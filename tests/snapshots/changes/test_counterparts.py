@@ -25,9 +25,15 @@ C_BY_GCC = ("build",), ("c",)
 
 
 def counterparts(base: Side, head: Side) -> Counterparts:
-    """Find the counterparts of all that only one side has."""
+    """Find the counterparts of all that only one side has; without ties they are the same."""
     pairing = pair(base.frame, head.frame)
-    return find_counterparts(base, pairing.removed, head, pairing.added)
+    sides = base, pairing.removed, head, pairing.added
+    found = find_counterparts(*sides)
+    alone = find_counterparts(*sides, with_ties=False)
+    assert alone.base_of.tolist() == found.base_of.tolist()
+    assert alone.head_of.tolist() == found.head_of.tolist()
+    assert not {**alone.base_ties, **alone.head_ties}
+    return found
 
 
 def paired(
