@@ -533,7 +533,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     involved = causes.involved_in(np.array([row], np.int32)).numbers.tolist()
     others = [number for number in involved if number != reported.cause]
     if others:
-        yield f"  also involved: {counted(len(others), 'cause')}"
+        yield f"  also reached by: {counted(len(others), 'cause')}"
         for other in others:
             yield from wrapped(f"    {cause_title(causes.name_of(other))}", width)
 

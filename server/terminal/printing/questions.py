@@ -256,7 +256,7 @@ def twins_lines(found: FoundTwins, width: int | None) -> Iterator[str]:
         return
     columns = [
         number("specs", 0, attrgetter("num_specs")),
-        number("involved", 1, attrgetter("num_involved")),
+        number("reached", 1, attrgetter("num_involved")),
         number("stacks", 2, attrgetter("num_stacks")),
         TableColumn("cause", 0, attrgetter("title"), styles.name),
     ]
