@@ -23,6 +23,7 @@ ELSEWHERE = {
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
+        "tests/server/test_cli_plan.py",
         "tests/server/test_cli_recipes.py",
         "tests/server/webhooks/test_notifying.py",
     )

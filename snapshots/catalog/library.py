@@ -254,7 +254,7 @@ class Library:
 
     def plan(self, base: str, locks: Sequence[StackLock]) -> Plan:
         """Return what a content has of lock files, and what has to be built."""
-        return Plan(self._reader().columns(base, SPEC_ROWS.names), locks)
+        return Plan(base, self._reader().columns(base, SPEC_ROWS.names), locks)
 
     def costs_of_frame(self, frame: Frame) -> FrameCosts | None:
         """Return what building each spec of a frame takes; None without costs."""

@@ -6,6 +6,7 @@ stacks, and what it has of the lock files by hash in any stack: that need not be
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from hashlib import sha256
 
 import msgspec
 import numpy as np
@@ -71,12 +72,13 @@ class StackPlan(msgspec.Struct, frozen=True):
 class Plan:
     """What of lock files is in a revision, what has to be built, and why.
 
-    ``rows`` are those of the revision, with all columns of ``SPEC_ROWS``; ``known_stacks`` are its
-    stacks. A hash that is in several lock files is one spec, in all of their stacks. Where a lock
-    file is of no stack, all of the revision is compared.
+    ``base`` is what the content of the revision is known by, ``rows`` are its rows, with all
+    columns of ``SPEC_ROWS``; ``known_stacks`` are its stacks. A hash that is in several lock files
+    is one spec, in all of their stacks. Where a lock file is of no stack, all of the revision is
+    compared.
     """
 
-    def __init__(self, rows: pa.Table, locks: Sequence[StackLock]) -> None:
+    def __init__(self, base: str, rows: pa.Table, locks: Sequence[StackLock]) -> None:
         named = dict.fromkeys(lock.stack for lock in locks)
         self.stacks = [stack for stack in named if stack is not None]
         self._external: dict[str | None, set[str]] = {
@@ -88,7 +90,10 @@ class Plan:
         hashes = pa.array(self.head.frame.hashes.texts, pa.string())
         self.known_stacks = _stacks(rows)
         stacks = self.stacks if self.known_stacks and None not in named else None
-        self.base = side_of(rows_of_stacks(rows, stacks, hashes), "")
+        # Answers are kept by the digests of frames, so that another plan must have another one.
+        names = "\0".join((base, self.content.digest, *(stacks or ())))
+        own = sha256(names.encode()).hexdigest()
+        self.base = side_of(rows_of_stacks(rows, stacks, hashes), own)
         self.comparison = Comparison(self.base.frame, self.head.frame)
 
     @cached_property

@@ -45,8 +45,9 @@ def read(location: str) -> pa.Table:
         if data.startswith(_PARQUET):
             return _table(location, *_parquet_rows(data, location))
         return _table(location, *_csv_rows(data, location))
-    except pa.ArrowException as error:
-        raise SourceError(location, f"is no good Parquet: {error}") from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).strip().replace("\n", ", ")
+        raise SourceError(location, f"is no good Parquet: {reason}") from None
 
 
 def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]:

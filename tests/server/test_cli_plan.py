@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.notes import plan_comments
 from tests import real_data
 from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of
@@ -217,6 +218,16 @@ def test_a_lock_file_of_its_own(small: Path) -> None:
     assert document["causes"] == []
     assert document["num_external"] == 1
     assert {spec["name"] for spec in document["to_build"]} == {"hdf5"}
+
+
+def test_a_comment_is_cut_at_the_end_of_a_line(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what always stands there has more characters."""
+    monkeypatch.setattr(plan_comments, "MOST_CHARACTERS", 300)
+    text = planned(small, small_lock_file(), "--format", "markdown").out
+    assert len(text) <= 300
+    assert text.endswith("\n\n... and more than there is room for.\n")
 
 
 def circle() -> dict[str, Any]:

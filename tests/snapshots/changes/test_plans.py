@@ -73,7 +73,7 @@ def test_against_raw_documents(
     before: str, after: str, base: Sequence[str], planned: Sequence[str]
 ) -> None:
     """What is there, in any stack, what has to be built, and what is external."""
-    made = Plan(revision(before, base), [lock_of(after, stack) for stack in planned])
+    made = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
     there = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
     wanted: dict[str, Any] = {}
     for stack in planned:
@@ -105,7 +105,7 @@ def test_against_raw_documents(
 def test_a_week_as_it_was_published() -> None:
     """A plan of all stacks says what the comparison of the two revisions says."""
     before, after = dates()
-    made = Plan(revision(before, STACKS), [lock_of(after, stack) for stack in STACKS])
+    made = Plan("", revision(before, STACKS), [lock_of(after, stack) for stack in STACKS])
     base, head = (State(*records(date, STACKS)) for date in (before, after))
     published = Explained(base, head)
     assert reasons_of(made) == published.reasons(SpecChangeKind.ADDED)
@@ -150,6 +150,7 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
         for number, stack in enumerate(stacks)
     ]
     made = Plan(
+        "",
         Content.of(
             base.specs.values(),
             [spec for digest, spec in base.nodes.items() if digest not in base.specs],
@@ -176,7 +177,7 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     """It counts for the new stack, and nothing else of the other stack is compared."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
     rows = Content.of([zlib, hdf5]).table()
-    made = Plan(rows, [StackLock("e4s", [replace(zlib, stacks=())])])
+    made = Plan("", rows, [StackLock("e4s", [replace(zlib, stacks=())])])
     (of_stack,) = made.of_stacks(None)
     assert (of_stack.num_reused, of_stack.num_to_build, of_stack.num_gone) == (1, 0, 0)
     assert len(made.comparison.pairing.removed) == 0
@@ -184,11 +185,27 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     assert made.size_label == "0"
 
 
+def test_plans_are_told_apart() -> None:
+    """Answers are kept by the digests of frames: of other bases, stacks and specs they differ."""
+    rows = Content.of([a_spec("1", name="zlib", stacks=("e4s", "hep"))]).table()
+    png = [a_spec("2", name="png")]
+    plans = [
+        Plan("a", rows, [StackLock("e4s", png)]),
+        Plan("b", rows, [StackLock("e4s", png)]),
+        Plan("a", rows, [StackLock("hep", png)]),
+        Plan("a", rows, [StackLock("e4s", [a_spec("3")])]),
+    ]
+    assert len({made.base.frame.digest for made in plans}) == len(plans)
+    assert len({made.head.frame.digest for made in plans}) == 3
+    again = Plan("a", rows, [StackLock("e4s", png)])
+    assert again.base.frame.digest == plans[0].base.frame.digest
+
+
 def test_what_leaves_a_stack_is_gone() -> None:
     """Coverage is lost there, and gained by what is new."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
     new = a_spec("3", name="png")
-    made = Plan(Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
+    made = Plan("", Content.of([zlib, hdf5]).table(), [StackLock("e4s", [hdf5, new, new])])
     (of_stack,) = made.of_stacks(None)
     assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
     assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
@@ -198,7 +215,7 @@ def test_what_leaves_a_stack_is_gone() -> None:
 def test_a_revision_without_stacks() -> None:
     """All of it is compared, and coverage of stacks is not known."""
     rows = Content.of([a_spec("1", name="zlib", stacks=())]).table()
-    made = Plan(rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
+    made = Plan("", rows, [StackLock("e4s", [a_spec("2", name="zlib", version="2")])])
     (of_stack,) = made.of_stacks(None)
     assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
     assert made.unknown_stacks() == []
@@ -210,7 +227,7 @@ def test_costs_are_those_of_what_is_built() -> None:
     from snapshots.changes.costs import Costs
 
     zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
-    made = Plan(Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
+    made = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
     costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
     (of_stack,) = made.of_stacks(costs.of(made.head.frame))
     assert of_stack.build_cost is not None

@@ -99,6 +99,21 @@ def test_bad_parquet(tmp_path: Path) -> None:
         assert reason in str(caught.value)
 
 
+def test_damaged_parquet(tmp_path: Path) -> None:
+    """Each byte of the file decides: it is read, or refused with a reason of one line."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"name": ["zlib"] * 3, "seconds": [1, 2, 3]}), sink)
+    data = sink.getvalue().to_pybytes()
+    messages = []
+    for place in range(4, len(data), 7):
+        try:
+            read(tmp_path, data[:place] + b"\xff" + data[place + 1 :])
+        except SourceError as error:
+            messages.append(str(error))
+    assert messages
+    assert not any("\n" in message for message in messages)
+
+
 def test_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In either format."""
     monkeypatch.setattr(cost_files, "MAX_ROWS", 1)
