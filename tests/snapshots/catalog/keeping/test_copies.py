@@ -57,11 +57,11 @@ def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPa
     assert 0 < second.num_files < first.num_files
     assert_same(catalog, target)
 
-    for number in range(4, 16):
+    for number in range(4, 10):
         publish(catalog, number, number)
     logs = [Path(it, "revisions", "_delta_log").glob("0*") for it in (target, catalog.location)]
     assert set.isdisjoint(*({it.name for it in log} for log in logs))
-    assert backup(catalog.location, target).num_revisions == 16
+    assert backup(catalog.location, target).num_revisions == 10
     assert_same(catalog, target)
 
 
