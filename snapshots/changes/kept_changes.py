@@ -138,7 +138,8 @@ class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
 def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator[PackageCounts]:
     """Yield what is kept of each package; ``rows`` are the changes of its specs."""
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    counted = rows.group_by(["name", "reason"]).aggregate([([], "count_all")])
+    # Threads would take longer to wake than to count what most pairs have.
+    counted = rows.group_by(["name", "reason"], use_threads=False).aggregate([([], "count_all")])
     columns = (counted[name].to_pylist() for name in ("name", "reason", "count_all"))
     for name, reason, count in zip(*columns, strict=True):
         reasons[name][reason] += count
@@ -222,9 +223,10 @@ def package_causes(causes: Causes, head: Frame) -> Iterator[PackageCause]:
     """Yield what each cause explains of each package, as ``kept_causes`` has the causes."""
     for place, count in enumerate(causes.counted()):
         if count.num_specs:
-            codes = head.package.codes[causes.rows_of(count.number)]
-            for code, num_specs in zip(*np.unique(codes, return_counts=True), strict=True):
-                yield PackageCause(head.packages[code], place, int(num_specs))
+            # Most causes have few specs, which are counted faster one by one.
+            codes = head.package.codes[causes.rows_of(count.number)].tolist()
+            for code, num_specs in sorted(Counter(codes).items()):
+                yield PackageCause(head.packages[code], place, num_specs)
 
 
 def causes_of_package(table: pa.Table, name: str) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
