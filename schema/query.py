@@ -162,7 +162,7 @@ class Query:
 
     @field(
         "A package over all series; null where no revision ever had it.",
-        Cost(once=ALL_PACKAGES),
+        Cost(weight=100, once=ALL_PACKAGES),
     )
     def package(
         self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
@@ -184,7 +184,9 @@ class Query:
     @connection_field(
         "All packages that any revision ever had, by name; null, with an error, where what is kept "
         "of the history is not complete.",
-        cost=Cost(weight=1_000, each=2, once=ALL_PACKAGES),
+        cost=Cost(
+            weight=2_000, each=2, once=ALL_PACKAGES, arguments={"search": ArgumentCost(weight=500)}
+        ),
     )
     def packages(
         self,

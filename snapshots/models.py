@@ -395,6 +395,15 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     importer: str
     synthetic: bool = False
 
+    @property
+    def public_location(self) -> str:
+        """The location as anybody may read it: of a local path the last part alone."""
+        first, slash, _ = self.location.partition("/")
+        is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH as git has it
+        if is_remote or not slash:
+            return self.location
+        return self.location.rstrip("/").rpartition("/")[2] or self.location
+
 
 class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the catalog: a published state of a tag.

@@ -95,7 +95,9 @@ class SourceType:
     """The provenance of a revision."""
 
     kind: str = field(SOURCE_KIND_TEXT)
-    location: str = field("Where it was read: a path or URL.")
+    location: str = attribute(
+        "public_location", "Where it was read: a URL, or of a local path the last part.", str
+    )
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")
     synthetic: bool = field("Whether a generator made the data up, for demonstration.")
@@ -231,11 +233,17 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @field("A spec by its whole hash.", LOADED)
+    @field(
+        "A spec by its hash, or how it begins. Where several of the revision begin so, that is an "
+        "error with extensions.code AMBIGUOUS_HASH and extensions.candidates, as of `Query.hash`.",
+        LOADED,
+    )
     def spec(
-        self, info: Info, hash: Annotated[str, strawberry.argument("The DAG hash, 32 characters.")]
+        self,
+        info: Info,
+        hash: Annotated[str, strawberry.argument("The DAG hash, or how it begins.")],
     ) -> SpecType | None:
-        return SpecType.of_hash(info.context.load(self.info), hash)
+        return SpecType.of_prefix(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(

@@ -40,15 +40,18 @@ from schema.revisions.dependency import (
     neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
+from snapshots.texts import versioned
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
     from schema.revisions.package import Package
+    from schema.revisions.revision import Revision
 
 
 @strawberry.input(
@@ -117,6 +120,10 @@ OrderArgument = Annotated[
 
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
+MOST_CANDIDATES = 20
+"""Of so many specs whose hash begins alike an error tells."""
+
+LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
 
@@ -132,6 +139,11 @@ def _versions(specs: "SpecRows") -> ListedColumn:
 def _short_forms(specs: "SpecRows") -> list[str]:
     spec = specs.loaded.frame.spec
     return [spec(row).short for row in specs.rows.tolist()]
+
+
+def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
+    revision: Revision = node_of("Revision", info=specs.loaded.info)
+    return [revision] * len(specs)
 
 
 def _packages(specs: "SpecRows") -> Sequence["Package"]:
@@ -223,6 +235,7 @@ class SpecType(SpecFacts):
         is_fixed=True,
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.", is_fixed=True)
+    revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
     history: LazyHistory | None = for_many(
         _histories,
         "In which revisions of all series its hash was, since when, and why it came.",
@@ -240,6 +253,22 @@ class SpecType(SpecFacts):
         """Return the spec of a revision that has this hash; None where there is none."""
         row = loaded.frame.hashes.find(hash)
         return None if row is None else cls(loaded=loaded, row=row)
+
+    @classmethod
+    def of_prefix(cls, loaded: LoadedRevision, text: str) -> Self | None:
+        """Return the spec of a revision whose hash begins so; None where there is none.
+
+        Raises AmbiguousHash where there are several.
+        """
+        frame = loaded.frame
+        rows = frame.hashes.with_prefix(text)[: len(frame) if text else 0]
+        if len(rows) > 1:
+            shown = {
+                frame.hashes.at(row): versioned(frame.package.at(row), frame.version.at(row))
+                for row in rows[:MOST_CANDIDATES]
+            }
+            raise AmbiguousHash(text, shown, len(rows))
+        return cls(loaded=loaded, row=int(rows[0])) if len(rows) else None
 
     def alone(self) -> "SpecRows":
         """Return the list of this spec alone."""

@@ -21,7 +21,7 @@ SUGGESTING = Cost(
     items=NumberOf("first", default=SUGGESTED_DEFAULT),
     each=50,
     once=LOADING,
-    arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(each=1)},
+    arguments={"ref": ArgumentCost(weight=500), "kinds": ArgumentCost(weight=10, each=1)},
 )
 """All names of a revision are compared with a text."""
 

@@ -71,6 +71,8 @@ async def nearest_to(
     if page.subject == _COMMIT:
         return Nearest(_COMMIT, params["oid"])
     if (error := answered.error_of(page.subject)) is not None:
+        if page.subject == "revision.spec" and "candidates" in error.get("extensions", {}):
+            return Nearest("spec", params["hash"], ref=params["ref"])
         return _of_error(page, address, params, error)
     kind = page.subject.rpartition(".")[2]
     if kind == _CAUSE:

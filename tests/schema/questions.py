@@ -34,7 +34,7 @@ fragment P on Package {
 SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{
   revision(ref: $ref) {{
-    spec(hash: $hash) {{ ...S id package {{ name }} }}
+    spec(hash: $hash) {{ ...S id package {{ name }} revision {{ digest }} }}
     matches(query: "@:") {{ totalCount }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearest }}

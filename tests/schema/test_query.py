@@ -45,7 +45,10 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "numSpecs": len(state.specs),
         "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
         "totalSize": listings.total_size(state.specs),
-        "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
+        "source": {
+            **{name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
+            "location": "pages",  # of a local path the last part alone
+        },
         "numProven": None,
         "unproven": None,
     }
@@ -270,7 +273,10 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
         "unknownNames": [],
     }
     del data["spec"]["id"]
-    assert data["spec"] == listings.spec_json(specs[0]) | {"package": {"name": specs[0].name}}
+    assert data["spec"] == listings.spec_json(specs[0]) | {
+        "package": {"name": specs[0].name},
+        "revision": {"digest": state.info.digest},
+    }
     nothing = world.data(questions.SPECS, ref=state.info.digest, hash="a" * 32)
     assert nothing["revision"]["spec"] is None
 

@@ -13,6 +13,7 @@ from snapshots.models import (
     SPEC_FACTS,
     Fact,
     Kept,
+    Source,
     Spec,
     StackInfo,
     content_of_stack,
@@ -132,3 +133,24 @@ def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
     assert stack_of_key(stack.key) == (revision.key, "e4s")
     assert stack_of_key(revision.key) == (revision.key, None)
     assert revision_facts(stack) == revision_facts(revision) | {"stack": "e4s"}
+
+
+@pytest.mark.parametrize(
+    ("location", "public"),
+    [
+        ("/home/operator/mirror/build_cache", "build_cache"),
+        ("/srv/mirror/", "mirror"),
+        ("../caches/e4s", "e4s"),
+        ("file:///home/operator/mirror", "mirror"),
+        ("folder", "folder"),
+        ("https://cache.example/e4s", "https://cache.example/e4s"),
+        ("s3://bucket/develop", "s3://bucket/develop"),
+        ("git@forge.example:org/pages", "git@forge.example:org/pages"),
+        ("demo: 100 packages, seed 0", "demo: 100 packages, seed 0"),
+        ("/", "/"),
+        ("", ""),
+    ],
+)
+def test_local_paths_are_not_public(location: str, public: str) -> None:
+    """Of a path of the operator's machine only the last part is told; URLs are."""
+    assert Source(kind="index", location=location, importer="x").public_location == public

@@ -14,6 +14,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from tests.server.pages.asked import answered, asked
+from tests.server.pages.catalogs import served
 from tests.server.pages.reading import shown
 from tests.server.servers import application
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
@@ -195,3 +196,15 @@ def test_what_cannot_be_told_takes_nothing_else_away(client: httpx.Client, neede
     problems = [it.text_content() for it in dom.cssselect(".problem")]
     assert [it.split(":")[1].split()[0] for it in problems] == ["history", "needs", "neededBy"]
     assert told["revision"]["spec"]["version"] in dom.cssselect("dl.facts")[0].text_content()
+
+
+def test_how_a_hash_begins_is_enough(tmp_path: Path) -> None:
+    """The page of the one spec that begins so; where there are several, all are named."""
+    specs = [a_spec(hash="ab" + "c" * 30), a_spec(hash="ad" + "c" * 30, name="zlib")]
+    with served(tmp_path, specs) as client:
+        assert "ab" + "c" * 30 in shown(client, "/r/develop/specs/ab").text(".whole-hash")
+        several = shown(client, "/r/develop/specs/a")
+        assert (several.status, len(several.links(".candidates a"))) == (404, 2)
+        query = '{ revision { spec(hash: "ad") { name revision { tag } } } }'
+        spec = asked(client, query)["revision"]["spec"]
+        assert spec == {"name": "zlib", "revision": {"tag": "develop"}}
