@@ -66,7 +66,7 @@ def test_pages_say_what_those_of_a_server_say(site: Path, client: httpx.Client) 
         here = html.document_fromstring((site / file).read_bytes())
         there = html.document_fromstring(client.get(entries[file]["address"]).content)
         live = "form:not(.choosing), .choosing button, .choosing abbr, details.narrowing"
-        asking = '.examples, .exports, .unfolded a, a[href*="compare?head="]'
+        asking = '.examples, .exports, .live, .unfolded a, a[href*="compare?head="]'
         for it in there.cssselect(f"{live}, {asking}"):
             it.drop_tree()
         texts = [it.cssselect("main")[0].text_content().split() for it in (here, there)]
