@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from snapshots.changes import candidates
 from snapshots.changes.candidates import Tie
 from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import explain
 from snapshots.changes.pairings import pair
 from snapshots.changes.sides import Side
 from snapshots.models import Spec
@@ -316,6 +318,21 @@ def test_ties_between_unlike_ones() -> None:
     assert not found.base_ties
     found = counterparts(*map(side_of, (base, head[2:])))
     assert {*found.head_ties.values()} == {Tie(2, 2, 2)}
+
+
+@pytest.mark.parametrize(("recipe", "verb"), [("a", "rebuilt"), ("b", "replaced")])
+def test_what_is_ambiguous_of_changes(recipe: str, verb: str) -> None:
+    """All changes of a tie are ambiguous, that of the spec that is gone, too; others are not."""
+    base = [*(hdf5(f"base{n}") for n in range(2)), node("zlib"), node("kept", stacks=("a",))]
+    head = [hdf5("head", package_hash=recipe * 52 + "===="), node("zlib:2"), node("kept")]
+    before, after = map(side_of, (base, head))
+    comparison = Comparison(before.frame, after.frame)
+    found = explain(comparison, before.graph, after.graph)
+    texts = found.why_ambiguous(comparison.specs)
+    ambiguous = {it.hash for it, text in zip(comparison.specs, texts, strict=True) if text}
+    assert ambiguous == {it.hash for it in (*base, *head) if it.name == "hdf5"}
+    assert {*texts} == {None, f"1 of 2 was {verb}; which is not known"}
+    assert found.ties(comparison.specs).count(None) == len(comparison.specs) - 3
 
 
 def test_votes_resolve_ties() -> None:
