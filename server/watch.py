@@ -123,6 +123,9 @@ class CatalogWatch:
         return is_new
 
     def _prepare(self) -> None:
+        # Who compares two specs first would hold up others by as long as it takes to import.
+        import deepdiff  # noqa: F401
+
         try:
             prepare(self.catalog)
         except Exception as error:  # noqa: BLE001 - it was for speed alone: looks must go on

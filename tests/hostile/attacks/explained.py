@@ -42,6 +42,31 @@ def _cursors_of_causes(target: Target) -> Iterator[Ask]:
         yield about_pair(target, f'coverage(by:[STACK],before:"{cursor}",last:5){{nodes{{kind}}}}')
 
 
+_OF_TWO_SPECS = (
+    "facts{path} variants{path} dependencies(first:200){name path{name before{short}}} "
+    "paths(first:200){cause{id facts{path}}steps{name after{short}}} document "
+    "differences(first:200){path before after}"
+)
+
+
+def _two_specs(target: Target) -> Iterator[Ask]:
+    """Compare each of many specs with the next ones, of whatever packages, all that differs."""
+    for base in target.hashes[:100]:
+        for head in target.hashes[-3:]:
+            asked = f'compareSpecs(base:"{base}",head:"/{head}"){{{_OF_TWO_SPECS}}}'
+            yield query(f"query {fresh()} {{ {asked} }}")
+
+
+def _two_specs_at_once(target: Target) -> Ask:
+    """Compare as many pairs as a request may, under names of their own."""
+    pairs = zip(target.hashes, reversed(target.hashes), strict=True)
+    asked = (
+        f'a{number}:compareSpecs(base:"{base}",head:"{head}",baseRef:"develop"){{document}}'
+        for number, (base, head) in enumerate(pairs)
+    )
+    return query(f"query {fresh()} {{ {' '.join(list(asked)[:2])} }}")
+
+
 ATTACKS = (
     *selecting(
         about_pair,
@@ -89,5 +114,7 @@ ATTACKS = (
     ),
     Attack("reasons of all pairs", "each two revisions, both ways", asking(_all_pairs)),
     Attack("reasons of all pairs at once", "in one request", asking(_all_pairs_at_once)),
+    Attack("two specs", "each two of many, all that differs", asking(_two_specs)),
+    Attack("two specs at once", "two pairs in one request", asking(_two_specs_at_once)),
     Attack("cursors of causes", "that name nothing", asking(_cursors_of_causes)),
 )
