@@ -127,3 +127,42 @@ def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str], axe
     assert there[:7] not in missing
     reader.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})  # for axe
     assert violations(reader, axe) == []
+
+
+_GONE = "{ packages(gone: true, first: 1) { nodes { name best { goneIn { takenAt } } } } }"
+_REBUILT = """{ compare(base: "develop~1", head: "develop") {
+  specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) {
+    nodes { name cause { title } }
+  } } }"""
+
+
+def by_suggestion(reader: Reader, name: str) -> None:
+    """Write a name, and open what is suggested: or without scripts the page that says the same."""
+    box = one(reader, "main [role=search] [name=q]")
+    box.send_keys(name)
+    if box.get_attribute("role") == "combobox":
+        one(reader, ".suggestions [role=option]").click()
+        WebDriverWait(reader, SECONDS).until(lambda _: f"/packages/{name}" in reader.current_url)
+        settle(reader)
+    else:
+        leave_by(reader, "main [role=search] button")
+        leave_by(reader, "#elsewhere a")
+
+
+def test_why_a_package_was_rebuilt(reader: Reader, told: httpx.Client) -> None:
+    """Two actions with scripts, three without: write its name, open it, read its history."""
+    answer = told.post("/graphql", json={"query": _REBUILT}).json()
+    (spec,) = answer["data"]["compare"]["specs"]["nodes"]
+    by_suggestion(reader, spec["name"])
+    assert one(reader, "h1").text == spec["name"]
+    assert spec["cause"]["title"] in one(reader, "ol.log").text
+
+
+def test_since_when_a_package_is_gone(reader: Reader, told: httpx.Client) -> None:
+    """Three actions: the list of packages, those that are gone, the one that is meant."""
+    answer = told.post("/graphql", json={"query": _GONE}).json()
+    (package,) = answer["data"]["packages"]["nodes"]
+    leave_by(reader, "header nav a[href$=packages]")
+    leave_by(reader, "gone", By.LINK_TEXT)
+    leave_by(reader, package["name"], By.LINK_TEXT)
+    assert package["best"]["goneIn"]["takenAt"][:10] in one(reader, ".lead").text
