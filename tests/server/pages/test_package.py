@@ -73,7 +73,8 @@ def test_what_specs_have_in_common_is_said_once(tmp_path: Path) -> None:
         own = dict(zip(hashes, page.texts("table.specs td.variants"), strict=True))
         assert own[hash_of("2")] == "+hl"
         assert own[hash_of("1")] == "~cxx"
-        assert set(page.texts("table.specs td:last-child")) == {"unknown"}
+        assert "Size" not in page.texts("table.specs th")
+        assert "The source tells no sizes of these." in page.texts(".listed p")
         links = page.links("table.specs td:first-child a").values()
         assert [link.rpartition("/r/")[2] for link in links] == [
             f"develop/specs/{it}" for it in hashes
@@ -86,12 +87,12 @@ def test_what_specs_have_in_common_is_said_once(tmp_path: Path) -> None:
 
 
 def test_what_the_source_does_not_tell(tmp_path: Path) -> None:
-    """No dependencies, compilers or sizes: each is said, none is blank."""
+    """No dependencies, compilers or sizes: each is said once, and no column is of nothing else."""
     with served(tmp_path, [a_spec("1", compiler=None)]) as client:
         page = shown(client, "/r/develop/packages/hdf5?by=COMPILER")
         assert "source states no compiler" in page.text("#coverage ~ .empty")
         assert "tells no dependencies" in page.text("#dependents + .empty")
-        assert "not stated" in page.text("table.specs tbody tr")
+        assert "The source tells no compilers and no sizes of these." in page.texts(".listed p")
 
 
 def test_the_past_of_a_package(tmp_path: Path) -> None:

@@ -139,7 +139,8 @@ def test_what_the_source_does_not_know(tmp_path: Path) -> None:
         figures = dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
         assert figures["Size"] == "unknown"
         (row,) = page.texts("table.packages tbody tr")
-        assert row == "hdf5 1.14.5 1 unknown unknown"
+        assert row == "hdf5 1.14.5 1"
+        assert "The source tells no stacks and no sizes of these." in page.texts(".listed p")
         assert figures["Stacks"] == "unknown"
         assert "The source states none" in page.text(".facets")
         assert "tells no stacks" in page.text("main")
