@@ -63,6 +63,36 @@ def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
     assert len(rows) >= 4
 
 
+def test_a_history_is_imported() -> None:
+    """From an empty catalog on; then nothing is new, then one day."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "git_history", "--quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [line.split()[:3] for line in done.stdout.splitlines() if " revisions " in line]
+    assert found == [["first", "run", "20"], ["nothing", "new", "0"], ["one", "more", "day"]]
+
+
+def test_commits_of_recipes_are_kept() -> None:
+    """At first all but those that every revision has, then those of a week, then a comparison."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "recipes", "--quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "300 commits of 40 recipes, 10 revisions"
+    steps = ("first fill", "an import after it", "a comparison's commits")
+    assert all(any(line.strip().startswith(step) for line in lines) for step in steps)
+
+
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     """A misspelt benchmark measures nothing."""
     done = subprocess.run(

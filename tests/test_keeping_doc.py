@@ -38,8 +38,11 @@ def catalog(tmp_path: Path) -> Catalog:
     return made
 
 
-def test_the_examples_run(catalog: Catalog) -> None:
+def test_the_examples_run(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One after the other, each without a complaint but that nothing tells dependencies here."""
+    monkeypatch.chdir(tmp_path)
     assert len(commands(PRUNING)) == 7
     for command in commands(PRUNING):
         words = shlex.split(command)

@@ -38,7 +38,7 @@ DIFF_OPTIONS = "--json --stat --package --stack --matching --coverage --exit-cod
     [
         ("no", ["notes"]),
         ("find --st", ["--stack"]),
-        ("diff --s", ["--stat", "--stack"]),
+        ("diff --s", ["--stat", "--stack", "--spec"]),
         ("diff a b --coverage st", ["stack"]),
         ("diff a b --coverage stack,t", ["stack,target"]),
         ("notes --format ", ["markdown", "html", "json"]),

@@ -376,7 +376,14 @@ def test_every_field_that_does_more_than_read_a_value_states_its_cost(
         if argument == "matching":
             assert cost is not None
             assert cost.arguments[argument].once > 0, "a query is free"
-    if kind == "Comparison" and name not in {"id", "base", "head", "leftOut"}:
+    if kind == "Comparison" and name not in {
+        "id",
+        "base",
+        "head",
+        "baseStack",
+        "headStack",
+        "leftOut",
+    }:
         assert cost is not None
         assert cost.once >= COMPARING, "a comparison is free"
     of_its_line = name == "unproven"
