@@ -25,6 +25,8 @@ from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.sides import Side
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.frames.suggestions import SuggestionKind
+from snapshots.history import Pair
 from snapshots.models import Spec
 from tests.snapshots.factories import SOURCE, a_spec, day
 from tests.snapshots.templates import copied
@@ -48,6 +50,12 @@ QUESTIONS: list[HistoryTopic] = [
     HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
     HistoryTopic(About.PACKAGE, "hdf5", series="develop"),
     HistoryTopic(About.ALL_PACKAGES),
+    HistoryTopic(
+        About.PACKAGE_CAUSES,
+        "hdf5",
+        frozenset({Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)}),
+        "develop",
+    ),
     HistoryTopic(About.GROWTH, series="develop"),
     HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
 ]
@@ -358,3 +366,30 @@ def test_a_package_asked_while_pairs_are_being_kept(
     assert found == [library.package_timeline(older.history, "develop", "hdf5")]
     assert found[0] is not None
     assert len(found[0].entries) == len(STATES)
+
+
+def test_names_to_suggest(catalog: Catalog) -> None:
+    """Of a content once for all; of the history series and tags, until it is another one."""
+    library, history = Library(catalog), catalog.history
+    assert history.latest is not None
+    names = library.names.get(history.latest.digest)
+    assert [name.value for _, name in names.like("hdf", [SuggestionKind.PACKAGE], 5)] == ["hdf5"]
+    of_history = library.names_of_history(history)
+    kinds = [SuggestionKind.SERIES, SuggestionKind.TAG]
+    assert [name.value for _, name in of_history.like("v0", kinds, 5)] == ["v0.22", "v0.23"]
+    assert [name.value for _, name in of_history.like("develop", kinds, 5)] == ["develop"]
+    assert library.names_of_history(history) is of_history
+
+
+def test_where_a_package_is_best_looked_at(catalog: Catalog) -> None:
+    """In the main series where that has it; where it is gone, in the one that had it last."""
+    packages = Library(catalog).past.all_packages(catalog.history)
+    assert [*packages] == ["hdf5"]
+    assert packages["hdf5"].best.series == "develop"
+    assert not packages["hdf5"].is_gone
+    snapshot = Snapshot(
+        tag="develop", content=Content.of([a_spec("x", name="x")]), source=SOURCE, taken_at=day(20)
+    )
+    catalog.publish([snapshot])
+    packages = Library(catalog).past.all_packages(catalog.history)
+    assert packages["hdf5"].best.series == "vX.Y.Z"
