@@ -60,9 +60,9 @@ def test_as_people_read_it(week: Week) -> None:
     done = week.plan()
     assert (done.code, done.err) == (0, "")
     _, summary, *lines = done.lines
-    assert summary == "191 of 396 specs to build; 205 are there, 4 external (size 101-500)"
+    assert summary == "191 of 396 specs to build; 205 reused, 4 external (size 101-500)"
     assert [line.split() for line in lines[:3]] == [
-        ["stack", "specs", "there", "to", "build", "rebuilt", "replaced", "new", "gone"],
+        ["stack", "specs", "reused", "to", "build", "rebuilt", "replaced", "new", "gone"],
         ["e4s", "222", "106", "116", "109", "7", "0", "0"],
         ["developer-tools", "174", "99", "75", "70", "5", "0", "0"],
     ]
@@ -113,7 +113,7 @@ def test_annotations(week: Week) -> None:
     """What has to be built, what falls in which stack, and broken rules."""
     done = week.plan("--format", "github", "--gate", week.rules)
     notice, stack, *rules = done.lines
-    assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 are")
+    assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 reused")
     assert "; causes: recipe of gettext changed, expat 2.8.1 → 2.8.2, " in notice
     assert stack == "::warning title=Stack e4s::intel-tbb 2023.0.0 -> 2022.3.0"
     assert [rule.split(" ")[0] for rule in rules[:2]] == ["::error", "::warning"]
@@ -177,7 +177,7 @@ def test_a_stack_that_base_does_not_have(week: Week) -> None:
     lock = week.locks[0].replace("e4s=", "e5s=")
     done = week.plan(locks=[lock])
     assert done.err == "develop has no stack 'e5s'; nearest: e4s\n"
-    assert done.lines[1].startswith("116 of 222 specs to build; 106 are there")
+    assert done.lines[1].startswith("116 of 222 specs to build; 106 reused")
 
 
 # -- made-up lock files
@@ -206,9 +206,7 @@ def test_nothing_to_build(small: Path) -> None:
     text = planned(small, lock, "--format", "markdown").out
     assert "## Nothing has to be built\n" in text
     assert planned(small, lock, "--format", "label").out == "0\n"
-    assert planned(small, lock).lines[1] == (
-        "0 of 1 spec to build; 1 are there, 0 external (size 0)"
-    )
+    assert planned(small, lock).lines[1] == ("0 of 1 spec to build; 1 reused, 0 external (size 0)")
 
 
 def test_a_lock_file_of_its_own(small: Path) -> None:

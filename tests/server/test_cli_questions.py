@@ -134,7 +134,7 @@ def test_twins(ml: Path) -> None:
         "65 of 281 specs are built again",
         "specs  reached  stacks  cause",
         "   65       65       1  python 3.13.13 / 3.14.5",
-        "4 causes more, each of them beside one of these",
+        "not listed, as no spec's main cause: 4 causes",
     ]
     assert done.lines[5].startswith("python-venv@1.0 ")
     assert done.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"

@@ -209,7 +209,7 @@ def summary(planned: Planned) -> str:
     text = f"{len(made.to_build):,} of {counted(made.num_specs, 'spec')} to build"
     if planned.costs is not None and len(made.to_build):
         text += f" in {planned.costs.total(made.to_build)}"
-    return f"{text}; {made.num_reused:,} are there, {made.num_external:,} external"
+    return f"{text}; {made.num_reused:,} reused, {made.num_external:,} external"
 
 
 def plan_lines(planned: Planned, report: GateReport | None, width: int | None) -> Iterator[str]:
@@ -233,7 +233,7 @@ def _columns(planned: Planned) -> list[TableColumn]:
     columns = [
         TableColumn("stack", 0, attrgetter("stack"), styles.name),
         number("specs", 1, attrgetter("num_specs")),
-        number("there", 2, attrgetter("num_reused")),
+        number("reused", 2, attrgetter("num_reused")),
         number("to build", 0, attrgetter("num_to_build")),
         number("rebuilt", 3, attrgetter("num_rebuilt")),
         number("replaced", 3, attrgetter("num_replaced")),

@@ -263,7 +263,7 @@ def twins_lines(found: FoundTwins, width: int | None) -> Iterator[str]:
     main = [cause for cause in found.causes if cause.num_specs]
     yield from table(main, columns, width)
     if others := len(found.causes) - len(main):
-        yield styles.quiet(f"{counted(others, 'cause')} more, each of them beside one of these")
+        yield styles.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
     for group, saved in zip(found.shown, found.saved, strict=True):
         yield from _group_lines(found, group, saved, width)
     if more := len(twins) - len(found.shown):
