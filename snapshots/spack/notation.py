@@ -17,6 +17,9 @@ from snapshots.spack.versions import VersionKey, remembered, version_key
 COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"})
 """The variants that hold compiler flags: lists whose order matters."""
 
+_PATCH_DIGITS = 7
+"""To how much of its checksum pages cut a patch; indexes and lock files have all of it."""
+
 _VARIANT = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S
 )
@@ -42,7 +45,8 @@ def canonical_variant(text: str) -> str:
 
     ``amdgpu_target:=gfx90a`` becomes ``amdgpu_target=gfx90a``, ``-mpi`` becomes ``~mpi``, and the
     values of a multi-valued variant are sorted: their order carries no meaning, unless they are
-    compiler flags. Only values with spaces or quotes, or that begin with ``=``, are quoted.
+    compiler flags. Patches are cut to seven digits. Only values with spaces or quotes, or that
+    begin with ``=``, are quoted.
     """
     if text.startswith("-"):
         return "~" + text[1:]
@@ -54,8 +58,9 @@ def canonical_variant(text: str) -> str:
         value = value[1:-1]
     if value.startswith("=") or any(character in value for character in " \"'"):
         value = f'"{value}"'
-    elif "," in value and "=" not in value and name not in COMPILER_FLAGS:
-        value = ",".join(sorted(set(value.split(","))))
+    elif "=" not in value and name not in COMPILER_FLAGS:
+        digits = _PATCH_DIGITS if name == "patches" else None
+        value = ",".join(sorted({item[:digits] for item in value.split(",")}))
     return f"{name}{operator.removeprefix(':')}{value}"
 
 
@@ -167,7 +172,6 @@ def _value(variant: str) -> str:
 
 # -- parameters
 
-_PATCH_DIGITS = 7
 _BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.\-\[\]]+")
 
 

@@ -100,6 +100,23 @@ def test_what_is_external_is_counted_apart(world: World) -> None:
     )
 
 
+def test_patches_as_a_lock_file_has_them(world: World) -> None:
+    """A lock file has the whole checksum of a patch, and the catalog how it begins."""
+    old = next(
+        spec
+        for spec in world.newest.specs
+        if spec.dependencies and any(variant.startswith("patches=") for variant in spec.variants)
+    )
+    rest = "0" * 57
+    variants = [
+        f"{variant.replace(',', f'{rest},')}{rest}" if variant.startswith("patches=") else variant
+        for variant in old.variants
+    ]
+    new = as_input(old, None, hash=hash_of("patched anew"), variants=variants)
+    (built,) = planned(world, world.newest, [new])["toBuild"]["nodes"]
+    assert "patches" not in built["cause"]["title"]
+
+
 def test_what_it_takes(world: World) -> None:
     """Beside the number of builds."""
     specs = [{"name": "new", "hash": hash_of("new"), "version": "1", "stack": "e4s"}]

@@ -66,6 +66,8 @@ def test_compiler(text: str, compiler: str | None) -> None:
         ("amdgpu_target:==gfx90a", "amdgpu_target==gfx90a"),
         ("patches:=b231fcc,26090f4", "patches=26090f4,b231fcc"),
         ("patches=26090f4,b231fcc,26090f4", "patches=26090f4,b231fcc"),
+        (f"patches=b231fcc{'0' * 57},26090f4{'0' * 57}", "patches=26090f4,b231fcc"),
+        (f"patches:=26090f4{'0' * 57}", "patches=26090f4"),
         ("languages='c,c++,fortran'", "languages=c,c++,fortran"),
         ("build_type='Release'", "build_type=Release"),
         ('build_type="Release"', "build_type=Release"),
