@@ -147,8 +147,8 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
     catalog = tmp_path / "c"
     done = cachelog("import", file, "--tag", "mine", catalog=catalog)
     assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in done.out, done.err
-    for listing in ("revisions", "packages"):
-        heads, row = cachelog(listing, catalog=catalog).lines
+    for listing in (("revisions",), ("packages", "mine")):
+        heads, row = cachelog(*listing, catalog=catalog).lines
         assert row[: heads.index("stacks") + len("stacks ")].endswith("unknown ")
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
     shown = cachelog("show", "mine", f"/{HASHES[0]}", catalog=catalog).out
