@@ -57,7 +57,8 @@ def test_what_rebuilt_most(catalog: Path) -> None:
     ]
     none = cachelog("causes", "--series", "other", catalog=catalog)
     assert none.lines[-1] == "Nothing is known to have rebuilt anything."
-    assert cachelog("causes", "--by", "commit", catalog=catalog).lines[-1] == none.lines[-1]
+    commits = cachelog("causes", "--by", "commit", catalog=catalog)
+    assert commits.lines[-1] == "No commit of the recipes is known to have rebuilt anything."
     first = cachelog("causes", "-n", "0", catalog=catalog)
     assert first.lines == [done.lines[0], "and 1 more"]
 

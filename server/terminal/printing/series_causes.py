@@ -65,7 +65,9 @@ def report_lines(report: SeriesReport, width: int | None) -> Iterator[str]:
     text = f"{styles.name(report.series)}: {counted(len(revisions), 'revision')}{span}"
     yield from wrapped(text, width)
     if not report.num_causes:
-        yield "Nothing is known to have rebuilt anything."
+        by_commit = SeriesCauseKey.COMMIT in report.by
+        what = "No commit of the recipes" if by_commit else "Nothing"
+        yield f"{what} is known to have rebuilt anything."
         return
     columns = [
         number("rebuilt", 0, attrgetter("num_specs")),

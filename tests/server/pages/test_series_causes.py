@@ -13,6 +13,7 @@ def test_what_cost_most(told: httpx.Client) -> None:
     assert known["nodes"]
     names = [cell.text_content().strip() for cell in page.dom.cssselect("#results tbody th")]
     assert names == [node["package"] for node in known["nodes"]]
+    assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in known["nodes"])
     links = page.links("#results td a")
