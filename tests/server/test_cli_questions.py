@@ -58,7 +58,8 @@ def test_holes(catalog: Path) -> None:
         ["1", "mesa", hash_of("mesa"), "never"],
     ]
     assert "gone in develop of 2025-01-06" in holes[0]
-    assert cachelog("holes", "develop", "-n", 1, catalog=catalog).lines == done.lines[:4]
+    first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
+    assert first.lines == [*done.lines[:4], "and 1 hole more"]
     before = cachelog("holes", "develop~1", catalog=catalog)
     assert before.lines[1] == "2 of 3 specs are whole, 1 hole"
 

@@ -116,6 +116,8 @@ def holes_lines(found: FoundHoles, width: int | None) -> Iterator[str]:
             TableColumn("history", 2, lambda hole: _history_text(found, hole)),
         ]
         yield from table(found.shown, columns, width)
+    if holes is not None and (more := len(holes) - len(found.shown)):
+        yield styles.quiet(f"and {counted(more, 'hole')} more")
 
 
 def _history_text(found: FoundHoles, hole: Hole) -> str:
