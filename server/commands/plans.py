@@ -20,7 +20,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     locks = [word.split("=", 1) for word in words]
     for lock in locks:
         if len(lock) != 2 or not all(lock):
-            raise click.BadParameter(f"{lock[0]!r} is not written as STACK=FILE.")
+            raise click.BadParameter(f"{'='.join(lock)!r} is not written as STACK=FILE.")
     return locks
 
 

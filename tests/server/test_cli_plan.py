@@ -161,7 +161,8 @@ def test_commits(week: Week, tmp_path: Path) -> None:
         (("--commits", "A..B"), 2, "--commits names commits of --recipes"),
         (("--recipes", "/nowhere", "--commits", "A"), 1, "'A' is not written as A..B"),
         (("--lock", "spack.lock"), 2, "'spack.lock' is not written as STACK=FILE"),
-        (("--lock", "e4s="), 2, "is not written as STACK=FILE"),
+        (("--lock", "e4s="), 2, "'e4s=' is not written as STACK=FILE"),
+        (("--lock", "=spack.lock"), 2, "'=spack.lock' is not written as STACK=FILE"),
         (("--lock", "e4s=/nowhere"), 1, "/nowhere"),
     ],
 )
