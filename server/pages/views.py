@@ -635,7 +635,7 @@ def plan_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     if (basis := plan["costBasis"]) is not None:
         numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
         figures.append(("Build time", str(BuildCost(plan["seconds"], plan["cost"], *numbers))))
-    return {"figures": figures}
+    return {"figures": figures, "num_gone": summary["specsRemoved"] - rebuilt - replaced}
 
 
 def _totals(lookup: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

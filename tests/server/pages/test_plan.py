@@ -84,6 +84,17 @@ def test_what_took_the_place_of_what(client: httpx.Client) -> None:
     assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
 
 
+def test_what_is_gone(client: httpx.Client) -> None:
+    """What the stack loses without a successor; nothing is said where no stack is named."""
+    lock = as_bytes(lock_file([locked("new", name="nothing-like-it")], [hash_of("new")]))
+    page = planned(client, lock, stack="e4s")
+    assert "Gone from the stack e4s" in page.text("section[aria-labelledby=gone]")
+    assert any(
+        line.startswith("hdf5 for ") for line in page.texts("section[aria-labelledby=gone] li")
+    )
+    assert not planned(client, lock).dom.cssselect("section[aria-labelledby=gone]")
+
+
 def test_nothing_to_build(client: httpx.Client) -> None:
     """It is said, also without a stack, and with the usual revision."""
     lock = as_bytes(lock_file([locked("old")], [hash_of("old")]))
