@@ -18,7 +18,7 @@ from snapshots.errors import SourceError
 from snapshots.sources.inputs import read_regular
 from snapshots.spack.names import is_hash, is_name
 from snapshots.tables import COSTS
-from snapshots.texts import quoted
+from snapshots.texts import counted, quoted
 
 MAX_BYTES = 256 << 20
 MAX_ROWS = 5_000_000
@@ -64,7 +64,7 @@ def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]
     def rows() -> Iterator[Row]:
         for line, values in lines:
             if len(values) != len(names):
-                reason = f"has {len(values):,} values, and the header {len(names):,}"
+                reason = f"has {counted(len(values), 'value')}, and the header {len(names):,}"
                 raise SourceError(location, reason, line=line)
             yield line, dict(zip(names, map(str.strip, values), strict=True))
 

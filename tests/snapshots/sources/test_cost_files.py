@@ -62,7 +62,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("hash,seconds,cost_usd,cost_eur\n", "line 1: the header names more than one cost"),
         ("hash,seconds,cost_\n", "line 1: 'cost_' names no unit"),
         ("hash,seconds,cost_$\n", "line 1: 'cost_$' names no unit"),
-        ("name,seconds\nzlib,1\nzlib\n", "line 3: has 1 values, and the header 2"),
+        ("name,seconds\nzlib,1\nzlib\n", "line 3: has 1 value, and the header 2"),
         ("name,seconds\n,1\n", "line 2: has neither a hash nor a name"),
         ("name,seconds\na b,1\n", "line 2, name: 'a b' cannot name a package"),
         ("hash,seconds\nabc,1\n", "line 2, hash: 'abc' is no hash"),
