@@ -440,11 +440,12 @@ def added_reasons(
 ) -> dict[str, str]:
     """Return the reason of each spec that head alone has; ``returned`` had been there before."""
     replaced = counterparts(base, head)
+    apart = are_apart(base, head)
     reasons: dict[str, str] = {}
     for digest in head.specs.keys() - base.specs.keys():
         spec = head.specs[digest]
         if digest in replaced:
-            before, apart = base.specs[replaced[digest]], are_apart(base, head)
+            before = base.specs[replaced[digest]]
             differences = own_differences(before, spec, apart=apart)
             reasons[digest] = "replaces" if differences else "rebuilt"
         elif digest in returned:
