@@ -89,6 +89,7 @@ CHANGES = Cost(
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
         "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
+        "pairsOnce": ArgumentCost(weight=1_000, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "orderBy": ArgumentCost(weight=500),
         "filter": ArgumentCost(weight=3_000, each=60),
@@ -307,6 +308,12 @@ class ComparisonType(Node):
             strawberry.argument("Only these reasons; all unless given."),
         ] = None,
         order_by: SpecChangeOrderArgument = None,
+        pairs_once: Annotated[
+            bool,
+            strawberry.argument(
+                "Leave out each removed spec whose counterpart is in the list: a pair stands once."
+            ),
+        ] = False,
         *,
         page: PageArguments,
     ) -> Connection[SpecChangeType]:
@@ -315,6 +322,8 @@ class ComparisonType(Node):
         table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
             table = with_reasons(comparison, table, reasons)
+        if pairs_once:
+            table = comparison.explanation().pairs_once(table)
         return spec_change_connection(comparison, table, page, order_by)
 
     @connection_field(

@@ -19,6 +19,7 @@ from snapshots import texts
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.pairings import FieldChange
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
 from snapshots.changes.vocabulary import (
     PACKAGE_KINDS,
@@ -406,7 +407,12 @@ def changed_specs_view(data: Data) -> Data:
     compare = data["compare"]
     return {
         "spec_kinds": _counted("specs", _SPEC_KINDS, data),
-        "reasons": [_choice(count["reason"], count["count"]) for count in compare["reasons"]],
+        # What was replaced stands in the row of what took its place.
+        "reasons": [
+            _choice(count["reason"], count["count"])
+            for count in compare["reasons"]
+            if count["reason"] != SpecChangeReason.REPLACED.name
+        ],
         "differences": [list(differences(node)) for node in compare["specs"]["nodes"]],
     }
 

@@ -101,6 +101,17 @@ class Explanation:
         rows[removed] = self.counterparts.head_of[changes.before[removed]]
         return rows
 
+    def pairs_once(self, changes: SpecChanges) -> SpecChanges:
+        """Return the changes without each removed one whose counterpart is among them."""
+        is_added, is_removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        is_listed = np.zeros(len(self.head.frame), np.bool_)
+        is_listed[changes.after[is_added]] = True
+        partners = self.counterpart_rows(changes)
+        is_second = np.zeros(len(changes), np.bool_)
+        paired = is_removed & (partners != _NO_ROW)
+        is_second[paired] = is_listed[partners[paired]]
+        return changes.take(~is_second)
+
     def ties(self, changes: SpecChanges) -> list[Tie | None]:
         """Return the tie of each change that only its hash decided on; None for all others."""
         base, head = self.counterparts.base_ties, self.counterparts.head_ties

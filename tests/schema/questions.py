@@ -126,6 +126,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
     causeKinds { kind numCauses numSpecs }
     reasons { reason count }
     whyUnknown
+    pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
     cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
       id title seconds cost costBasis { unit numEstimated numUnknown }
     }

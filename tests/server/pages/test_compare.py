@@ -108,9 +108,11 @@ def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
     specs = known["cause"]["specs"]["nodes"]
     assert len(table) == len(specs) == min(50, largest["numSpecs"])
     for row, spec in zip(table, specs, strict=True):
-        assert row[0] == f"{spec['name']}@{spec['after']['version']} {spec['hash'][:7]}"
-        assert row[4].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
-        assert len(spec["path"]) == 1 or largest["package"] in row[4]
+        assert row[0] == f"{spec['name']}@{spec['after']['version']}"
+        pair = f"{spec['counterpart']['hash'][:7]} → {spec['hash'][:7]}"
+        assert row[1].startswith(pair)
+        assert row[3].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
+        assert len(spec["path"]) == 1 or largest["package"] in row[3]
     missing = shown(client, f"{PAIR}/causes/none?kind=VERSION")
     assert missing.status == 404
     assert "no such cause in this comparison" in missing.text(".problem")

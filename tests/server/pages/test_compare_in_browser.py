@@ -24,7 +24,7 @@ def test_comparisons_in_a_browser(
     browser.get(demo_server.url + PAIR)
     causes = told(client, "compare")["causes"]["nodes"]
     until(".causes summary").click()
-    link = until(".causes details[open] table.changes tbody th a")
+    link = until(".causes details[open] table.changes tbody .hash a")
     assert link.is_displayed()
     address = str(link.get_property("href"))
     assert "/specs/" in address

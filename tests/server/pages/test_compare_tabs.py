@@ -45,20 +45,29 @@ def test_packages_in_order(client: httpx.Client) -> None:
 
 
 def test_specs(client: httpx.Client) -> None:
-    """Each with its reason, its counterpart and its cause; filters are those of the address."""
+    """A pair in one row with its reason, its cause and the way; filters are the address's."""
     page, known = shown(client, f"{PAIR}/specs"), told(client, "compare_specs")
     for row, it in zip(rows(page), known["specs"]["nodes"], strict=True):
-        assert it["hash"][:7] in row[0]
+        hashes = [it[side]["hash"] for side in ("before", "after") if it[side]]
+        if it["counterpart"]:
+            hashes.insert(0 if it["kind"] == "ADDED" else 1, it["counterpart"]["hash"])
+        shown_hashes = re.findall(r"\b[a-z2-7]{7}\b", row[1].partition("compare")[0])
+        assert shown_hashes == [*dict.fromkeys(text[:7] for text in hashes)]
         assert row[3] == in_words(it["reason"])
-        assert not it["counterpart"] or it["counterpart"]["hash"][:7] in row[4]
-        assert row[5] == (it["cause"]["title"] if it["cause"] else "none")
+        way = " → ".join(step["name"] for step in it["path"])
+        cause = it["cause"]["title"] if it["cause"] else "none"
+        assert row[5].startswith(f"{cause} {way}" if len(it["path"]) > 1 else cause)
     chosen = page.links("#reasons li a")
-    reasons = {in_words(it["reason"]): it["count"] for it in known["reasons"]}
+    reasons = {
+        in_words(it["reason"]): it["count"] for it in known["reasons"] if it["reason"] != "REPLACED"
+    }
     assert dict.fromkeys(chosen) == dict.fromkeys(
         ["all", *(f"{k} {v:,}" for k, v in reasons.items())]
     )
     gone = shown(client, f"{PAIR}/specs?kinds=REMOVED&reasons=REPLACED")
-    assert {row[0][0] for row in rows(gone)} == {MINUS}
+    assert {row[0][0] for row in rows(gone)} == {"→"}
+    alone = shown(client, f"{PAIR}/specs?kinds=REMOVED&reasons=PACKAGE_GONE")
+    assert {row[0][0] for row in rows(alone)} == {MINUS}
     assert {row[3] for row in rows(gone)} == {"replaced"}
     assert len(gone.texts(".chosen a")) == 3
     name = known["specs"]["nodes"][0]["name"]
@@ -66,14 +75,27 @@ def test_specs(client: httpx.Client) -> None:
     assert {row[0].split("@")[0][-len(name) :] for row in rows(of_name)} == {name}
 
 
+def test_each_pair_is_one_row_and_two_lines_of_its_file(client: httpx.Client) -> None:
+    """The page counts a replaced spec with what took its place; files have each hash."""
+    query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
+      specs {{ totalCount }} reasons {{ reason count }} }} }}"""
+    known = asked(client, query)["compare"]
+    (replaced,) = [it["count"] for it in known["reasons"] if it["reason"] == "REPLACED"]
+    page = shown(client, f"{PAIR}/specs")
+    assert numbers([page.text(".pager span")]) == [known["specs"]["totalCount"] - replaced]
+    header, *lines = client.get(f"{PAIR}/specs?as=csv").text.splitlines()
+    assert len(lines) == known["specs"]["totalCount"]
+    assert "path.name" not in header
+
+
 def test_what_is_ambiguous(tmp_path: Path) -> None:
     """Specs that nothing tells apart say how many were rebuilt, and that it is not known which."""
     zlib = [[a_spec(label, name="zlib") for label in labels] for labels in ("12", "3")]
     with served(tmp_path, *zlib) as client:
         page = shown(client, "/compare/develop~1...develop/specs")
-        assert ["1 of 2 was rebuilt; which is not known" in row[4] for row in rows(page)] == [
+        assert ["1 of 2 was rebuilt; which is not known" in row[1] for row in rows(page)] == [
             True
-        ] * 3
+        ] * 2
         page = shown(client, "/compare/develop~1...develop/causes/zlib?kind=UNKNOWN")
         assert "1 of 2 was rebuilt; which is not known" in page.text("table")
 
@@ -81,16 +103,18 @@ def test_what_is_ambiguous(tmp_path: Path) -> None:
 def test_specs_in_order(client: httpx.Client) -> None:
     """What was added and removed stands before other facts; a click orders by package and hash."""
     page = shown(client, f"{PAIR}/specs")
-    nodes = told(client, "compare_specs", order="PACKAGE", first=1000)["specs"]["nodes"]
+    query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
+      specs(first: 1000, pairsOnce: true) {{ nodes {{ kind hash }} }} }} }}"""
+    nodes = asked(client, query)["compare"]["specs"]["nodes"]
+    hashes = [it["hash"][:7] for it in nodes]
     kinds = [["ADDED", "REMOVED", "CHANGED"].index(it["kind"]) for it in nodes]
     assert len({*kinds}) == 3
     by_kind = sorted(range(len(nodes)), key=kinds.__getitem__)
-    found = [row[0] for row in rows(page)]
-    for text, place in zip(found, by_kind, strict=False):
-        assert nodes[place]["hash"][:7] in text
+    for row, place in zip(rows(page), by_kind, strict=False):
+        assert hashes[place] in row[1]
     (link,) = links(page, "th.sortable a")
-    for text, it in zip([row[0] for row in rows(shown(client, link))], nodes, strict=False):
-        assert it["hash"][:7] in text
+    for row, text in zip(rows(shown(client, link)), hashes, strict=False):
+        assert text in row[1]
 
 
 def test_stacks(client: httpx.Client) -> None:

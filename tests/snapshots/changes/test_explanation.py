@@ -160,6 +160,11 @@ def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
     assert ((found.main_causes(changes) >= 0) == paired).all()
     assert ((np.diff(found.involved(changes).offsets) > 0) == paired).all()
     assert np.count_nonzero(paired) == 2 * len(found.counterparts)
+    once = found.pairs_once(changes)
+    assert len(once) == len(changes) - len(found.counterparts)
+    assert not (found.counterpart_rows(once)[once.after < 0] >= 0).any()
+    removed = changes.take(changes.after < 0)
+    assert len(found.pairs_once(removed)) == len(removed), "of a pair with one side in the list"
     rows = found.head_rows(changes)
     assert sorted(rows[paired].tolist()) == sorted([*found.counterparts.head_rows.tolist()] * 2)
 
