@@ -19,7 +19,7 @@ from schema.fields.connections import (
 from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, texts
 from schema.fields.many import ColumnTable, Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, Omittable
-from schema.node import Node, node_id
+from schema.node import Node, id_field
 from schema.revisions.revision import (
     LazySeries,
     Revision,
@@ -96,9 +96,7 @@ class HashHistoryType(Node):
 
     history: strawberry.Private[HashHistory]
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("HashHistory", self.history.hash)
+    id = id_field("HashHistory", "history.hash")
 
     @classmethod
     def of_id(cls, context: Context, hash: str) -> Self | None:
@@ -252,9 +250,7 @@ class PackageHistory(Node):
 
     timeline: strawberry.Private[PackageTimeline]
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("PackageHistory", self.timeline.series, self.timeline.name)
+    id = id_field("PackageHistory", "timeline.series", "timeline.name")
 
     @classmethod
     def of_id(cls, context: Context, series: str, name: str) -> Self | None:
@@ -463,6 +459,10 @@ class GrowthPointType:
         return shown  # type: ignore[return-value]
 
 
+Since = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or later.")]
+Until = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")]
+
+
 @strawberry.type(
     description="Revisions that follow one another: those of one tag, or of all tags of a family "
     "(develop-DATE, vX.Y.Z)."
@@ -472,9 +472,7 @@ class Series(Node):
 
     name: str = field("develop, develop-DATE, vX.Y.Z, or a tag's own name.")
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("Series", self.name)
+    id = id_field("Series", "name")
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
@@ -500,12 +498,8 @@ class Series(Node):
     def growth(
         self,
         info: Info,
-        since: Annotated[
-            DateTime | None, strawberry.argument("Only of revisions taken then or later.")
-        ] = None,
-        until: Annotated[
-            DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")
-        ] = None,
+        since: Since = None,
+        until: Until = None,
         last: Annotated[int | None, strawberry.argument("Only the newest so many of them.")] = None,
     ) -> list[GrowthPointType]:
         if last is not None and last < 0:
@@ -530,12 +524,8 @@ class Series(Node):
     def causes(
         self,
         info: Info,
-        since: Annotated[
-            DateTime | None, strawberry.argument("Only of revisions taken then or later.")
-        ] = None,
-        until: Annotated[
-            DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")
-        ] = None,
+        since: Since = None,
+        until: Until = None,
         by: Annotated[
             list[SeriesCauseKey] | None,
             strawberry.argument("What they are summed up by; PACKAGE unless given."),

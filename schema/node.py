@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from inspect import signature
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import strawberry
@@ -22,6 +23,16 @@ def node_id(kind: str, *parts: str) -> strawberry.ID:
     """Return the id of an object: its type and what names it there, opaque to clients."""
     plain = ID_SEPARATOR.join((kind, *parts))
     return strawberry.ID(binascii.b2a_base64(plain.encode(), newline=False).decode())
+
+
+def id_field(kind: str, *paths: str) -> Any:
+    """Declare the id of a type, made of attributes of its object, ``info.digest`` say."""
+    values = [attrgetter(path) for path in paths]
+
+    def id_of(root: Any) -> strawberry.ID:
+        return node_id(kind, *(value(root) for value in values))
+
+    return strawberry.field(resolver=id_of, description="Opaque and stable.")
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:

@@ -28,7 +28,7 @@ from schema.fields.cost import (
     NumberOf,
     field,
 )
-from schema.fields.scalars import DateTime, Omittable
+from schema.fields.scalars import DateTime, Omittable, SearchArgument
 from schema.histories import (
     ALL_PACKAGES,
     CatalogPackageType,
@@ -191,9 +191,7 @@ class Query:
     def packages(
         self,
         info: Info,
-        search: Annotated[
-            str | None, strawberry.argument("Case-insensitive substring of the name.")
-        ] = None,
+        search: SearchArgument = None,
         gone: Annotated[
             bool | None,
             strawberry.argument("Only those that are gone, or only those that are not."),

@@ -12,7 +12,7 @@ from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, field
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, describe_enum
-from schema.revisions.revision import Revision
+from schema.revisions.revision import revision_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind
 from snapshots.timelines.causes import (
@@ -45,9 +45,7 @@ class SeriesCausePointType:
 
     point: strawberry.Private[SeriesCausePoint]
 
-    @field("The revision that it came with.")
-    def revision(self) -> Revision:
-        return Revision(info=self.point.revision)
+    revision = revision_field("point.revision", "The revision that it came with.")
 
     num_specs = attribute("point.num_specs", "How many specs it is the main cause of.", int)
     num_involved = attribute("point.num_involved", "How many specs it is involved in.", int)

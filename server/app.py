@@ -34,7 +34,7 @@ from server.asgi.exchanges import (
 from server.asgi.lanes import Lanes
 from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, files_below
-from server.feeds import FEEDS_PREFIX, FeedHistory, FeedMaker, FeedsEndpoint
+from server.feeds import FEEDS_PREFIX, FeedMaker, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, client_finder
@@ -145,7 +145,7 @@ def create_app(
         streams=streams,
     )
 
-    maker = FeedMaker(library, FeedHistory(execution.answers), lanes)
+    maker = FeedMaker(library, execution.answers, lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
     pages = PageContext(

@@ -2,11 +2,11 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -19,7 +19,7 @@ from schema.errors import CODES, bounded
 from server.asgi.allowances import Allowances
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, GONE, unless_gone
-from server.asgi.lanes import Lane, Lanes
+from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
     CacheKey,
@@ -56,8 +56,10 @@ from snapshots.notes.templates import commits_story, story
 from snapshots.recipes.commits import Recipes
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
-from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 FEEDS = "feeds"
 """Where feeds are: below the root of a server, or below the address of a folder of files."""
@@ -134,39 +136,6 @@ def parse_path(path: str) -> tuple[str, str | None] | None:
     return series, package or None
 
 
-class FeedHistory:
-    """The history that feeds read: that which the answers of the API come from.
-
-    What is missing is made first, for a bounded time; that takes long where not ``is_whole``.
-    """
-
-    def __init__(self, answers: HistoryAnswers) -> None:
-        self._answers = answers
-
-    def is_whole(self, history: History, series: str) -> bool:
-        """Tell whether all changes of a series are kept."""
-        return self._answers.is_whole(
-            HistoryQuestion(history, HistoryTopic(About.GROWTH, series=series))
-        )
-
-    def growth(self, history: History, series: str) -> list[GrowthPoint]:
-        """Return a point for each revision of a series; raises IncompleteHistory."""
-        points: list[GrowthPoint] = self._ask(history, HistoryTopic(About.GROWTH, series=series))
-        return points
-
-    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
-        """Return what touched a package, None where the series never had it.
-
-        Raises IncompleteHistory.
-        """
-        topic = HistoryTopic(About.PACKAGE, name, series=series)
-        timeline: PackageTimeline | None = self._ask(history, topic)
-        return timeline
-
-    def _ask(self, history: History, topic: HistoryTopic) -> Any:
-        return self._answers.get(HistoryQuestion(history, topic)).value
-
-
 STORY_BYTES = 8 << 20
 """How many bytes of stories are kept: those of some 300 pairs of revisions."""
 
@@ -218,9 +187,9 @@ class FeedMaker:
     other explanations come in between, and stay in memory.
     """
 
-    def __init__(self, library: Library, past: FeedHistory, lanes: Lanes) -> None:
+    def __init__(self, library: Library, answers: HistoryAnswers, lanes: Lanes) -> None:
         self._library = library
-        self._past = past
+        self._answers = answers
         self._lanes = lanes
         self.stories: SharedCache[Neighbours, str] = SharedCache(
             self._story, sys.getsizeof, STORY_BYTES
@@ -264,8 +233,8 @@ class FeedMaker:
         await self._require_series(history, series)
         if not is_name(name):  # such texts are never looked up, and so never kept
             raise NoSuchFeed(f"{quoted(name)} can be no package")
-        timeline_of = partial(self._past.package_timeline, history, series, name)
-        timeline = await self._lane(history, series).run(timeline_of)
+        topic = HistoryTopic(About.PACKAGE, name, series=series)
+        timeline: PackageTimeline | None = await self._ask(history, topic)
         if timeline is None:
             reason = f"no revision of {series} has a package {quoted(name)}"
             raise await self._missing(reason, name, self._library.package_names)
@@ -288,8 +257,7 @@ class FeedMaker:
         Where they are not known, the totals of revisions are told: the revisions are there.
         """
         try:
-            lane = self._lane(history, series)
-            points = await lane.run(partial(self._past.growth, history, series))
+            points = await self._ask(history, HistoryTopic(About.GROWTH, series=series))
         except IncompleteHistory:
             return {}, True
         except CatalogError as error:
@@ -308,15 +276,8 @@ class FeedMaker:
             partial(self._library.past.kept_stories, neighbours)
         )
         for pair in neighbours:
-            if pair.pair in stories:
-                continue
-            kept = self.stories.kept(pair)
-            try:
-                if kept is None:
-                    kept = await self._lanes.explaining.run(partial(self.stories.get, pair))
-                stories[pair.pair] = kept
-            except CatalogError as error:
-                _log.error("%s", visible(str(error)))
+            if pair.pair not in stories and (text := await self._kept(self.stories, pair)):
+                stories[pair.pair] = text
         return stories
 
     async def _commits(self, neighbours: Sequence[Neighbours]) -> dict[RevisionInfo, EntryCommits]:
@@ -329,22 +290,27 @@ class FeedMaker:
         for pair in neighbours:
             before = None if pair.base is None else tables.of(pair.base)
             key = pair, before, tables.of(pair.head)
-            if None in key:
-                continue
-            try:
-                made = await self._lanes.explaining.run(partial(self.commits.get, key))
-            except CatalogError as error:
-                _log.error("%s", visible(str(error)))
-            else:
-                commits |= {} if made is None else {pair.head: made}
+            if None not in key and (made := await self._kept(self.commits, key)):
+                commits[pair.head] = made
         return commits
+
+    async def _kept(self, cache: SharedCache[Key, Value], key: Key) -> Value | None:
+        """Return what a cache has or makes; None where a content cannot be read."""
+        try:
+            return cache.kept(key) or await self._lanes.explaining.run(partial(cache.get, key))
+        except CatalogError as error:
+            _log.error("%s", visible(str(error)))
+            return None
 
     def _story(self, neighbours: Neighbours) -> str:
         return story(neighbours, self._library.explain(*neighbours.pair))
 
-    def _lane(self, history: History, series: str) -> Lane:
-        is_whole = self._past.is_whole(history, series)
-        return self._lanes.loading if is_whole else self._lanes.explaining
+    async def _ask(self, history: History, topic: HistoryTopic) -> Any:
+        """Return what the history says; what is missing is made first, for a bounded time."""
+        question = HistoryQuestion(history, topic)
+        is_whole = self._answers.is_whole(question)
+        lane = self._lanes.loading if is_whole else self._lanes.explaining
+        return (await lane.run(partial(self._answers.get, question))).value
 
     async def _require_series(self, history: History, series: str) -> None:
         if not history.of_series(series):

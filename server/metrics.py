@@ -126,15 +126,6 @@ MAX_LABELS = 50
 OTHER = "other"
 
 
-def sample_names(instrument: Instrument) -> list[str]:
-    """Return the names that Prometheus stores the numbers of an instrument under."""
-    if instrument.kind is Kind.COUNTER:
-        return [f"{instrument.name}_total"]
-    if instrument.kind is Kind.HISTOGRAM:
-        return [f"{instrument.name}_{part}" for part in ("bucket", "count", "sum")]
-    return [instrument.name]
-
-
 class Times(msgspec.Struct):
     """How many times there were in each class, and their sum in seconds."""
 

@@ -7,8 +7,18 @@ from typing import Any
 import pytest
 import yaml
 
-from server.metrics import INSTRUMENTS, sample_names
+from server.metrics import INSTRUMENTS, Instrument, Kind
 from tests.test_docs import DOCUMENTS
+
+
+def sample_names(instrument: Instrument) -> list[str]:
+    """Return the names that Prometheus stores the numbers of an instrument under."""
+    if instrument.kind is Kind.COUNTER:
+        return [f"{instrument.name}_total"]
+    if instrument.kind is Kind.HISTOGRAM:
+        return [f"{instrument.name}_{part}" for part in ("bucket", "count", "sum")]
+    return [instrument.name]
+
 
 METRICS = {name for instrument in INSTRUMENTS for name in sample_names(instrument)}
 FAMILIES = {instrument.name for instrument in INSTRUMENTS}

@@ -11,7 +11,7 @@ from schema.fields.connections import Connection, PageArguments, connection_fiel
 from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import attribute
 from schema.fields.scalars import DateTime, describe_enum
-from schema.node import Node, node_id, node_of
+from schema.node import Node, id_field, node_of
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.recipes.commits import SWEEPING, Commit
@@ -88,9 +88,7 @@ class CommitType(Node):
         ((repository, _), commit) = matches[0]
         return cls(commit=commit, repository=repository)
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("Commit", self.commit.oid)
+    id = id_field("Commit", "commit.oid")
 
     oid = attribute("commit.oid", "The whole hash.", str)
 

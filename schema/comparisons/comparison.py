@@ -51,7 +51,7 @@ from schema.fields.cost import (
     field,
     texts,
 )
-from schema.fields.scalars import ByteCount, Omittable, describe_enum
+from schema.fields.scalars import ByteCount, Omittable, SearchArgument, describe_enum
 from schema.node import Node, node_id
 from schema.revisions.package import revision_object
 from schema.revisions.revision import Revision
@@ -288,9 +288,7 @@ class ComparisonType(Node):
         self,
         info: Info,
         kinds: Kinds[PackageChangeKind] = None,
-        search: Annotated[
-            str | None, strawberry.argument("Case-insensitive substring of the name.")
-        ] = None,
+        search: SearchArgument = None,
         order_by: PackageChangeOrderArgument = None,
         *,
         page: PageArguments,

@@ -248,9 +248,7 @@ class RuleResultType:
     passed = attribute("result.passed", "Whether it holds.", bool)
     message = attribute("result.message", "What was found, in one line.", str, texts(100))
 
-    @field("How many breaches there are.")
-    def num_breaches(self) -> int:
-        return len(self.result.breaches)
+    num_breaches = attribute("result.breaches", "How many breaches there are.", int, make=len)
 
     @field("The first breaches.", BREACHES)
     def breaches(

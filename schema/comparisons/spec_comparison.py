@@ -12,6 +12,7 @@ from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import PAGE_MAX, check_size
 from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, NumberOf, field, texts
+from schema.fields.many import attribute
 from schema.revisions.dependency import DependencyNode, types_of_mask
 from schema.revisions.revision import Revision
 from schema.revisions.spec import SpecType
@@ -87,9 +88,7 @@ class DependencyChangeType:
     compared: strawberry.Private[ComparedSpecs]
     change: strawberry.Private[ChangedDependency]
 
-    @field("The package's name.")
-    def name(self) -> str:
-        return self.change.name
+    name = attribute("change.name", "The package's name.", str)
 
     @field("The dependency in base; null where only head has it.")
     def before(self) -> DependencyNode | None:
@@ -172,13 +171,9 @@ class SpecComparisonType:
             None if before is None or after is None else cls(compared=ComparedSpecs(before, after))
         )
 
-    @field("The first spec.")
-    def base(self) -> SpecType:
-        return self.compared.base
+    base = attribute("compared.base", "The first spec.", SpecType)
 
-    @field("The second spec.")
-    def head(self) -> SpecType:
-        return self.compared.head
+    head = attribute("compared.head", "The second spec.", SpecType)
 
     @field("The revision that the first is of.")
     def base_revision(self) -> Revision:

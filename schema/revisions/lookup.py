@@ -5,13 +5,12 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import strawberry
-from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
-from schema.fields.scalars import Omittable, given_values, optional_field
+from schema.fields.scalars import Omittable, given_values, made_at_once, optional_field
 from schema.revisions.package import LazyRevision, revision_object
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -29,6 +28,7 @@ from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
 _NOT_TOLD = None
 
 
+@made_at_once
 @strawberry.input(
     description="A concrete spec as a lock file has it; what is left out is not compared."
 )
@@ -61,17 +61,6 @@ class ConcreteSpecInput:
             values["variants"] = canonical_variants(variants)
         return ConcreteSpec(**values)
 
-
-def _from_input(kind: type[ConcreteSpecInput], value: Mapping[str, Any], _: object) -> Any:
-    """Make an input of what GraphQL has checked: ten times as fast as field by field."""
-    return kind(**{_PYTHON_NAMES[name]: field_value for name, field_value in value.items()})
-
-
-_DEFINITION: Any = ConcreteSpecInput.__strawberry_definition__  # type: ignore[attr-defined]
-_DEFINITION.from_input = _from_input
-_PYTHON_NAMES = {
-    to_camel_case(field.python_name): field.python_name for field in _DEFINITION.fields
-}
 
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
@@ -254,9 +243,7 @@ class LookupType:
     specs: strawberry.Private[Wanted]
     covered: strawberry.Private[Covered | None] = None
 
-    @field("Where they were looked for.")
-    def revision(self) -> LazyRevision:
-        return revision_object(self.info)
+    revision = attribute("info", "Where they were looked for.", LazyRevision, make=revision_object)
 
     @field("How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:

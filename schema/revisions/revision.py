@@ -18,7 +18,7 @@ from schema.fields.cost import (
 )
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
-from schema.node import Node, info_of_key, node_id, node_of
+from schema.node import Node, id_field, info_of_key, node_of
 from schema.revisions.holes import HOLES, HoleConnection, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
@@ -145,9 +145,7 @@ class Revision(Node):
 
     info: strawberry.Private[RevisionInfo]
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("Revision", self.info.digest, self.info.key)
+    id = id_field("Revision", "info.digest", "info.key")
 
     @classmethod
     def of_id(cls, context: Context, _digest: str, key: str) -> Self | None:
@@ -361,9 +359,7 @@ class Tag(Node):
 
     name: str = field("The tag's name.")
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("Tag", self.name)
+    id = id_field("Tag", "name")
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:

@@ -8,7 +8,7 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, field
 from schema.fields.scalars import ByteCount
-from schema.node import Node, node_id, revision_of_key
+from schema.node import Node, id_field, revision_of_key
 from schema.revisions.package import (
     LazyRevision,
     Package,
@@ -49,9 +49,7 @@ class Stack(Node):
         """Return a stack of a revision; None where it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
-    @field("Opaque and stable.")
-    def id(self) -> strawberry.ID:
-        return node_id("Stack", self.loaded.info.key, self.name)
+    id = id_field("Stack", "loaded.info.key", "name")
 
     @field("The revision that it is part of.")
     def revision(self) -> LazyRevision:

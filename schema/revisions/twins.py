@@ -11,6 +11,7 @@ from schema.comparisons.changes import LoadedComparison
 from schema.context import Context
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
 from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, field
+from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount
 from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
@@ -88,9 +89,7 @@ class TwinGroupType:
     def version(self) -> str:
         return self.shown.comparison.head.frame.version.at(int(self.group.rows[0]))
 
-    @field("How many specs it has.")
-    def num_specs(self) -> int:
-        return len(self.group.rows)
+    num_specs = attribute("group.rows", "How many specs it has.", int, make=len)
 
     @field(
         "The first of the specs: the one that most specs of the revision reach, then the others by "

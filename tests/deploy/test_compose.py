@@ -11,10 +11,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from server.memory import max_memory
 from server.settings import settings_from
 from tests.deploy.files import DEPLOY, PORT, ROOT, commands_of, compose, own_services
 from tests.deploy.parsing import require_command
+from tests.memory import max_memory
 
 SERVERS = ("server-1", "server-2")
 

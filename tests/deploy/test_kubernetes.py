@@ -9,10 +9,10 @@ import pytest
 from starlette.routing import Mount, Route
 
 from server.app import GRAPHQL_PATH, create_app
-from server.memory import max_memory
 from server.settings import Settings, settings_from
 from tests.deploy.files import PORT, ROOT, containers, manifest, manifests, pods
 from tests.deploy.parsing import require_command
+from tests.memory import max_memory
 
 VERSIONS = ("1.30", "1.37")
 """The oldest and the newest Kubernetes that the file is checked for."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from server.memory import max_memory
 from server.settings import Settings
+from tests.memory import max_memory
 
 SMALL_CACHES: Mapping[str, int] = {
     "response_cache": 32 << 20,

@@ -17,10 +17,10 @@ from server.asgi.responses import JSON
 from server.graphql.answers import PARSED_BYTES, Answers
 from server.graphql.execution import Execution
 from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes, Weight
-from server.memory import max_memory, memory_shares
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from tests.memory import max_memory, memory_shares
 
 MEMORY = Path(__file__).parents[2] / "docs" / "memory.md"
 

@@ -1,6 +1,7 @@
 """What the history of a small catalog keeps, worked out plainly from all that it holds."""
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import About, HistoryAnswer, HistoryQuestion
 from snapshots.errors import IncompleteHistory
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint, growth
@@ -16,9 +17,17 @@ class PlainChronicle:
         self.is_missing = is_missing
         self.num_asked = 0
 
-    def is_whole(self, _history: History, _series: str) -> bool:
+    def is_whole(self, _question: HistoryQuestion) -> bool:
         """Tell whether nothing has to be made."""
         return not self.is_missing
+
+    def get(self, question: HistoryQuestion) -> HistoryAnswer:
+        """Return the growth of a series, or the timeline of a package."""
+        history, topic = question.history, question.topic
+        series = topic.series or ""
+        if topic.about is About.GROWTH:
+            return HistoryAnswer(self.growth(history, series), 0)
+        return HistoryAnswer(self.package_timeline(history, series, topic.text), 0)
 
     def growth(self, history: History, series: str) -> list[GrowthPoint]:
         """Return a point for each revision of a series."""

@@ -10,9 +10,10 @@ import httpx
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache
-from server.feeds import FeedHistory, FeedMaker, FeedsEndpoint
+from server.feeds import FeedMaker, FeedsEndpoint
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from tests.server.feeds.chronicles import PlainChronicle
 
@@ -39,7 +40,7 @@ class Served:
         self.library = Library(self.catalog)
         self.chronicle = PlainChronicle(self.catalog, is_missing=is_missing)
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
-        self.maker = FeedMaker(self.library, cast("FeedHistory", self.chronicle), self.lanes)
+        self.maker = FeedMaker(self.library, cast("HistoryAnswers", self.chronicle), self.lanes)
         self.responses = ResponseCache(1 << 24)
         allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
         self.endpoint = FeedsEndpoint(

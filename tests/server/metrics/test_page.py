@@ -26,13 +26,13 @@ from server.metrics import (
     SECONDS,
     Recorder,
     SharedTallies,
-    sample_names,
 )
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.program import cachelog_version
 from tests.server.http.test_stopping import is_running, workers_of
 from tests.server.servers import Server, application, serving, until
+from tests.test_metrics_doc import sample_names
 
 Numbers = dict[tuple[str, str], float]
 OPENMETRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
