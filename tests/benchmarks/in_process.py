@@ -113,6 +113,8 @@ async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> A
         if ready is not None and not isinstance(ready, ReadyAnswer):
             ready = ready()
         if ready is not None:
+            if ready.held is not None:
+                ready.held.leave()  # as a connection does whose client has read all of it
             return ready.body
         parts: list[bytes] = []
         messages = iter([request])
