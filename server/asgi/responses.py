@@ -245,11 +245,8 @@ class ResponseCache:
 
     def get(self, key: CacheKey) -> Response | None:
         """Return what is kept under a key."""
-        try:
-            kept = self._kept[key]
-        except KeyError:
-            return None
-        return kept.response
+        # To raise and catch KeyError, twice, takes ten times as long as to look first.
+        return self._kept[key].response if key in self._kept else None
 
     def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, in place of those that nobody has asked for longest.
