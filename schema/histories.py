@@ -18,7 +18,7 @@ from schema.fields.connections import (
 )
 from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, texts
 from schema.fields.many import ColumnTable, Each, attribute
-from schema.fields.scalars import ByteCount, DateTime, Omittable
+from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated
 from schema.node import Node, id_field
 from schema.revisions.revision import (
     LazySeries,
@@ -62,7 +62,12 @@ class SpanType:
 
     series = attribute("span.series", "The name of the series.", str)
 
-    @field("The series.")
+    @field("The series itself.")
+    def series_node(self) -> LazySeries:
+        return Series(name=self.span.series)
+
+    @deprecated("Use `seriesNode`.")
+    @field("As `seriesNode`.")
     def series_info(self) -> LazySeries:
         return Series(name=self.span.series)
 
@@ -211,7 +216,7 @@ class PackageHistoryEntry:
     def reasons(self) -> list[ReasonCount]:
         counts = self.entry.reasons
         return [
-            ReasonCount(reason=reason, count=counts[reason])
+            ReasonCount(reason=reason, num_specs=counts[reason])
             for reason in SpecChangeReason
             if reason in counts
         ]
@@ -439,7 +444,12 @@ class GrowthPointType:
     taken_at: DateTime = field("When the build cache stood so.")
     num_specs: int = field("How many specs it has.")
     num_packages: int = field("How many packages it has.")
-    num_stacks: int = field("How many stacks it has, without root.")
+    num_known_stacks: int | None = field(
+        "How many stacks it has, without root; null where its source tells none."
+    )
+    num_stacks: int = deprecated(
+        "Use `numKnownStacks`, which is null where the source tells no stacks."
+    )(field("How many stacks it has, without root."))
     total_size: ByteCount | None = field("The sum of its binary packages' sizes, as far as known.")
     specs_added: int = field("How many of its hashes the one before lacks.")
     specs_removed: int = field("How many hashes of the one before it lacks.")
@@ -562,6 +572,7 @@ def _shown(points: Sequence[GrowthPoint]) -> list[GrowthPointType]:
         "comparison": Each(len(points), comparison),
         "specs_rebuilt": [point.num_rebuilt for point in points],
         "specs_replaced": [point.num_replaced for point in points],
+        "num_known_stacks": [revision.known_stacks for revision in revisions],
     }
     for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size"):
         columns[name] = [getattr(revision, name) for revision in revisions]

@@ -51,7 +51,13 @@ from schema.fields.cost import (
     field,
     texts,
 )
-from schema.fields.scalars import ByteCount, Omittable, SearchArgument, describe_enum
+from schema.fields.scalars import (
+    ByteCount,
+    Omittable,
+    SearchArgument,
+    deprecated,
+    describe_enum,
+)
 from schema.node import Node, node_id
 from schema.revisions.package import revision_object
 from schema.revisions.revision import Revision
@@ -120,6 +126,9 @@ COVERAGE = Cost(
 ONE_CAUSE = Cost(weight=100, once=EXPLAINING)
 """A cause by its name."""
 
+STACK_CHANGES = Cost(weight=200, items=STACKS, each=30, once=COMPARING)
+"""The changed stacks."""
+
 WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
 """What the sources of a comparison do not tell."""
 
@@ -132,6 +141,9 @@ Kinds = Annotated[list[Kind] | None, strawberry.argument("Only these kinds; all 
 
 COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
 """The number of lost or gained cells. Both are counted together, and mostly requested together."""
+
+
+_NUM_STACKS = "Use `numStacks{}`, which is null where a source tells no stacks."
 
 
 @strawberry.type(
@@ -154,8 +166,12 @@ class ComparisonSummary:
     specs_removed: int = field("Hashes only in base.")
     specs_changed: int = field("Hashes with other facts.")
     specs_unchanged: int = field("Hashes where nothing changed.")
-    stacks_added: int = field("Stacks only in head.")
-    stacks_removed: int = field("Stacks only in base.")
+    num_stacks_added: int | None = field("Stacks only in head; null where either side tells none.")
+    num_stacks_removed: int | None = field(
+        "Stacks only in base; null where either side tells none."
+    )
+    stacks_added: int = deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))
+    stacks_removed: int = deprecated(_NUM_STACKS.format("Removed"))(field("Stacks only in base."))
     num_packages_before: int = field("How many packages base has.")
     num_packages_after: int = field("How many packages head has.")
     num_specs_before: int = field("How many specs base has.")
@@ -181,8 +197,11 @@ class ComparisonSummary:
         summary = summarize(loaded.changes)
         delta = size_delta(summary.total_size_before, summary.total_size_after)
         before, after = map(msgspec.structs.asdict, totals(loaded.changes))
+        counts = msgspec.structs.asdict(summary)
+        for name in ("stacks_added", "stacks_removed"):
+            counts[f"num_{name}"], counts[name] = counts[name], counts[name] or 0
         return cls(
-            **msgspec.structs.asdict(summary),
+            **counts,
             **{f"{name}_before": number for name, number in before.items()},
             **{f"{name}_after": number for name, number in after.items()},
             total_size_delta=delta,
@@ -431,13 +450,19 @@ class ComparisonType(Node):
         return coverage_connection(self.loaded(info), by, kinds, search, page)
 
     @field(
-        "The stacks that were added, removed or have other specs; never root.",
-        Cost(weight=200, items=STACKS, each=30, once=COMPARING),
+        "The stacks that were added, removed or have other specs, never root; null where either "
+        "side tells none.",
+        STACK_CHANGES,
     )
-    def stacks(self, info: Info) -> list[StackChangeType]:
+    def stack_changes(self, info: Info) -> list[StackChangeType] | None:
         comparison = self.loaded(info)
-        stacks = comparison.changes.stacks
-        return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
+        tells_stacks = comparison.changes.pairing.persisting.tell_stacks
+        return _stack_changes(comparison) if tells_stacks else None
+
+    @deprecated("Use `stackChanges`, which is null where a source tells no stacks.")
+    @field("The stacks that were added, removed or have other specs; never root.", STACK_CHANGES)
+    def stacks(self, info: Info) -> list[StackChangeType]:
+        return _stack_changes(self.loaded(info))
 
     @field(
         "The release notes, whole; without hashes where more than "
@@ -479,6 +504,11 @@ class ComparisonType(Node):
         rules: Annotated[list[RuleInput], strawberry.argument(f"The rules, at most {MOST_RULES}.")],
     ) -> CheckReport:
         return check(info, load_comparison(info.context, self.base_info, self.head_info), rules)
+
+
+def _stack_changes(comparison: LoadedComparison) -> list[StackChangeType]:
+    stacks = comparison.changes.stacks
+    return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
 
 
 def _stack_of(info: RevisionInfo) -> str | None:

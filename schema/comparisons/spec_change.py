@@ -19,7 +19,7 @@ from schema.comparisons.changes import (
 )
 from schema.fields.connections import Connection, Order, PageArguments, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
-from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
+from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, former
 from schema.fields.scalars import describe_enum
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
@@ -191,7 +191,8 @@ class ReasonCount:
     """A reason with its number."""
 
     reason: SpecChangeReason = field("The reason.")
-    count: int = field("How many specs.")
+    num_specs: int = field("How many specs.")
+    count: int = former("num_specs", "numSpecs", "As `numSpecs`.", int)
 
 
 def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
@@ -199,5 +200,7 @@ def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
     codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
     counts = np.bincount(codes, minlength=len(REASONS)).tolist()
     return [
-        ReasonCount(reason=REASONS[code], count=count) for code, count in enumerate(counts) if count
+        ReasonCount(reason=REASONS[code], num_specs=num_specs)
+        for code, num_specs in enumerate(counts)
+        if num_specs
     ]

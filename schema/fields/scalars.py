@@ -1,6 +1,6 @@
-"""Scalars beyond GraphQL's own, enums of the domain, and optional arguments and fields."""
+"""Scalars beyond GraphQL's own, enums of the domain, optional and deprecated fields."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, NewType, TypeVar
@@ -65,9 +65,21 @@ class Omittable(FieldExtension):
                 argument.default = strawberry.UNSET
 
 
-def optional_field(description: str) -> Any:
-    """Declare a field of an input that may be left out."""
-    return strawberry.field(default=strawberry.UNSET, description=description)
+def optional_field(description: str, *, deprecated: str | None = None) -> Any:
+    """Declare a field of an input that may be left out; ``deprecated`` names its successor."""
+    return strawberry.field(
+        default=strawberry.UNSET, description=description, deprecation_reason=deprecated
+    )
+
+
+def deprecated(reason: str) -> Callable[[Any], Any]:
+    """Return what marks a field as deprecated; the reason names its successor."""
+
+    def mark(declared: StrawberryField) -> StrawberryField:
+        declared.deprecation_reason = reason
+        return declared
+
+    return mark
 
 
 def made_at_once(kind: Kind) -> Kind:

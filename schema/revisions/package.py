@@ -26,22 +26,32 @@ from schema.fields.many import (
     attribute,
     for_many,
 )
-from schema.fields.scalars import ByteCount, describe_enum, given_values, optional_field
+from schema.fields.scalars import (
+    ByteCount,
+    deprecated,
+    describe_enum,
+    given_values,
+    optional_field,
+)
 from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
+    STACKS_DEPRECATED,
     FacetCount,
     FilterArgument,
+    LazyStack,
     MatchingArgument,
     OrderArgument,
     SpecConnection,
     SpecPages,
     spec_page,
+    stacks_of_each,
 )
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.changes.impact import Impact, impact, rows_above
+from snapshots.changes.pairings import tells_stacks
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.filters import PackageFilter
@@ -62,7 +72,8 @@ class PackageFilterInput:
     """Conditions on packages."""
 
     search: str | None = optional_field("Case-insensitive substring of the name.")
-    names: list[str] | None = optional_field("Names, exactly.")
+    packages: list[str] | None = optional_field("Names of packages.")
+    names: list[str] | None = optional_field("Names, exactly.", deprecated="Use `packages`.")
     stacks: list[str] | None = optional_field("Stacks that have a spec of the package.")
     compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
     operating_systems: list[str] | None = optional_field("Operating systems.")
@@ -71,7 +82,13 @@ class PackageFilterInput:
 
     def to_domain(self) -> PackageFilter:
         """Return the conditions as the frame takes them."""
-        return PackageFilter(**given_values(self))
+        values = given_values(self)
+        packages = values.pop("packages", None)
+        if packages is not None:
+            names = values.get("names")
+            both = packages if names is None else tuple({*packages} & {*names})
+            values["names"] = both
+        return PackageFilter(**values)
 
 
 PackageFilterArgument = Annotated[
@@ -239,7 +256,8 @@ class ImpactType:
 
     @field("How many are for each target, the largest first.", BY_STACK)
     def by_target(self) -> list[FacetCount]:
-        return [FacetCount(value=target, count=count) for target, count in self.counts.by_target]
+        counts = self.counts.by_target
+        return [FacetCount(value=target, num_specs=num_specs) for target, num_specs in counts]
 
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
@@ -273,15 +291,15 @@ SUMMED = Cost(weight=8)
 
 def _values_of(name: str, description: str) -> Any:
     """Declare a field that lists the values of a column among the package's specs."""
+    return _for_each(lambda frame, code: _values_in(frame, name, code), description, COUNTED)
 
-    def values(frame: Frame, code: int) -> list[str]:
-        column: Column[Any] = getattr(frame, name)
-        rows = frame.slice_of(code)
-        if isinstance(column, ListColumn):
-            return [item for item, _ in column.item_counts(rows)]
-        return column.present(rows)
 
-    return _for_each(values, description, COUNTED)
+def _values_in(frame: Frame, name: str, code: int) -> list[str]:
+    column: Column[Any] = getattr(frame, name)
+    rows = frame.slice_of(code)
+    if isinstance(column, ListColumn):
+        return [item for item, _ in column.item_counts(rows)]
+    return column.present(rows)
 
 
 def _versions(frame: Frame, code: int) -> list[str]:
@@ -294,6 +312,16 @@ def _num_specs(frame: Frame, code: int) -> int:
 
 def _total_size(frame: Frame, code: int) -> int | None:
     return frame.size.total(frame.slice_of(code))
+
+
+def _stack_names(frame: Frame, code: int) -> list[str] | None:
+    return _values_in(frame, "stacks", code) if tells_stacks(frame) else None
+
+
+def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
+    frame = packages.loaded.frame
+    names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
+    return stacks_of_each(packages.loaded, names)
 
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
@@ -378,10 +406,21 @@ class Package(Node):
     operating_systems: list[str] = _values_of("operating_system", "What its specs run on.")
     platforms: list[str] = _values_of("platform", "The platforms of its specs.")
     targets: list[str] = _values_of("target", "The microarchitectures of its specs.")
-    stacks: list[str] = _values_of(
-        "stacks",
-        "The stacks that have a spec of it, by their names alone. One selection cannot have this "
-        "and the `stacks` of a revision, which are objects, under one name: give one an alias.",
+    stacks: list[str] = deprecated(STACKS_DEPRECATED)(
+        _values_of(
+            "stacks",
+            "The stacks that have a spec of it, by their names alone. One selection cannot have "
+            "this and the `stacks` of a revision, which are objects, under one name: give one an "
+            "alias.",
+        )
+    )
+    stack_names: list[str] | None = _for_each(
+        _stack_names,
+        "The stacks that have a spec of it, sorted; null where the revision's source tells none.",
+        COUNTED,
+    )
+    stack_nodes: list[LazyStack] | None = for_many(
+        _stack_nodes, "These stacks themselves.", cost=Cost(weight=25, items=STACKS), is_fixed=True
     )
     num_specs: int = _for_each(_num_specs, "How many specs it has.", SUMMED)
     num_specs_by_stack: list[StackCount] = for_many(

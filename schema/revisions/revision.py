@@ -17,7 +17,7 @@ from schema.fields.cost import (
     field,
 )
 from schema.fields.many import Each, attribute
-from schema.fields.scalars import ByteCount, DateTime, describe_enum
+from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum
 from schema.node import Node, id_field, info_of_key, node_of
 from schema.revisions.holes import HOLES, HoleConnection, hole_connection
 from schema.revisions.lookup import (
@@ -40,10 +40,11 @@ from schema.revisions.spec import (
     SpecType,
     spec_page,
 )
-from schema.revisions.stack import Stack
+from schema.revisions.stack import Stack, stacks_of
 from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
+from snapshots.changes.pairings import tells_stacks
 from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
 from snapshots.recipes.commits import FoundBy, Recipes
 
@@ -55,6 +56,8 @@ LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
+
+STACKS_OF_REVISION = Cost(weight=20, items=STACKS, once=LOADING)
 
 MATCHES_ARGUMENTS = {
     **{name: cost for name, cost in SPECS_ARGUMENTS.items() if name != "matching"},
@@ -164,9 +167,14 @@ class Revision(Node):
     published_at: DateTime = _of_line("published_at", "When the catalog learned of it.", DateTime)
     num_packages: int = _of_line("num_packages", "How many packages it has.", int)
     num_specs: int = _of_line("num_specs", "How many specs it has.", int)
-    num_stacks: int = _of_line(
-        "num_stacks", "How many stacks it has, without root, their union.", int
+    num_known_stacks: int | None = _of_line(
+        "known_stacks",
+        "How many stacks it has, without root, their union; null where its source tells none.",
+        int | None,
     )
+    num_stacks: int = deprecated(
+        "Use `numKnownStacks`, which is null where the source tells no stacks."
+    )(_of_line("num_stacks", "How many stacks it has, without root, their union.", int))
     total_size: ByteCount | None = _of_line(
         "total_size", "The sum of its binary packages' sizes, as far as known.", ByteCount | None
     )
@@ -195,10 +203,20 @@ class Revision(Node):
         return self.info.unproven  # type: ignore[return-value] # it has the same facts
 
     @field("The tag that it was published under, with its series.")
+    def tag_node(self) -> "Tag":
+        return Tag(name=self.info.tag)
+
+    @deprecated("Use `tagNode`.")
+    @field("As `tagNode`.")
     def tag_info(self) -> "Tag":
         return Tag(name=self.info.tag)
 
     @field("The series that it is part of.")
+    def series_node(self) -> LazySeries:
+        return _series_of(self.info.tag)
+
+    @deprecated("Use `seriesNode`.")
+    @field("As `seriesNode`.")
     def series_info(self) -> LazySeries:
         return _series_of(self.info.tag)
 
@@ -281,13 +299,21 @@ class Revision(Node):
         return Stack.named(info.context.load(self.info), name)
 
     @field(
+        "Its stacks, by name, root among them; null where its source tells none.",
+        STACKS_OF_REVISION,
+    )
+    def stack_nodes(self, info: Info) -> list[Stack] | None:
+        loaded = info.context.load(self.info)
+        return stacks_of(loaded) if tells_stacks(loaded.frame) else None
+
+    @deprecated("Use `stackNodes`, which is null where the source tells no stacks.")
+    @field(
         "Its stacks, by name, root among them. One selection cannot have this and the "
         "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
-        Cost(weight=20, items=STACKS, once=LOADING),
+        STACKS_OF_REVISION,
     )
     def stacks(self, info: Info) -> list[Stack]:
-        loaded = info.context.load(self.info)
-        return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
+        return stacks_of(info.context.load(self.info))
 
     @field(
         "Which of these concrete specs, those of a spack.lock say, the revision holds.",
@@ -371,6 +397,11 @@ class Tag(Node):
         return refs.series(self.name)
 
     @field("That family, with all its revisions.")
+    def series_node(self) -> LazySeries:
+        return _series_of(self.name)
+
+    @deprecated("Use `seriesNode`.")
+    @field("As `seriesNode`.")
     def series_info(self) -> LazySeries:
         return _series_of(self.name)
 

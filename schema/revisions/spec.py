@@ -19,18 +19,20 @@ from schema.fields.connections import (
     order_by,
     window,
 )
-from schema.fields.cost import COST, SPANS_OF_EACH, Cost, field, texts
+from schema.fields.cost import COST, SPANS_OF_EACH, STACKS, Cost, field, texts
 from schema.fields.many import (
     ColumnSlice,
     ColumnTable,
     LazyList,
     ListedColumn,
     Places,
+    Sublists,
     WhereKnown,
     column,
     for_many,
+    former,
 )
-from schema.fields.scalars import ByteCount, given_values, optional_field
+from schema.fields.scalars import ByteCount, deprecated, given_values, optional_field
 from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.dependency import (
     WALK,
@@ -40,6 +42,7 @@ from schema.revisions.dependency import (
     neighbours_of,
 )
 from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.changes.pairings import tells_stacks
 from snapshots.errors import AmbiguousHash
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from schema.histories import HashHistoryType
     from schema.revisions.package import Package
     from schema.revisions.revision import Revision
+    from schema.revisions.stack import Stack
 
 
 @strawberry.input(
@@ -125,6 +129,7 @@ MOST_CANDIDATES = 20
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
+LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.stack")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
@@ -146,6 +151,28 @@ def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
     return [revision] * len(specs)
 
 
+def _stack_names(specs: "SpecRows") -> Sequence[Any]:
+    frame = specs.loaded.frame
+    return ColumnSlice(frame, "stacks", specs.rows) if tells_stacks(frame) else [None] * len(specs)
+
+
+def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
+    names = specs.loaded.frame.stacks.mapped_at(list, specs.rows)
+    return stacks_of_each(specs.loaded, names)
+
+
+def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Sublists | WhereKnown:
+    """Return the stacks of each spec or package by their names; null where no source tells any."""
+    if not tells_stacks(loaded.frame):
+        return WhereKnown([], [False] * len(names))
+
+    def stack(name: str) -> "Stack":
+        node: Stack = node_of("Stack", loaded=loaded, name=name)
+        return node
+
+    return Sublists.of(names, lambda joined: ColumnTable(stack, {"name": joined}))
+
+
 def _packages(specs: "SpecRows") -> Sequence["Package"]:
     from schema.revisions.package import PackageRows
 
@@ -165,6 +192,8 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     )
 
 
+STACKS_DEPRECATED = "Use `stackNames`, which is null where the source tells no stacks."
+
 _UNITS = {Unit.BYTES: ByteCount}
 
 Kind = TypeVar("Kind", bound=type)
@@ -174,11 +203,10 @@ def _with_fact_fields(cls: Kind) -> Kind:
     """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
         if fact.kept is not Kept.EDGES:
-            setattr(
-                cls,
-                fact.name,
-                column(fact.name, fact.description, _graphql_type(fact), _cost(fact)),
-            )
+            declared = column(fact.name, fact.description, _graphql_type(fact), _cost(fact))
+            if fact.name == "stacks":
+                deprecated(STACKS_DEPRECATED)(declared)
+            setattr(cls, fact.name, declared)
     return cls
 
 
@@ -235,6 +263,15 @@ class SpecType(SpecFacts):
         is_fixed=True,
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.", is_fixed=True)
+    stack_names: list[str] | None = for_many(
+        _stack_names,
+        "The stacks that it was built in, sorted; null where the revision's source tells none.",
+        cost=texts(_LENGTHS["stacks"]),
+        is_fixed=True,
+    )
+    stack_nodes: list[LazyStack] | None = for_many(
+        _stack_nodes, "These stacks themselves.", cost=Cost(items=STACKS), is_fixed=True
+    )
     revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
     history: LazyHistory | None = for_many(
         _histories,
@@ -449,7 +486,8 @@ class FacetCount:
     """One value of a facet."""
 
     value: str = field("The value.")
-    count: int = field("How many of the specs have it.")
+    num_specs: int = field("How many of the specs have it.")
+    count: int = former("num_specs", "numSpecs", "As `numSpecs`.", int)
 
 
 def facet(column: str, what: str, values: int) -> Any:
@@ -460,7 +498,10 @@ def facet(column: str, what: str, values: int) -> Any:
         counted = page.facet(column)
         return ColumnTable(
             FacetCount,
-            {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
+            {
+                "value": [value for value, _ in counted],
+                "num_specs": [num_specs for _, num_specs in counted],
+            },
         )
 
     return strawberry.field(

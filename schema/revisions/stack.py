@@ -96,3 +96,8 @@ class Stack(Node):
         within = self.loaded.frame.in_stack(self.name)
         shown = spec_page(self.loaded, within, matching, filter, order_by, page)
         return SpecConnection(page=shown)
+
+
+def stacks_of(loaded: LoadedRevision) -> list[Stack]:
+    """Return the stacks of a revision by name, root among them."""
+    return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]

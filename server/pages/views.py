@@ -93,7 +93,7 @@ def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             [variant for variant in variants if variant not in common] for variants in lists
         ],
         "own_stacks": [
-            [stack for stack in spec["stacks"] if stack != ROOT_STACK] for spec in specs
+            [stack for stack in spec["stacks"] or () if stack != ROOT_STACK] for spec in specs
         ],
     }
 
@@ -409,7 +409,7 @@ def changed_specs_view(data: Data) -> Data:
         "spec_kinds": _counted("specs", _SPEC_KINDS, data),
         # What was replaced stands in the row of what took its place.
         "reasons": [
-            _choice(count["reason"], count["count"])
+            _choice(count["reason"], count["numSpecs"])
             for count in compare["reasons"]
             if count["reason"] != SpecChangeReason.REPLACED.name
         ],

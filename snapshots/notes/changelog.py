@@ -124,6 +124,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """How many packages, specs and stacks were added, removed and changed.
 
     Total sizes are the sums of the sizes that are known, in bytes; None where no size is known.
+    Numbers of stacks are None where either side tells none.
     """
 
     packages_added: int
@@ -138,8 +139,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     specs_removed: int
     specs_changed: int
     specs_unchanged: int
-    stacks_added: int
-    stacks_removed: int
+    stacks_added: int | None
+    stacks_removed: int | None
     total_size_before: int | None
     total_size_after: int | None
 
@@ -218,16 +219,22 @@ def _totals(frame: Frame, rows: Rows | slice, num_stacks: int) -> Totals:
     )
 
 
+def _num_stacks(comparison: Comparison, kind: StackChangeKind) -> int | None:
+    """Return how many stacks changed so; None where either side tells none."""
+    is_known = comparison.pairing.persisting.tell_stacks
+    return comparison.stacks.count(kind) if is_known else None
+
+
 def _counts(comparison: Comparison) -> dict[str, Any]:
-    packages, specs, stacks = comparison.packages, comparison.specs, comparison.stacks
+    packages, specs = comparison.packages, comparison.specs
     size_before, size_after = packages.total_sizes()
     return {
         **{f"packages_{kind.value}": packages.count(kind) for kind in PackageChangeKind},
         "packages_unchanged": comparison.num_packages_unchanged,
         **{f"specs_{kind.value}": specs.count(kind) for kind in SpecChangeKind},
         "specs_unchanged": comparison.num_unchanged,
-        "stacks_added": stacks.count(StackChangeKind.ADDED),
-        "stacks_removed": stacks.count(StackChangeKind.REMOVED),
+        "stacks_added": _num_stacks(comparison, StackChangeKind.ADDED),
+        "stacks_removed": _num_stacks(comparison, StackChangeKind.REMOVED),
         "total_size_before": size_before,
         "total_size_after": size_after,
     }
@@ -270,7 +277,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     no_longer_available: Losses
     packages: dict[str, list[ChangedPackage]]
     stacks: dict[str, list[ChangedStack]]
-    stacks_changed: int
+    stacks_changed: int | None
     specs: dict[str, list[ChangedSpec]] | None
     left_out: tuple[str, ...] = LEFT_OUT
     left_out_here: tuple[str, ...]
@@ -335,7 +342,7 @@ def changelog(
         no_longer_available=losses,
         packages=_packages(comparison, packages, losses, reasons),
         stacks=_stacks(comparison, only),
-        stacks_changed=comparison.stacks.count(StackChangeKind.CHANGED),
+        stacks_changed=_num_stacks(comparison, StackChangeKind.CHANGED),
         specs=_specs(comparison, explanation, reasons, most_specs),
         left_out_here=left_out_of(explanation),
     )

@@ -22,8 +22,8 @@ IN_REVISION = {
     "cachelog: two queries of dependencies": 'specs(matching: "^acts ^adios2") { totalCount }',
     "cachelog: unknown names": 'specs(matching: "^zlip ^py-nunpy ^ninjja") '
     "{ unknownNames { name nearest } }",
-    "cachelog: facets": "specs(first: 0) { facets { packages { value count } "
-    "versions { value count } stacks { value count } } }",
+    "cachelog: facets": "specs(first: 0) { facets { packages { value numSpecs } "
+    "versions { value numSpecs } stacks { value numSpecs } } }",
     "cachelog: stacks": "stacks { name numSpecs numPackages totalSize }",
     "cachelog: packages of stacks": "stacks { packages(first: 0) { totalCount } }",
     "cachelog: 1,000 packages": "packages(first: 1000) { nodes { name versions stacks } }",
@@ -34,7 +34,7 @@ IN_REVISION = {
     "cachelog: filters within pages": "packages(first: 1000) { nodes { "
     'specs(first: 0, filter: {stacks: ["e4s"]}) { totalCount } } }',
     "cachelog: facets within pages": "packages(first: 200) { nodes { specs(first: 0) "
-    "{ facets { stacks { value count } } } } }",
+    "{ facets { stacks { value numSpecs } } } } }",
     "cachelog: dependencies": "specs(first: 200) { nodes { dependencies { nodes { name } } } }",
     "cachelog: walks": "specs(first: 100) { nodes { dependents(transitive: true) "
     "{ totalCount } } }",

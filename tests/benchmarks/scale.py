@@ -41,7 +41,7 @@ _TYPICAL = (
     *(_ORDERED.replace("FIELD", field.name) for field in SpecField),
     '{revision(ref:"develop"){specs(filter:{compilers:["gcc"]}){totalCount facets'
     "{packages{count} versions{count} compilers{count} operatingSystems{count} targets{count} "
-    "stacks{value count}}}}}",
+    "stacks{value numSpecs}}}}}",
     '{revision(ref:"develop"){stacks{name numPackages numSpecs}}}',
 )
 

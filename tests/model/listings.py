@@ -116,7 +116,7 @@ def facets_json(specs: Sequence[Spec]) -> Json:
     """Return all facets, largest first."""
     return {
         name: [
-            {"value": value, "count": count}
+            {"value": value, "numSpecs": count}
             for value, count in sorted(counts(specs, name), key=lambda pair: -pair[1])
         ]
         for name in FACETS
@@ -156,6 +156,8 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "platforms": values["platforms"],
         "targets": values["targets"],
         "stacks": values["stacks"],
+        "stackNames": (told := values["stacks"] if num_stacks(specs) is not None else None),
+        "stackNodes": stack_nodes(told),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
         "numSpecsByStack": [
@@ -164,6 +166,17 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "coverage": coverage_json(mine),
         "dependents": dependents_json(name, specs),
     }
+
+
+def num_stacks(specs: Iterable[Spec]) -> int | None:
+    """Return how many stacks a revision has but root; None where it tells none."""
+    stacks = {stack for spec in specs for stack in spec.stacks} - {ROOT_STACK}
+    return len(stacks) if stacks or not specs else None
+
+
+def stack_nodes(names: Sequence[str] | None) -> list[Json] | None:
+    """Return stacks by their names as objects."""
+    return None if names is None else [{"name": name} for name in names]
 
 
 def stack_json(name: str, specs: Iterable[Spec]) -> Json:

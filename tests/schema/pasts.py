@@ -104,13 +104,13 @@ def _named(info: RevisionInfo | None) -> dict[str, str] | None:
 
 REVISION = "{ tag digest }"
 SPAN = (
-    f"series seriesInfo {{ name }} first {REVISION} last {REVISION} isCurrent reasonCame "
+    f"series seriesNode {{ name }} first {REVISION} last {REVISION} isCurrent reasonCame "
     f"reasonGone goneIn {REVISION}"
 )
 HASH = f"hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
 ENTRY = (
     f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
-    "versionsRemoved specsAdded specsRemoved specsChanged reasons { reason count }"
+    "versionsRemoved specsAdded specsRemoved specsChanged reasons { reason numSpecs }"
 )
 PACKAGE = (
     f"name series {{ name }} firstSeen {REVISION} lastSeen {REVISION} isCurrent "
@@ -119,7 +119,7 @@ PACKAGE = (
 POINT = (
     f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
     "numPackages "
-    "numStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced "
+    "numKnownStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced "
     "packagesAdded packagesRemoved"
 )
 
@@ -138,7 +138,7 @@ def hash_json(past: Past, text: str) -> dict[str, Any] | None:
         "spans": [
             {
                 "series": span.series,
-                "seriesInfo": {"name": span.series},
+                "seriesNode": {"name": span.series},
                 "first": _named(span.first),
                 "last": _named(span.last),
                 "isCurrent": span.gone_in is None,
@@ -175,7 +175,7 @@ def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
                     "specsRemoved": it.specs_removed,
                     "specsChanged": it.specs_changed,
                     "reasons": [
-                        {"reason": reason.name, "count": it.reasons[reason]}
+                        {"reason": reason.name, "numSpecs": it.reasons[reason]}
                         for reason in SpecChangeReason
                         if reason in it.reasons
                     ],
@@ -202,7 +202,7 @@ def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
                 "takenAt": rfc3339(info.taken_at),
                 "numSpecs": info.num_specs,
                 "numPackages": info.num_packages,
-                "numStacks": info.num_stacks,
+                "numKnownStacks": info.known_stacks,
                 "totalSize": info.total_size,
                 "specsAdded": counts.specs_added,
                 "specsRemoved": counts.specs_removed,

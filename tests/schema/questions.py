@@ -5,7 +5,8 @@ from strawberry.utils.str_converters import to_camel_case
 from tests.model.listings import PLAIN_FACTS
 
 REVISION = """fragment R on Revision {
-  id tag tagInfo { name } digest takenAt confirmedAt publishedAt numPackages numSpecs numStacks
+  id tag tagNode { name } tagInfo { name } digest takenAt confirmedAt publishedAt numPackages
+  numSpecs numStacks numKnownStacks
   totalSize numProven unproven { reason numSpecs }
   source { kind location version importer synthetic }
 }"""
@@ -26,7 +27,8 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on Package {
-  name versions compilers operatingSystems platforms targets stacks numSpecs totalSize
+  name versions compilers operatingSystems platforms targets stacks stackNames
+  stackNodes { name } numSpecs totalSize
   numSpecsByStack { stack numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependents(first: 100) { name numSpecs }
@@ -38,12 +40,13 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
     matches(query: "@:") {{ totalCount }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearest }}
-      nodes {{ ...S package {{ name numSpecs }} }} edges {{ cursor node {{ hash }} }}
+      nodes {{ ...S stackNames stackNodes {{ name }} package {{ name numSpecs }} }}
+      edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
         operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
     }}
   }}
-}} fragment F on FacetCount {{ value count }} {SPEC}"""
+}} fragment F on FacetCount {{ value numSpecs }} {SPEC}"""
 DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
   revision(ref: $ref) { specs(first: 25) { nodes {
     hash
@@ -58,6 +61,7 @@ fragment D on DependencyConnection {
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
     stacks { ...T }
+    stackNodes { ...T }
     stack(name: $name) {
       ...T id revision { digest } packages { nodes { name } } specs(first: 1000) { nodes { hash } }
     }
@@ -71,6 +75,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
       packagesRebuilt packagesChanged packagesUnchanged
       specsAdded specsRemoved specsChanged specsUnchanged stacksAdded stacksRemoved
+      numStacksAdded numStacksRemoved
       numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter
       numStacksBefore numStacksAfter totalSizeBefore totalSizeAfter totalSizeDelta
     }}
@@ -84,10 +89,14 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
       nodes {{ kind hash name before {{ ...S }} after {{ ...S }} fields {{ path before after }} }}
     }}
-    stacks {{ name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved
-      packagesAdded packagesRemoved }}
+    stacks {{ ...T }} stackChanges {{ ...T }}
   }}
-}} {SPEC}"""
+}}
+fragment T on StackChange {{
+  name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved packagesAdded
+  packagesRemoved
+}}
+{SPEC}"""
 NARROWED = """query(
   $base: String!, $head: String!, $stack: String, $package: String, $matching: String
 ) {
@@ -124,7 +133,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
     causeKinds { kind numCauses numSpecs }
-    reasons { reason count }
+    reasons { reason numSpecs count }
     whyUnknown
     pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
     cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
@@ -150,11 +159,14 @@ HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [Str
   allSeries { id name latest { digest } }
   series(name: $of) {
     revisions {
-      totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } growth { tag } }
+      totalCount nodes { seriesNode { name } seriesInfo { name } growth { tag }
+        tagInfo { seriesInfo { name } seriesNode { name } }
+      }
     }
     growth {
-      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
-      specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
+      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks
+      numKnownStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced
+      packagesAdded packagesRemoved
     }
     package(name: $name) {
       id name series { name } firstSeen { digest } lastSeen { digest } isCurrent
@@ -162,7 +174,7 @@ HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [Str
         totalCount pageInfo { hasNextPage } edges { cursor node { kind } }
         nodes {
           revision { digest } comparison { id } kind versionsAdded versionsRemoved
-          specsAdded specsRemoved specsChanged reasons { reason count }
+          specsAdded specsRemoved specsChanged reasons { reason numSpecs count }
           mainCauses { kind package before after title numSpecs }
         }
       }
@@ -175,8 +187,8 @@ HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [Str
 fragment H on HashHistory {
   id hash name version newest { digest } spec { hash }
   spans {
-    series seriesInfo { name } first { digest } last { digest } isCurrent reasonCame reasonGone
-    goneIn { digest }
+    series seriesNode { name } seriesInfo { name } first { digest } last { digest } isCurrent
+    reasonCame reasonGone goneIn { digest }
   }
 }"""
 LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
@@ -239,7 +251,8 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     }
     package(name: $name) {
       impact {
-        numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+        numSpecs numPackages size sizeLabel byStack { stack numSpecs }
+        byTarget { value numSpecs count }
         seconds cost costBasis { unit numEstimated numUnknown }
       }
     }

@@ -31,7 +31,7 @@ ALLOWED = {
         "packages { ...C } versions { ...C } compilers { ...C } operatingSystems { ...C } "
         "platforms { ...C } targets { ...C } stacks { ...C } } }"
     )
-    + " fragment C on FacetCount { value count }",
+    + " fragment C on FacetCount { value numSpecs }",
     "1,000 specs with their dependencies": REVISION
     % (PAGE % "hash dependencies { nodes { hash } }"),
     "all that depends on a spec": REVISION

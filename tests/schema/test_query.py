@@ -36,6 +36,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
     return {
         "id": revision_id(state.info),
         "tag": state.info.tag,
+        "tagNode": {"name": state.info.tag},
         "tagInfo": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
@@ -44,6 +45,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "numPackages": len(listings.names(state.specs)),
         "numSpecs": len(state.specs),
         "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
+        "numKnownStacks": listings.num_stacks(state.specs),
         "totalSize": listings.total_size(state.specs),
         "source": {
             **{name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
@@ -245,6 +247,7 @@ def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
             "packages": {"nodes": [{"name": package} for package in listings.names(mine)]},
             "specs": {"nodes": [{"hash": spec.hash} for spec in mine]},
         }
+    assert revision["stacks"] == revision["stackNodes"]
     assert revision["stacks"] == [listings.stack_json(name, state.specs) for name in names]
     nothing = world.data(questions.STACKS, ref=state.info.digest, name="nope")
     assert nothing["revision"]["stack"] is None
@@ -265,7 +268,11 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
         "pageInfo": {"hasNextPage": False},
         "nodes": [
             listings.spec_json(spec)
-            | {"package": {"name": spec.name, "numSpecs": sizes[spec.name]}}
+            | {
+                "stackNames": list(spec.stacks),
+                "stackNodes": listings.stack_nodes(spec.stacks),
+                "package": {"name": spec.name, "numSpecs": sizes[spec.name]},
+            }
             for spec in specs
         ],
         "edges": [{"cursor": spec.hash, "node": {"hash": spec.hash}} for spec in specs],

@@ -552,7 +552,10 @@ def difference_document(compared: Compared) -> dict[str, Any]:
     all_facts = spec_changes_facts(compared, compared.changes)
     for reported, facts in zip(compared.changes, all_facts, strict=True):
         specs[reported.change.kind.value].append(facts)
-    return _notes(compared) | {"specs": specs, "stack_changes": list(compared.comparison.stacks)}
+    comparison = compared.comparison
+    tells_stacks = comparison.pairing.persisting.tell_stacks
+    changes = list(comparison.stacks) if tells_stacks else None
+    return _notes(compared) | {"specs": specs, "stack_changes": changes}
 
 
 def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, Any]:

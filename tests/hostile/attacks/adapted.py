@@ -142,7 +142,7 @@ _MAKERS: dict[str, Make] = {
         )
     ),
     "equal facets": _about_revision(
-        lambda n: f"specs{{facets{{{aliased(n, 'versions{value count}')}}}}}"
+        lambda n: f"specs{{facets{{{aliased(n, 'versions{value numSpecs}')}}}}}"
     ),
     "walks": _about_revision(
         lambda n: (

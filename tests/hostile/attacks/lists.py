@@ -52,7 +52,7 @@ def _facets_and_leaves(target: Target) -> Ask:
 
 
 def _all_facets_of_many_lists(target: Target) -> Ask:
-    facets = " ".join(f"{name}{{value count}}" for name in _FACETS)
+    facets = " ".join(f"{name}{{value numSpecs}}" for name in _FACETS)
     lists = (
         f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
         for number, digest in enumerate(target.hashes[:95])

@@ -149,13 +149,15 @@ def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
 @EVERY_PAIR
 def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
     """Each with what it gained and lost."""
-    assert compared(world, pair)["stacks"] == stack_changes(*sides_of(world, pair))
+    base, head = sides_of(world, pair)
+    data, expected = compared(world, pair), stack_changes(base, head)
+    assert data["stacks"] == expected
+    assert data["stackChanges"] == (expected if tell_stacks(base, head) else None)
 
 
-def num_stacks(state: State) -> int | None:
-    """Return how many stacks a revision has but root; None where it tells none."""
-    stacks = {stack for spec in state.specs for stack in spec.stacks} - {ROOT_STACK}
-    return len(stacks) if stacks or not state.specs else None
+def tell_stacks(*sides: State) -> bool:
+    """Tell whether both sides state stacks."""
+    return all(listings.num_stacks(side.specs) is not None for side in sides)
 
 
 @EVERY_PAIR
@@ -187,8 +189,10 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
         "numPackagesAfter": len({spec.name for spec in head.specs}),
         "numSpecsBefore": len(base.specs),
         "numSpecsAfter": len(head.specs),
-        "numStacksBefore": num_stacks(base),
-        "numStacksAfter": num_stacks(head),
+        "numStacksAdded": stacks.count("ADDED") if tell_stacks(base, head) else None,
+        "numStacksRemoved": stacks.count("REMOVED") if tell_stacks(base, head) else None,
+        "numStacksBefore": listings.num_stacks(base.specs),
+        "numStacksAfter": listings.num_stacks(head.specs),
         "totalSizeBefore": listings.total_size(base.specs),
         "totalSizeAfter": listings.total_size(head.specs),
         "totalSizeDelta": listings.size_delta(base.specs, head.specs),

@@ -104,7 +104,8 @@ SPECIAL = {
     "edges { cursor node { tag takenAt } } } } }",
     "revisions that are asked one by one": "{ revisions { nodes { tag growth { specsAdded "
     "comparison { id } } } } }",
-    "facets below a list": PACKAGES % "specs { facets { stacks { value count } } nodes { hash } }",
+    "facets below a list": PACKAGES
+    % "specs { facets { stacks { value numSpecs } } nodes { hash } }",
 }
 
 

@@ -17,7 +17,7 @@ OF_PACKAGES = ("stacks", "compilers", "operatingSystems", "platforms", "targets"
 SPECS = """query($ref: String!, $filter: SpecFilter, $order: SpecOrder, $name: String!) {
   revision(ref: $ref) {
     specs(filter: $filter, orderBy: $order, first: 1000) { totalCount nodes { hash } facets {
-      compilers { value count } stacks { value count } versions { value count } } }
+      compilers { value numSpecs } stacks { value numSpecs } versions { value numSpecs } } }
     package(name: $name) { specs(filter: $filter, orderBy: $order) { nodes { hash } } }
     stack(name: "e4s") { specs(filter: $filter, orderBy: $order) { nodes { hash } } }
   }

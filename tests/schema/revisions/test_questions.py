@@ -23,7 +23,7 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
 }"""
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
-    numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value count }
+    numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value numSpecs }
   } } }
 }"""
 
@@ -136,7 +136,7 @@ def test_impact(world: World, name: str) -> None:
         "size": None,
         "sizeLabel": "1-10",
         "byStack": [{"stack": "e4s", "numSpecs": len(expected)}],
-        "byTarget": [{"value": "zen4", "count": len(expected)}],
+        "byTarget": [{"value": "zen4", "numSpecs": len(expected)}],
     }
 
 

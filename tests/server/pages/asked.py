@@ -13,7 +13,7 @@ LARGE = {
     "takenAt": "2025-11-06T18:00:00Z",
     "numPackages": 1_234,
     "numSpecs": 58_000,
-    "numStacks": 30,
+    "numKnownStacks": 30,
     "totalSize": str(5 << 40),
     "source": {"synthetic": False},
     "previous": {"digest": _DIGEST, "totalSize": str(5 << 40)},

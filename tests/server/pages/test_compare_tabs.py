@@ -59,7 +59,9 @@ def test_specs(client: httpx.Client) -> None:
         assert row[5].startswith(f"{cause} {way}" if len(it["path"]) > 1 else cause)
     chosen = page.links("#reasons li a")
     reasons = {
-        in_words(it["reason"]): it["count"] for it in known["reasons"] if it["reason"] != "REPLACED"
+        in_words(it["reason"]): it["numSpecs"]
+        for it in known["reasons"]
+        if it["reason"] != "REPLACED"
     }
     assert dict.fromkeys(chosen) == dict.fromkeys(
         ["all", *(f"{k} {v:,}" for k, v in reasons.items())]

@@ -12,7 +12,7 @@ from tests.server.pages.reading import Shown, shown
 from tests.snapshots.factories import a_spec, hash_of
 
 SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {
-  totalCount nodes { hash } facets { targets { value count } } } } }"""
+  totalCount nodes { hash } facets { targets { value numSpecs } } } } }"""
 
 
 def find(client: httpx.Client, **query: str) -> Shown:
@@ -29,7 +29,7 @@ def test_specs_are_found_by_a_query(client: httpx.Client) -> None:
     assert shown_hashes == [it["hash"] for it in told["nodes"]]
     targets = told["facets"]["targets"]
     assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
-        f"{it['value']} {it['count']:,}" for it in targets
+        f"{it['value']} {it['numSpecs']:,}" for it in targets
     ]
     name, link = next(iter(page.links(".facet[aria-labelledby=facet-targets] a").items()))
     narrowed = shown(client, link)

@@ -10,7 +10,7 @@ from tests.server.pages.reading import shown
 from tests.snapshots.factories import a_spec
 
 STACK = """{ revision(ref: "develop") { stack(name: "e4s") { numPackages numSpecs
-  packages { nodes { name } } specs { facets { targets { value count } } } } } }"""
+  packages { nodes { name } } specs { facets { targets { value numSpecs } } } } } }"""
 
 
 def test_a_stack_with_its_packages(client: httpx.Client) -> None:
@@ -23,7 +23,7 @@ def test_a_stack_with_its_packages(client: httpx.Client) -> None:
     assert names == [it["name"] for it in told["packages"]["nodes"]]
     targets = told["specs"]["facets"]["targets"]
     assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
-        f"{it['value']} {it['count']:,}" for it in targets
+        f"{it['value']} {it['numSpecs']:,}" for it in targets
     ]
     here = [int(it.replace(",", "")) for it in page.texts("table.packages td:nth-child(3)")]
     assert sum(here) == told["numSpecs"]

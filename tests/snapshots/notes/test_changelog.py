@@ -51,7 +51,7 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     assert set(stacks) == {
         it.name for it in comparison.stacks if it.kind is not StackChangeKind.CHANGED
     }
-    assert len(stacks) + log.stacks_changed == len(comparison.stacks)
+    assert len(stacks) + (log.stacks_changed or 0) == len(comparison.stacks)
 
 
 @FEWER_EXAMPLES
@@ -68,9 +68,9 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     before, after = (
         {stack for spec in specs for stack in spec.stacks} - {"root"} for specs in (base, head)
     )
-    is_told = tell_stacks((base, head))  # where a side tells none, none came and none went
-    assert summary["stacks_added"] == is_told * len(after - before)
-    assert summary["stacks_removed"] == is_told * len(before - after)
+    is_told = tell_stacks((base, head))
+    assert summary["stacks_added"] == (len(after - before) if is_told else None)
+    assert summary["stacks_removed"] == (len(before - after) if is_told else None)
     for side, specs_of in (("before", base), ("after", head)):
         sizes = [spec.size for spec in specs_of if spec.size is not None]
         assert summary[f"total_size_{side}"] == (sum(sizes) if sizes else None)

@@ -1,0 +1,114 @@
+"""Stacks that a source tells, and null where it tells none."""
+
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.spack.names import ROOT_STACK
+from tests.schema.worlds import World, opened
+from tests.snapshots.factories import a_snapshot, a_spec, day
+
+NAMES = {"told": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty": []}
+"""The stacks of each tag's only package, as the API tells them."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of a revision with stacks, with root alone, with none, and without specs."""
+    folder = tmp_path_factory.mktemp("catalog")
+    stacks = {"told": ("e4s", "hep", ROOT_STACK), "root": (ROOT_STACK,), "none": ()}
+    Catalog(str(folder)).publish(
+        [
+            *(a_snapshot([a_spec(stacks=own)], tag, day(0)) for tag, own in stacks.items()),
+            a_snapshot([], "empty", day(0)),
+        ]
+    )
+    return opened(folder)
+
+
+def objects(names: list[str] | None) -> list[dict[str, str]] | None:
+    """Return stacks as objects with their names."""
+    return None if names is None else [{"name": name} for name in names]
+
+
+@pytest.mark.parametrize("tag", NAMES)
+def test_stacks_of_a_revision(world: World, tag: str) -> None:
+    """Null is not none: a revision without specs has no stacks, and that is known."""
+    data = world.data(
+        """query($ref: String!) { revision(ref: $ref) {
+          numKnownStacks stackNodes { name } growth { numKnownStacks }
+          packages { nodes { stackNames stackNodes { name } } }
+          specs { nodes { stackNames stackNodes { name } } }
+        } }""",
+        ref=tag,
+    )["revision"]
+    names = NAMES[tag]
+    number = None if names is None else len({*names} - {ROOT_STACK})
+    own = {"stackNames": names, "stackNodes": objects(names)}
+    nodes = [] if tag == "empty" else [own]
+    assert data == {
+        "numKnownStacks": number,
+        "stackNodes": objects(names),
+        "growth": {"numKnownStacks": number},
+        "packages": {"nodes": nodes},
+        "specs": {"nodes": nodes},
+    }
+
+
+def test_stack_nodes_lead_on(world: World) -> None:
+    """Each is the stack of the revision, of one spec as of many."""
+    data = world.data(
+        """{ revision(ref: "told") {
+          stack(name: "e4s") { id numSpecs }
+          package(name: "hdf5") { stackNodes { id numSpecs } }
+          specs { nodes { stackNodes { id numSpecs } } }
+        } }"""
+    )["revision"]
+    assert data["package"]["stackNodes"][0] == data["stack"]
+    assert data["specs"]["nodes"][0]["stackNodes"][0] == data["stack"]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "added"),
+    [("empty", "told", 2), ("none", "told", None), ("told", "root", None)],
+)
+def test_stacks_that_changed(world: World, base: str, head: str, added: int | None) -> None:
+    """They are null where either side tells none."""
+    compared = world.data(
+        """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
+          stackChanges { name } summary { numStacksAdded numStacksRemoved }
+        } }""",
+        base=base,
+        head=head,
+    )["compare"]
+    assert compared == {
+        "stackChanges": None if added is None else objects(["e4s", "hep"]),
+        "summary": {
+            "numStacksAdded": added,
+            "numStacksRemoved": None if added is None else 0,
+        },
+    }
+
+
+FILTERS: list[tuple[dict[str, Any], int]] = [
+    ({"packages": ["hdf5", "zlib"]}, 1),
+    ({"packages": ["zlib"]}, 0),
+    ({"names": ["hdf5"]}, 1),
+    ({"packages": ["hdf5"], "names": ["zlib", "hdf5"]}, 1),
+    ({"packages": ["hdf5"], "names": ["zlib"]}, 0),
+    ({"packages": ["hdf5"], "names": None}, 1),
+    ({"packages": None, "names": ["zlib"]}, 0),
+    ({"packages": []}, 0),
+]
+
+
+@pytest.mark.parametrize(("conditions", "count"), FILTERS)
+def test_packages_are_filtered_by_either_name(
+    world: World, conditions: dict[str, Any], count: int
+) -> None:
+    """``packages`` and what it was called before; both together are all-of, as all conditions."""
+    question = """query($filter: PackageFilter) {
+      revision(ref: "told") { packages(filter: $filter) { totalCount } } }"""
+    packages = world.data(question, filter=conditions)["revision"]["packages"]
+    assert packages["totalCount"] == count
