@@ -27,7 +27,7 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import IncompleteHistory, InvalidArgument, UnknownPackage
+from snapshots.errors import IncompleteHistory, InvalidArgument, StackNotFound, UnknownPackage
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -39,7 +39,7 @@ from snapshots.models import LOCK_FILE, RevisionInfo, Source, StackInfo, is_revi
 from snapshots.notes.changelog import Only, Scope, scope_of
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest, parse_side
-from snapshots.texts import nearest_hint, nearest_names, quoted
+from snapshots.texts import absent_name, nearest_names, nearest_or_first, short_digest
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=tuple[Any, ...])
@@ -152,6 +152,7 @@ class Context:
     _held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = field(
         default_factory=dict, init=False
     )
+    _refs: dict[str, str] = field(default_factory=dict, init=False)
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
     masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
@@ -194,6 +195,7 @@ class Context:
         """
         words = parse_side(text)
         revision = self.resolve(words.text)
+        self._refs.setdefault(short_digest(revision.digest), words.text)
         return revision if words.stack is None else StackInfo.uncounted(revision, words.stack)
 
     def changing_history(self) -> History:
@@ -354,6 +356,14 @@ class Context:
         return answers
 
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
+        """Return a value of a cache; an error about a stack names its revision as the request."""
+        try:
+            return self._value(cache, key)
+        except StackNotFound as error:
+            ref = self._refs.get(error.revision, error.revision)
+            raise StackNotFound(ref, error.stack, error.stacks) from None
+
+    def _value(self, cache: Cache[Any, Value], key: Hashable) -> Value:
         """Return a value of a cache; the time to compute it does not count for the request.
 
         The latest values of each cache are held, so that no value is computed twice for the fields
@@ -439,15 +449,21 @@ def _held(values: dict[Key, Value], key: Key, make: Callable[..., Value]) -> Val
 
 def _scope(sides: tuple[LoadedRevision, LoadedRevision], only: Only) -> Scope:
     frames = sides[0].frame, sides[1].frame
-    for argument, name, names in (
-        ("package", only.package, {name for frame in frames for name in frame.packages}),
-        ("stack", only.stack, {name for frame in frames for name in frame.stacks.items}),
-    ):
-        if name is not None and name not in names:
-            hint = nearest_hint(nearest_names(name, names))
-            raise InvalidArgument(argument, f"neither revision has {quoted(name)}{hint}")
+    require_names(frames, only.stack, only.package)
     matching = None if only.matching is None else _matching(sides, only.matching)
     return scope_of(only, frames, matching)
+
+
+def require_names(frames: Sequence[Frame], stack: str | None, package: str | None) -> None:
+    """Raise InvalidArgument, with the nearest names, where no frame has a stack or package."""
+    packages = {name for frame in frames for name in frame.packages}
+    stacks = {name for frame in frames for name in frame.stacks.items}
+    if package is not None and package not in packages:
+        nearest = nearest_names(package, packages)
+        raise InvalidArgument("package", absent_name(package, nearest, len(frames)))
+    if stack is not None and stack not in stacks:
+        nearest = nearest_or_first(stack, sorted(stacks))
+        raise InvalidArgument("stack", absent_name(stack, nearest, len(frames)))
 
 
 def _matching(sides: tuple[LoadedRevision, LoadedRevision], query: str) -> tuple[Mask, Mask]:

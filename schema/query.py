@@ -8,7 +8,13 @@ import strawberry
 
 from schema.comparisons.commits import ONE_COMMIT, CommitType
 from schema.comparisons.comparison import ComparisonType
-from schema.comparisons.plan import PLANNING, PlannedSpecsArgument, PlanType, plan_of
+from schema.comparisons.plan import (
+    PLANNING,
+    PlannedSpecsArgument,
+    PlannedStacksArgument,
+    PlanType,
+    plan_of,
+)
 from schema.comparisons.spec_comparison import COMPARING_SPECS, SpecComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import (
@@ -315,8 +321,14 @@ class Query:
         "compare(base:).",
         msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING}),
     )
-    def plan(self, info: Info, base: Ref, specs: PlannedSpecsArgument) -> PlanType:
-        return plan_of(info.context, base, specs)
+    def plan(
+        self,
+        info: Info,
+        base: Ref,
+        specs: PlannedSpecsArgument,
+        stacks: PlannedStacksArgument = None,
+    ) -> PlanType:
+        return plan_of(info.context, base, specs, stacks)
 
     @field(
         "A commit of the recipes, by its hash or how it begins "

@@ -10,7 +10,7 @@ from snapshots.texts import (
     is_plain,
     legible,
     nearest_hint,
-    nearest_names,
+    nearest_or_first,
     quoted,
     short_digest,
     shortened,
@@ -153,12 +153,13 @@ class StackNotFound(RevisionNotFound):
     """
 
     def __init__(self, revision: str, stack: str, stacks: Sequence[str]) -> None:
+        self.revision = revision
+        self.stack = stack
         self.stacks = tuple(stacks)
         reason = f"{revision} has no stack {quoted(stack)}"
         if not stacks:
             reason = f"the source of {revision} tells no stacks"
-        nearest = nearest_names(stack, stacks) or sorted(stacks)[:_MOST_NAMED]
-        refs = [f"{revision}:{name}" for name in nearest]
+        refs = [f"{revision}:{name}" for name in nearest_or_first(stack, sorted(stacks))]
         super().__init__(f"{revision}:{stack}", reason, refs)
 
 

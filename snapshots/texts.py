@@ -196,6 +196,7 @@ def _escaped(char: str) -> str:
 
 
 _NUM_NEAREST = 3
+_NUM_FIRST = 5
 _LIKENESS = 0.5
 _LONGEST_NAME = 200
 
@@ -212,6 +213,21 @@ def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) 
     return [other for lower in alike for other in sorted(spellings[lower])][:most]
 
 
+def nearest_or_first(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names that resemble one, or the first of them where none does.
+
+    It is for kinds of which there are few, such as stacks.
+    """
+    few = [*names]
+    return nearest_names(name, few) or few[:_NUM_FIRST]
+
+
 def nearest_hint(nearest: Sequence[str]) -> str:
     """Return the end of a message that suggests names; empty where there are none."""
     return f"; nearest: {', '.join(nearest)}" if nearest else ""
+
+
+def absent_name(name: str, nearest: Sequence[str], num_revisions: int = 1) -> str:
+    """Return the reason why a name is refused that none of one or two revisions has."""
+    who = "the revision does not have" if num_revisions == 1 else "neither revision has"
+    return f"{who} {quoted(name)}{nearest_hint(nearest)}"

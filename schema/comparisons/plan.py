@@ -31,7 +31,10 @@ from snapshots.spack.names import (
 )
 from snapshots.spack.notation import canonical_variants
 
-PLANNING = Cost(weight=100_000, arguments={"specs": ArgumentCost(each=100)})
+PLANNING = Cost(
+    weight=100_000,
+    arguments={"specs": ArgumentCost(each=100), "stacks": ArgumentCost(each=100)},
+)
 """All of a revision is read, and what it has of some stacks is compared with the specs."""
 
 TO_BUILD = Cost(weight=500, each=10)
@@ -83,12 +86,28 @@ PlannedSpecsArgument = Annotated[
     ),
 ]
 
+PlannedStacksArgument = Annotated[
+    list[str] | None,
+    strawberry.argument(
+        "The stacks of the lock files, beside those that the specs name: a lock file without specs "
+        "has its stack here alone. Where neither names any, all of base is compared."
+    ),
+]
 
-def stack_locks(inputs: Sequence[PlannedSpecInput]) -> list[StackLock]:
-    """Return the specs by their stacks.
+
+def stack_locks(
+    inputs: Sequence[PlannedSpecInput], stack_names: Sequence[str] = ()
+) -> list[StackLock]:
+    """Return the specs by their stacks, those without specs in ``stack_names``.
 
     Raises InvalidArgument with the place of one that has no good facts, and for circles.
     """
+    named: list[str | None] = []
+    for number, name in enumerate(stack_names):
+        try:
+            named.append(checked_name(name))
+        except ValueError as error:
+            raise InvalidArgument(f"stacks[{number}]", str(error)) from None
     inside: dict[str | None, list[Spec]] = {}
     external: dict[str | None, list[Spec]] = {}
     for number, given in enumerate(inputs):
@@ -104,7 +123,7 @@ def stack_locks(inputs: Sequence[PlannedSpecInput]) -> list[StackLock]:
     }
     for circle in circles(every):
         raise InvalidArgument("specs", f"{circle[0].hash} {circle_reason(circle)}")
-    stacks = dict.fromkeys((*inside, *external))
+    stacks = dict.fromkeys((*named, *inside, *external)) or [None]
     return [StackLock(name, inside.get(name, ()), external.get(name, ())) for name in stacks]
 
 
@@ -218,7 +237,9 @@ class PlanType:
         return load_comparison(context, self.base_info, self.head_info)
 
 
-def plan_of(context: Context, base: str, specs: Sequence[PlannedSpecInput]) -> PlanType:
+def plan_of(
+    context: Context, base: str, specs: Sequence[PlannedSpecInput], stacks: Sequence[str] | None
+) -> PlanType:
     """Return what has to be built; raises InvalidArgument, and what resolving a ref raises."""
-    plan, *infos = context.plan(context.resolve_side(base), stack_locks(specs))
+    plan, *infos = context.plan(context.resolve_side(base), stack_locks(specs, stacks or ()))
     return PlanType(plan=plan, base_info=infos[0], head_info=infos[1])

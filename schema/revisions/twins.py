@@ -8,7 +8,7 @@ import strawberry
 
 from schema.comparisons.cause import Cause
 from schema.comparisons.changes import LoadedComparison
-from schema.context import Context
+from schema.context import Context, require_names
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
 from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, field
 from schema.fields.many import attribute
@@ -16,10 +16,8 @@ from schema.fields.scalars import ByteCount
 from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
-from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import RevisionInfo
-from snapshots.texts import nearest_hint, nearest_names, quoted
 
 FINDING_TWINS = EXPLAINING
 """The share of each request of finding and explaining twins, which are kept."""
@@ -163,13 +161,7 @@ def twin_connection(
     none of them.
     """
     frame = context.load(info).frame
-    for argument, name, names in (
-        ("stack", stack, frame.stacks.items),
-        ("package", package, frame.packages),
-    ):
-        if name is not None and name not in names:
-            hint = nearest_hint(nearest_names(name, names))
-            raise InvalidArgument(argument, f"the revision does not have {quoted(name)}{hint}")
+    require_names([frame], stack, package)
     twins = context.twins(info, stack, package)
     comparison = twins_comparison(context, info, twins)
     hashes = comparison.head.frame.hashes

@@ -24,6 +24,7 @@ from server.terminal.parameters import (
     Parsed,
     base_argument,
     catalog_option,
+    is_written,
     json_option,
     open_catalog,
     package_option,
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
 
 # -- what the commands share
-
-
-_DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 def scope_options(command: Decorated) -> Decorated:
@@ -319,10 +317,7 @@ def notes_command(
     """Write release notes: what changed, and why."""
     from server.terminal.printing.comparisons import compare
 
-    if (
-        template is not None
-        and click.get_current_context().get_parameter_source("form") is not _DEFAULT
-    ):
+    if template is not None and is_written("form"):
         raise click.UsageError("--template says how notes are written; leave --format out.")
     compared = compare(catalog, refs_of(base, head), **scope)
     text = _rendered(compared.changelog(), form, template)

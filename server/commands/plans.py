@@ -7,7 +7,13 @@ import click
 from server.commands.checks import BROKEN, NOT_JUDGED
 from server.terminal.completion import complete_ref
 from server.terminal.console import say_fault, say_json, say_lines, say_pages, width
-from server.terminal.parameters import SIDE_FORMS, catalog_option, json_option, recipes_option
+from server.terminal.parameters import (
+    SIDE_FORMS,
+    catalog_option,
+    is_written,
+    json_option,
+    recipes_option,
+)
 from snapshots.errors import CachelogError
 
 if TYPE_CHECKING:
@@ -83,6 +89,8 @@ def plan_command(
     """
     from server.terminal.printing import plans
 
+    if as_json and is_written("form"):
+        raise click.UsageError("--json prints one document; leave --format out.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     try:

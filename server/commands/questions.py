@@ -12,6 +12,7 @@ from server.terminal.parameters import (
     REF_FORMS,
     catalog_option,
     in_option,
+    is_written,
     json_option,
     limit_option,
     open_catalog,
@@ -148,7 +149,7 @@ def impact_command(
     is_range = len(words) == 1 and ".." in words[0]
     if is_range and not recipes:
         raise click.UsageError("A..B names commits of --recipes, which is missing.")
-    if not is_range and _is_written("recipes"):
+    if not is_range and is_written("recipes"):
         raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
     opened = open_catalog(catalog)
     if top is not None:
@@ -160,12 +161,6 @@ def impact_command(
     found = questions.find_impact(opened, ref, stack, words, touched)
     lines = questions.impact_lines(found, width())
     say_result(lambda: questions.impact_document(found), lines, as_json=as_json)
-
-
-def _is_written(option: str) -> bool:
-    """Tell whether an option of the running command is on the command line, not in a variable."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _touched(location: str, commits: str) -> "Touched":

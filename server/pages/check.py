@@ -180,6 +180,8 @@ class PlanEndpoint(CheckEndpoint):
         kind = self._charged(scope, content)
         form, specs = await self._context.lanes.heavy.run(lambda: _read_plan(kind, content))
         variables = {"base": form.ref or _USUAL_BASE, "specs": specs}
+        if form.stack:
+            variables["stacks"] = [form.stack]
         answered = await self._context.asker.ask(PLAN.document, variables, scope)
         if not answered.data.get("plan"):
             raise Unreadable(_first(answered), form)

@@ -18,7 +18,7 @@ from server.terminal.completion import (
     complete_tag,
 )
 from snapshots.errors import InvalidArgument
-from snapshots.texts import nearest_hint, nearest_names
+from snapshots.texts import absent_name, nearest_hint, nearest_names, nearest_or_first
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
@@ -35,7 +35,6 @@ SIDE_FORMS = (
 )
 
 _MOST_JOBS = 256
-_MOST_NAMES = 3
 
 _CLUSTER = "CACHELOG_CLUSTER"
 
@@ -340,6 +339,12 @@ def default_series(history: "History") -> str:
     return history.main_series
 
 
+def is_written(option: str) -> bool:
+    """Tell whether an option of the running command is on the command line, not in a variable."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def require_tag(name: str, history: "History") -> None:
     """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
     _require_one_of(history.tags, name, "--tag", "tag")
@@ -352,28 +357,23 @@ def require_series(name: str, history: "History", argument: str = "--series") ->
 
 def _require_one_of(names: Sequence[str], name: str, option: str, kind: str) -> None:
     if name not in names:
-        nearest = nearest_names(name, names) or names[:_MOST_NAMES]
-        raise unknown_name(option, f"there is no {kind} {name!r}", nearest)
+        raise unknown_name(option, f"there is no {kind} {name!r}", nearest_or_first(name, names))
 
 
 def require_package(name: str, frames: "Sequence[Frame]") -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the package."""
-    _require(
-        "--package", name, {package for frame in frames for package in frame.packages}, len(frames)
-    )
+    names = {package for frame in frames for package in frame.packages}
+    if name not in names:
+        reason = absent_name(name, nearest_names(name, names), len(frames))
+        raise InvalidArgument("--package", reason)
 
 
 def require_stack(name: str, frames: "Sequence[Frame]") -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
-    _require(
-        "--stack", name, {stack for frame in frames for stack in frame.stacks.items}, len(frames)
-    )
-
-
-def _require(option: str, name: str, names: set[str], num_revisions: int) -> None:
+    names = {stack for frame in frames for stack in frame.stacks.items}
     if name not in names:
-        who = "neither revision has" if num_revisions > 1 else "the revision does not have"
-        raise unknown_name(option, f"{who} {name!r}", nearest_names(name, names))
+        reason = absent_name(name, nearest_or_first(name, sorted(names)), len(frames))
+        raise InvalidArgument("--stack", reason)
 
 
 def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:

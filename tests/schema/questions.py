@@ -298,8 +298,10 @@ fragment I on PackageInSeries {
 SUGGESTIONS = """query($text: String!, $ref: String) {
   suggest(text: $text, ref: $ref, first: 20) { kind value detail url }
 }"""
-PLAN = """query($base: String!, $planned: [PlannedSpecInput!]!, $stack: String) {
-  plan(base: $base, specs: $planned) {
+PLAN = """query(
+  $base: String!, $planned: [PlannedSpecInput!]!, $planned_stacks: [String!], $stack: String
+) {
+  plan(base: $base, specs: $planned, stacks: $planned_stacks) {
     numSpecs numReused numExternal numToBuild sizeLabel unknownStacks
     seconds cost costBasis { unit numEstimated numUnknown }
     toBuild(stack: $stack, first: 50) {

@@ -60,6 +60,7 @@ VALUES = {
     "hashes": ["a" * 32] * 100,
     "oid": "a" * 40,
     "planned": [{"hash": "a" * 32, "name": "a", "version": "1"}] * 500,
+    "planned_stacks": ["a"] * 20,
     "stack": "a",
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,

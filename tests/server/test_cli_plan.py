@@ -164,6 +164,7 @@ def test_commits(week: Week, tmp_path: Path) -> None:
         (("--lock", "e4s="), 2, "'e4s=' is not written as STACK=FILE"),
         (("--lock", "=spack.lock"), 2, "'=spack.lock' is not written as STACK=FILE"),
         (("--lock", "e4s=/nowhere"), 1, "/nowhere"),
+        (("--json", "--format", "text"), 2, "--json prints one document; leave --format out."),
     ],
 )
 def test_bad_questions(week: Week, arguments: tuple[object, ...], code: int, message: str) -> None:

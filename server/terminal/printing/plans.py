@@ -49,7 +49,7 @@ from snapshots.recipes.commits import Between, FoundBy, Recipes, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.recipes.repository import open_recipes
 from snapshots.sources import lock_files
-from snapshots.texts import counted, nearest_hint, nearest_names, quoted
+from snapshots.texts import counted, nearest_hint, nearest_or_first, quoted
 
 FORMAT = 1
 """The version of the document that ``plan --json`` prints."""
@@ -153,7 +153,7 @@ def plan(
         roots += locked.roots
     made = opened.library.plan(side.content, stack_locks)
     for stack in made.unknown_stacks():
-        nearest = nearest_names(stack, made.known_stacks)
+        nearest = nearest_or_first(stack, sorted(made.known_stacks))
         note(f"{side.name} has no stack {quoted(stack)}{nearest_hint(nearest)}")
     head = FileInfo(
         **msgspec.structs.asdict(made.content.summary()),

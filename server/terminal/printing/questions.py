@@ -39,10 +39,9 @@ from snapshots.recipes.commits import Commit
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import (
+    absent_name,
     counted,
-    nearest_hint,
     nearest_names,
-    quoted,
     short_hash,
     shortened,
     size,
@@ -390,9 +389,8 @@ def find_impact(
     named = [*dict.fromkeys(packages)] if touched is None else touched.packages
     absent = [name for name in named if name not in known]
     if absent and touched is None:
-        hint = nearest_hint(nearest_names(absent[0], known))
-        reason = f"the revision does not have {quoted(absent[0])}{hint}"
-        raise InvalidArgument("PACKAGE", reason)
+        nearest = nearest_names(absent[0], known)
+        raise InvalidArgument("PACKAGE", absent_name(absent[0], nearest))
     present = [name for name in named if name in known]
     is_told = graph.is_known or not graph.num_rows
     counts = None

@@ -54,10 +54,12 @@ from snapshots.frames.queries import MAX_LENGTH, require_known, unknown_names
 from snapshots.models import ConcreteSpec
 from snapshots.spack.query import ANYTHING
 from snapshots.texts import (
+    absent_name,
     counted,
     in_words,
     nearest_hint,
     nearest_names,
+    nearest_or_first,
     quoted,
     short_hash,
     shortened,
@@ -981,9 +983,9 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
             reason = f"{silent} tells no stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
-    hint = nearest_hint(nearest_names(stack, stacks))
-    who = "neither revision has" if base else "the revision does not have"
-    raise RuleUnusable(rule.name, "stack", f"{who} {quoted(stack)}{hint}", line=rule.line)
+    nearest = nearest_or_first(stack, sorted(stacks))
+    reason = absent_name(stack, nearest, 1 if base is None else 2)
+    raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
 
 
 def _translated(rule: Rule, key: str, error: CachelogError) -> CachelogError:

@@ -85,6 +85,28 @@ def test_specs_of_no_stack(world: World) -> None:
     assert plan["unknownStacks"] == []
 
 
+@pytest.mark.parametrize("stacks", [None, ["e4s"], ["e4s", "hep"]])
+def test_a_lock_file_without_specs(world: World, stacks: list[str] | None) -> None:
+    """All that its stack has is gone; without a stack, all of the revision is."""
+    document = """query($stacks: [String!]) { plan(base: "develop", specs: [], stacks: $stacks) {
+      numSpecs unknownStacks comparison { summary { specsRemoved } } } }"""
+    base = world.newest
+    gone = [spec for spec in base.specs if stacks is None or {*stacks} & {*spec.stacks}]
+    assert world.data(document, stacks=stacks)["plan"] == {
+        "numSpecs": 0,
+        "unknownStacks": [],
+        "comparison": {"summary": {"specsRemoved": len(gone)}},
+    }
+
+
+def test_stacks_that_specs_do_not_name(world: World) -> None:
+    """They count beside those that specs name; what can be no name is refused."""
+    plan = planned(world, world.newest, [GOOD | {"stack": "e4s"}], planned_stacks=["none", "e4s"])
+    assert plan["unknownStacks"] == ["none"]
+    error = world.error(PLAN, base="develop", planned=[], planned_stacks=["e4s", "a b"])
+    assert "stacks[1]: 'a b' is no name" in error["message"]
+
+
 def test_what_is_external_is_counted_apart(world: World) -> None:
     """Nobody builds it."""
     specs = [

@@ -179,10 +179,14 @@ def test_narrowed_notes_are_those_of_the_command(world: World, only: dict[str, s
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"base": "develop:e5s"}, "has no stack 'e5s'; nearest: "),
+        (
+            {"base": "develop~1:e5s"},
+            "no revision 'develop~1:e5s': develop~1 has no stack 'e5s'; nearest: develop~1:e4s",
+        ),
         ({"base": "/etc/passwd"}, "no revision '/etc/passwd'"),
         ({"base": "./spack.lock"}, "no revision './spack.lock'"),
         ({"stack": "e5s"}, "stack: neither revision has 'e5s'; nearest: e4s"),
+        ({"stack": "xyz"}, "stack: neither revision has 'xyz'; nearest: "),
         ({"package": "hdf"}, "package: neither revision has 'hdf'; nearest: hdf5"),
         ({"matching": "hdf"}, "no package 'hdf'"),
         ({"matching": "hdf5@@"}, "at character"),

@@ -95,6 +95,13 @@ def test_what_is_gone(client: httpx.Client) -> None:
     assert not planned(client, lock).dom.cssselect("section[aria-labelledby=gone]")
 
 
+def test_a_lock_file_without_specs(client: httpx.Client) -> None:
+    """All that its stack has is gone; without a stack nothing is said."""
+    page = planned(client, as_bytes(lock_file([], [])), stack="e4s")
+    assert page.text("h1") == "0 of 0 specs to build"
+    assert "Gone from the stack e4s" in page.text("section[aria-labelledby=gone]")
+
+
 def test_nothing_to_build(client: httpx.Client) -> None:
     """It is said, also without a stack, and with the usual revision."""
     lock = as_bytes(lock_file([locked("old")], [hash_of("old")]))
