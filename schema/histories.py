@@ -16,9 +16,9 @@ from schema.fields.connections import (
     edges_field,
     page_of,
 )
-from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, texts
+from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, resolver, texts
 from schema.fields.many import ColumnTable, Each, attribute
-from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated
+from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated, object_type
 from schema.node import Node, id_field
 from schema.revisions.revision import (
     LazySeries,
@@ -50,25 +50,25 @@ SPANS = 4
 """In how many spans of all series a hash usually was."""
 
 
-@strawberry.type(
-    name="Span",
-    description="Revisions of a series that follow one another and have a hash: first and last "
-    "have it, as all between them.",
-)
+@object_type
 class SpanType:
-    """A span."""
+    """Revisions of a series that follow one another and have a hash: first and last have it, as all
+    between them.
+    """
 
     span: strawberry.Private[Span]
 
     series = attribute("span.series", "The name of the series.", str)
 
-    @field("The series itself.")
+    @resolver()
     def series_node(self) -> LazySeries:
+        """The series itself."""
         return Series(name=self.span.series)
 
     @deprecated("Use `seriesNode`.")
-    @field("As `seriesNode`.")
+    @resolver()
     def series_info(self) -> LazySeries:
+        """As `seriesNode`."""
         return Series(name=self.span.series)
 
     first = revision_field("span.first", "The first revision that has it.")
@@ -88,16 +88,15 @@ class SpanType:
         "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
     )
 
-    @field("The revision after the last, which has it no longer; null where there is none.")
+    @resolver()
     def gone_in(self) -> Revision | None:
+        """The revision after the last, which has it no longer; null where there is none."""
         return revision_of(self.span.gone_in)
 
 
-@strawberry.type(
-    name="HashHistory", description="What the catalog knows of a hash, in whatever revision."
-)
+@object_type
 class HashHistoryType(Node):
-    """The history of a hash."""
+    """What the catalog knows of a hash, in whatever revision."""
 
     history: strawberry.Private[HashHistory]
 
@@ -124,10 +123,9 @@ class HashHistoryType(Node):
 
     newest = revision_field("history.newest", "The newest revision that has it.")
 
-    @field(
-        "All its facts, from the newest revision that has it.", Cost(weight=20, each_loaded=LOADING)
-    )
+    @resolver(Cost(weight=20, each_loaded=LOADING))
     def spec(self, info: Info) -> SpecType:
+        """All its facts, from the newest revision that has it."""
         loaded = info.context.load(self.history.newest)
         row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
@@ -138,12 +136,11 @@ class HashHistoryType(Node):
             raise CatalogError(info.context.catalog.location, reason)
         return SpecType(loaded=loaded, row=row)
 
-    @field(
-        "Where it was: the spans of each series, oldest first, series after series in "
-        "the order of `allSeries`.",
-        Cost(items=SPANS),
-    )
+    @resolver(Cost(items=SPANS))
     def spans(self) -> list[SpanType]:
+        """Where it was: the spans of each series, oldest first, series after series in the order of
+        `allSeries`.
+        """
         return [SpanType(span=span) for span in self.history.spans]
 
 
@@ -158,9 +155,9 @@ MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 """The main causes of a package in some revisions."""
 
 
-@strawberry.type(description="A cause, and how many specs of one package it is the main one of.")
+@object_type
 class MainCause:
-    """A main cause of a package."""
+    """A cause, and how many specs of one package it is the main one of."""
 
     cause: strawberry.Private[KeptCause]
     num_specs: int = field("How many specs of the package it is the main cause of.")
@@ -172,34 +169,38 @@ class MainCause:
     before = attribute("cause.before", "As `Cause.before`.", str | None)
     after = attribute("cause.after", "As `Cause.after`.", str | None)
 
-    @field("One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80))
+    @resolver(Cost(num_bytes=80))
     def title(self) -> str:
+        """One line for people: openssl 3.3.1 → 3.4.0."""
         cause = self.cause
         return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 
-@strawberry.type(description="What a revision did to a package, from the one before it.")
+@object_type
 class PackageHistoryEntry:
-    """An entry of a timeline; ``topic`` asks for the causes of those around it, too."""
+    """What a revision did to a package, from the one before it."""
 
     entry: strawberry.Private[PackageEntry]
     topic: strawberry.Private[HistoryTopic]
 
     revision = revision_field("entry.head", "The revision that touched the package.")
 
-    @field("The whole of what changed with the revision; null for the first of the series.")
+    @resolver()
     def comparison(self) -> ComparisonType | None:
+        """The whole of what changed with the revision; null for the first of the series."""
         base = self.entry.base
         return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
     kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
 
-    @field("Versions that the revision before had not, newest first.", texts(60))
+    @resolver(texts(60))
     def versions_added(self) -> list[str]:
+        """Versions that the revision before had not, newest first."""
         return list(self.entry.versions_added)
 
-    @field("Versions that only the revision before had, newest first.", texts(60))
+    @resolver(texts(60))
     def versions_removed(self) -> list[str]:
+        """Versions that only the revision before had, newest first."""
         return list(self.entry.versions_removed)
 
     specs_added = attribute("entry.specs_added", "How many of its hashes came.", int)
@@ -208,12 +209,11 @@ class PackageHistoryEntry:
         "entry.specs_changed", "How many of its hashes have other facts.", int
     )
 
-    @field(
-        "Why its hashes came, went or changed; those that came back have a reason of "
-        "their own. The numbers add up to all of them.",
-        Cost(items=TOUCHED),
-    )
+    @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
+        """Why its hashes came, went or changed; those that came back have a reason of their own.
+        The numbers add up to all of them.
+        """
         counts = self.entry.reasons
         return [
             ReasonCount(reason=reason, num_specs=counts[reason])
@@ -221,12 +221,11 @@ class PackageHistoryEntry:
             if reason in counts
         ]
 
-    @field(
-        "The main causes of its added specs that took the place of others, what explains most of "
-        "them first; null for the first of the series.",
-        MAIN_CAUSES,
-    )
+    @resolver(MAIN_CAUSES)
     def main_causes(self, info: Info) -> list[MainCause] | None:
+        """The main causes of its added specs that took the place of others, what explains most of
+        them first; null for the first of the series.
+        """
         base = self.entry.base
         if base is None:
             return None
@@ -234,24 +233,23 @@ class PackageHistoryEntry:
         return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes or ()]
 
 
-@strawberry.type(description="An entry in a list, with the cursor to go on from.")
+@object_type
 class PackageHistoryEdge(Edge[PackageHistoryEntry]):
-    """An edge of a timeline."""
+    """An entry in a list, with the cursor to go on from."""
 
 
-@strawberry.type(description="A page of a package's history, newest first.")
+@object_type
 class PackageHistoryConnection(Connection[PackageHistoryEntry]):
-    """A connection over a timeline."""
+    """A page of a package's history, newest first."""
 
     edges: list[PackageHistoryEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
-@strawberry.type(
-    description="A package through the revisions of a series: since when it has been there, and "
-    "each revision that touched it."
-)
+@object_type
 class PackageHistory(Node):
-    """A timeline."""
+    """A package through the revisions of a series: since when it has been there, and each revision
+    that touched it.
+    """
 
     timeline: strawberry.Private[PackageTimeline]
 
@@ -268,24 +266,24 @@ class PackageHistory(Node):
 
     name = attribute("timeline.name", "The package's name.", str)
 
-    @field("The series whose revisions are looked at.")
+    @resolver()
     def series(self) -> LazySeries:
+        """The series whose revisions are looked at."""
         return Series(name=self.timeline.series)
 
     first_seen = revision_field("timeline.first_seen", "The first revision that has a spec of it.")
 
     last_seen = revision_field("timeline.last_seen", "The last revision that has a spec of it.")
 
-    @field("Whether the last revision of the series has it.")
+    @resolver()
     def is_current(self, info: Info) -> bool:
+        """Whether the last revision of the series has it."""
         revisions = info.context.changing_history().of_series(self.timeline.series)
         return bool(revisions) and revisions[0] == self.timeline.last_seen
 
-    @connection_field(
-        "One entry for each revision that touched the package, newest first.",
-        cost=Cost(weight=100, each=2),
-    )
+    @connection_field(Cost(weight=100, each=2))
     def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
+        """One entry for each revision that touched the package, newest first."""
         entries = self.timeline.entries
         keys = [entry.head.key for entry in entries]
 
@@ -315,21 +313,20 @@ ALL_PACKAGES = 20_000
 """The share of each request of looking through what became of all packages, which is kept."""
 
 
-@strawberry.type(
-    name="PackageInSeries",
-    description="A package in a series: as the last revision that has it has it.",
-)
+@object_type
 class PackageInSeriesType:
-    """A package in a series."""
+    """A package in a series: as the last revision that has it has it."""
 
     one: strawberry.Private[PackageInSeries]
 
-    @field("The series.")
+    @resolver()
     def series(self) -> "Series":
+        """The series."""
         return Series(name=self.one.series)
 
-    @field("Its versions in `lastSeen`, newest first.", texts(80))
+    @resolver(texts(80))
     def versions(self) -> list[str]:
+        """Its versions in `lastSeen`, newest first."""
         return list(self.one.versions)
 
     num_specs = attribute("one.num_specs", "How many specs `lastSeen` has of it.", int)
@@ -343,47 +340,42 @@ class PackageInSeriesType:
         make=revision_of,
     )
 
-    @field("Whether the newest revision of the series has it.")
+    @resolver()
     def is_current(self) -> bool:
+        """Whether the newest revision of the series has it."""
         return self.one.gone_in is None
 
 
-@strawberry.type(
-    name="CatalogPackage",
-    description="A package over all series, also one that no newest revision has any longer.",
-)
+@object_type
 class CatalogPackageType:
-    """A package of the catalog."""
+    """A package over all series, also one that no newest revision has any longer."""
 
     package: strawberry.Private[CatalogPackage]
 
     name = attribute("package.name", "The package's name.", str)
     is_gone = attribute("package.is_gone", "Whether the newest revision of no series has it.", bool)
 
-    @field(
-        "Each series that ever had it: the main one first, then in the order of `allSeries`.",
-        Cost(items=SERIES_OF_PACKAGE),
-    )
+    @resolver(Cost(items=SERIES_OF_PACKAGE))
     def in_series(self) -> list[PackageInSeriesType]:
+        """Each series that ever had it: the main one first, then in the order of `allSeries`."""
         return [PackageInSeriesType(one=one) for one in self.package.in_series]
 
-    @field(
-        "Where it is best looked at: the first of `inSeries` that has it, or, where it is gone, "
-        "the one that had it last."
-    )
+    @resolver()
     def best(self) -> PackageInSeriesType:
+        """Where it is best looked at: the first of `inSeries` that has it, or, where it is gone,
+        the one that had it last.
+        """
         return PackageInSeriesType(one=self.package.best)
 
-    @field(
-        "Its history in a series, that of `best` unless one is named; null where it was never "
-        "there.",
-        Cost(weight=TIMELINE),
-    )
+    @resolver(Cost(weight=TIMELINE))
     def history(
         self,
         info: Info,
         series: Annotated[str | None, strawberry.argument("A series.")] = None,
     ) -> PackageHistory | None:
+        """Its history in a series, that of `best` unless one is named; null where it was never
+        there.
+        """
         return PackageHistory.of_id(
             info.context, series or self.package.best.series, self.package.name
         )
@@ -429,12 +421,9 @@ POINTS = 1_000
 """How many revisions a series may have: twenty years of weekly ones, three of daily ones."""
 
 
-@strawberry.type(
-    name="GrowthPoint",
-    description="How large a revision is, and what came and went since the one before it.",
-)
+@object_type
 class GrowthPointType:
-    """A point of a chart."""
+    """How large a revision is, and what came and went since the one before it."""
 
     revision: Revision = field("The revision.")
     comparison: ComparisonType | None = field(
@@ -473,12 +462,11 @@ Since = Annotated[DateTime | None, strawberry.argument("Only of revisions taken 
 Until = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or earlier.")]
 
 
-@strawberry.type(
-    description="Revisions that follow one another: those of one tag, or of all tags of a family "
-    "(develop-DATE, vX.Y.Z)."
-)
+@object_type
 class Series(Node):
-    """A series of the catalog, by its name."""
+    """Revisions that follow one another: those of one tag, or of all tags of a family
+    (develop-DATE, vX.Y.Z).
+    """
 
     name: str = field("develop, develop-DATE, vX.Y.Z, or a tag's own name.")
 
@@ -489,22 +477,17 @@ class Series(Node):
         """Return a series of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_series(name) else None
 
-    @field("Its last revision: the newest of its newest tag.")
+    @resolver()
     def latest(self, info: Info) -> Revision:
+        """Its last revision: the newest of its newest tag."""
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
-    @connection_field(
-        "Its revisions, the last one first: those of the newest tag, then of the tag before it.",
-        cost=Cost(weight=200, each=1),
-    )
+    @connection_field(Cost(weight=200, each=1))
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+        """Its revisions, the last one first: those of the newest tag, then of the tag before it."""
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @field(
-        "One point a revision, oldest first: what a chart needs.",
-        Cost(weight=500, items=NumberOf("last", default=POINTS), each=3),
-        Omittable(),
-    )
+    @resolver(Cost(weight=500, items=NumberOf("last", default=POINTS), each=3), Omittable())
     def growth(
         self,
         info: Info,
@@ -512,6 +495,7 @@ class Series(Node):
         until: Until = None,
         last: Annotated[int | None, strawberry.argument("Only the newest so many of them.")] = None,
     ) -> list[GrowthPointType]:
+        """One point a revision, oldest first: what a chart needs."""
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
         points: list[GrowthPoint] = info.context.of_history(
@@ -525,12 +509,7 @@ class Series(Node):
         ]
         return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
 
-    @connection_field(
-        "What rebuilt most in the revisions taken from since to until, summed up by each of `by`: "
-        "what explains most specs first. By commit only causes in packages whose recipes it "
-        "touched count.",
-        cost=CAUSES,
-    )
+    @connection_field(CAUSES)
     def causes(
         self,
         info: Info,
@@ -543,14 +522,17 @@ class Series(Node):
         *,
         page: PageArguments,
     ) -> Connection[SeriesCauseType]:
+        """What rebuilt most in the revisions taken from since to until, summed up by each of `by`:
+        what explains most specs first. By commit only causes in packages whose recipes it touched
+        count.
+        """
         return series_cause_connection(info.context, self.name, since, until, by, page)
 
-    @field(
-        "A package through its revisions; null where none of them had it.", Cost(weight=TIMELINE)
-    )
+    @resolver(Cost(weight=TIMELINE))
     def package(
         self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
     ) -> PackageHistory | None:
+        """A package through its revisions; null where none of them had it."""
         return PackageHistory.of_id(info.context, self.name, name)
 
 

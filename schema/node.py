@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.cost import field
+from schema.fields.cost import resolver
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, StackInfo, stack_of_key
 from snapshots.texts import quoted
@@ -68,11 +68,11 @@ class Node:
             Node.types[cls.__name__.removesuffix("Type")] = cls
             cls.num_id_parts = len(signature(cls.of_id).parameters) - 1
 
-    @field(
-        "Opaque and stable: the same object has the same id after a restart and on every replica."
-    )
+    @resolver()
     def id(self) -> strawberry.ID:
-        """Return the id; every type has its own."""
+        """Opaque and stable: the same object has the same id after a restart and on every
+        replica.
+        """
         raise NotImplementedError
 
 

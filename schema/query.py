@@ -32,9 +32,9 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
-    field,
+    resolver,
 )
-from schema.fields.scalars import DateTime, Omittable, SearchArgument
+from schema.fields.scalars import DateTime, Omittable, SearchArgument, object_type
 from schema.histories import (
     ALL_PACKAGES,
     CatalogPackageType,
@@ -105,94 +105,84 @@ FINDING = 100
 """Units of an object by its id, or of the error of a bad id."""
 
 
-@strawberry.type(description="What can be asked of the catalog.")
+@object_type
 class Query:
-    """The root of all queries."""
+    """What can be asked of the catalog."""
 
-    @field(
-        "An object by its id; null where there is none of that id.",
-        Cost(weight=FINDING, once=LOADING),
-    )
+    @resolver(Cost(weight=FINDING, once=LOADING))
     def node(
         self, info: Info, id: Annotated[strawberry.ID, strawberry.argument("The object's id.")]
     ) -> Node | None:
+        """An object by its id; null where there is none of that id."""
         return find_node(info.context, id)
 
-    @field(
-        "Objects by their ids, in the same order; null where none is.",
-        Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING),
-    )
+    @resolver(Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING))
     def nodes(
         self,
         info: Info,
         ids: Annotated[list[strawberry.ID], strawberry.argument("The objects' ids.")],
     ) -> list[Node | None]:
+        """Objects by their ids, in the same order; null where none is."""
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @field(
-        "Every tag of the catalog, in natural order: develop, then releases newest "
-        "first, then dated snapshots newest first.",
-        Cost(weight=50, items=120),
-    )
+    @resolver(Cost(weight=50, items=120))
     def tags(self, info: Info) -> list[Tag]:
+        """Every tag of the catalog, in natural order: develop, then releases newest first, then
+        dated snapshots newest first.
+        """
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @field("A tag by its name.", Cost(weight=20))
+    @resolver(Cost(weight=20))
     def tag(
         self, info: Info, name: Annotated[str, strawberry.argument("The tag's name.")]
     ) -> Tag | None:
+        """A tag by its name."""
         return Tag.of_id(info.context, name)
 
-    @field(
-        "All series in the order of `tags`: develop, then releases, then dated ones, "
-        "then other tags.",
-        Cost(weight=100, items=NUM_SERIES),
-    )
+    @resolver(Cost(weight=100, items=NUM_SERIES))
     def all_series(self, info: Info) -> list[Series]:
+        """All series in the order of `tags`: develop, then releases, then dated ones, then other
+        tags.
+        """
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
-    @field("A series by its name.", Cost(weight=20))
+    @resolver(Cost(weight=20))
     def series(
         self, info: Info, name: Annotated[str, strawberry.argument("The series' name.")]
     ) -> Series | None:
+        """A series by its name."""
         return Series.of_id(info.context, name)
 
-    @field(
-        "The series that is meant where none is named: develop, or else the one with most "
-        "revisions; null where the catalog is empty.",
-        Cost(weight=20),
-    )
+    @resolver(Cost(weight=20))
     def main_series(self, info: Info) -> Series | None:
+        """The series that is meant where none is named: develop, or else the one with most
+        revisions; null where the catalog is empty.
+        """
         name = info.context.changing_history().main_series
         return None if name is None else Series(name=name)
 
-    @field(
-        "A package over all series; null where no revision ever had it.",
-        Cost(weight=100, once=ALL_PACKAGES),
-    )
+    @resolver(Cost(weight=100, once=ALL_PACKAGES))
     def package(
         self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
     ) -> CatalogPackageType | None:
+        """A package over all series; null where no revision ever had it."""
         return catalog_package(info.context, name)
 
-    @field(
-        "The package that a query in Spack's language is about, `hdf5@1.14: +mpi` say, over all "
-        "series; null where it names none, cannot be read, or no revision ever had it.",
-        Cost(weight=100, once=ALL_PACKAGES),
-    )
+    @resolver(Cost(weight=100, once=ALL_PACKAGES))
     def package_of(
         self,
         info: Info,
         query: Annotated[str, strawberry.argument("A query as in `Revision.specs(matching:)`.")],
     ) -> CatalogPackageType | None:
+        """The package that a query in Spack's language is about, `hdf5@1.14: +mpi` say, over all
+        series; null where it names none, cannot be read, or no revision ever had it.
+        """
         return package_of_query(info.context, query)
 
     @connection_field(
-        "All packages that any revision ever had, by name; null, with an error, where what is kept "
-        "of the history is not complete.",
-        cost=Cost(
+        Cost(
             weight=2_000, each=2, once=ALL_PACKAGES, arguments={"search": ArgumentCost(weight=500)}
-        ),
+        )
     )
     def packages(
         self,
@@ -205,24 +195,25 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[CatalogPackageType] | None:
+        """All packages that any revision ever had, by name; null, with an error, where what is kept
+        of the history is not complete.
+        """
         return catalog_package_connection(info.context, search, gone, page)
 
-    @field(
-        "What the catalog knows of a hash (or an unambiguous prefix), in whatever "
-        "revision; null where it never saw it. Where several begin so, that is an error with "
-        "extensions.code AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.",
-        Cost(weight=SPANS_OF_HASH),
-    )
+    @resolver(Cost(weight=SPANS_OF_HASH))
     def hash(
         self,
         info: Info,
         hash: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
     ) -> HashHistoryType | None:
+        """What the catalog knows of a hash (or an unambiguous prefix), in whatever revision; null
+        where it never saw it. Where several begin so, that is an error with extensions.code
+        AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.
+        """
         return HashHistoryType.of(info.context, hash)
 
     @connection_field(
-        "The revisions that hold all of these hashes, newest first.",
-        cost=Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)}),
+        Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
     )
     def revisions_holding(
         self,
@@ -232,10 +223,11 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
+        """The revisions that hold all of these hashes, newest first."""
         question = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
         return revision_connection(info.context.of_history(question), page)
 
-    @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
+    @connection_field(Cost(weight=1_000, each=1))
     def revisions(
         self,
         info: Info,
@@ -250,28 +242,26 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
+        """Published revisions, newest first."""
         lines = info.context.changing_history().select(
             tag=tag, series=series, since=since, until=until
         )
         return revision_connection(lines, page)
 
-    @field(
-        f"One revision. ref is one of: {_REF} Without ref: the newest revision of "
+    @resolver(
+        Cost(arguments={"ref": RESOLVING}),
+        Omittable(),
+        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of "
         "develop, or else of the series with most. An unknown ref gives null and an error with "
         "extensions.code REVISION_NOT_FOUND whose message names the nearest known refs, as "
         "extensions.nearest does, a list, beside extensions.sought.",
-        Cost(arguments={"ref": RESOLVING}),
-        Omittable(),
     )
     def revision(
         self, info: Info, ref: Annotated[str | None, strawberry.argument(_REF)] = None
     ) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
-    @field(
-        "What changed from base to head; refs as in revision(ref:), or stacks of revisions. With "
-        "`stack`, `package` and `matching` it is about the specs that meet all of them on either "
-        "side: all but counterparts, reasons and main causes, which are those of the whole.",
+    @resolver(
         Cost(
             arguments={
                 "base": RESOLVING,
@@ -280,7 +270,7 @@ class Query:
                 "package": NARROWING,
                 "matching": msgspec.structs.replace(NARROWING, once=20_000),
             }
-        ),
+        )
     )
     def compare(
         self,
@@ -294,18 +284,17 @@ class Query:
             strawberry.argument("Only specs that this query in Spack's language matches."),
         ] = None,
     ) -> ComparisonType | None:
+        """What changed from base to head; refs as in revision(ref:), or stacks of revisions. With
+        `stack`, `package` and `matching` it is about the specs that meet all of them on either
+        side: all but counterparts, reasons and main causes, which are those of the whole.
+        """
         resolve = info.context.resolve_side
         only = Only(stack=stack, package=package, matching=matching)
         return ComparisonType(
             base_info=resolve(base), head_info=resolve(head), only=only if only else None
         )
 
-    @field(
-        "What differs between two specs, of their own and below, and why: hashes, or how they "
-        "begin, in the revisions of two refs or the newest that has each; null where one is "
-        "nowhere. Errors as of `hash`.",
-        COMPARING_SPECS,
-    )
+    @resolver(COMPARING_SPECS)
     def compare_specs(
         self,
         info: Info,
@@ -314,12 +303,14 @@ class Query:
         base_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
         head_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
     ) -> SpecComparisonType | None:
+        """What differs between two specs, of their own and below, and why: hashes, or how they
+        begin, in the revisions of two refs or the newest that has each; null where one is nowhere.
+        Errors as of `hash`.
+        """
         return SpecComparisonType.of_hashes(info.context, base, head, base_ref, head_ref)
 
-    @field(
-        "What has to be built for specs, as lock files have them, and why; base as in "
-        "compare(base:).",
-        msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING}),
+    @resolver(
+        msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING})
     )
     def plan(
         self,
@@ -328,23 +319,22 @@ class Query:
         specs: PlannedSpecsArgument,
         stacks: PlannedStacksArgument = None,
     ) -> PlanType:
+        """What has to be built for specs, as lock files have them, and why; base as in
+        compare(base:).
+        """
         return plan_of(info.context, base, specs, stacks)
 
-    @field(
-        "A commit of the recipes, by its hash or how it begins "
-        f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
+    @resolver(
         ONE_COMMIT,
+        description="A commit of the recipes, by its hash or how it begins "
+        f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
     )
     def commit(
         self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or how one begins.")]
     ) -> CommitType | None:
         return CommitType.named(info.context, oid)
 
-    @field(
-        "Specs as lookup has them, over the newest revision of each tag, or over all "
-        "of a series: which holds most of them first, then which holds most of the roots, then the "
-        f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
-        "has none.",
+    @resolver(
         Cost(
             weight=COVERING_ALL,
             items=NumberOf("first", default=10),
@@ -352,6 +342,10 @@ class Query:
             arguments={"specs": CONCRETE_SPECS},
         ),
         Omittable(),
+        description="Specs as lookup has them, over the newest revision of each tag, or over all "
+        "of a series: which holds most of them first, then which holds most of the roots, then the "
+        f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
+        "has none.",
     )
     def best_covering(
         self,
@@ -368,7 +362,7 @@ class Query:
             for counts in covered
         ]
 
-    @field(SUGGEST, SUGGESTING, Omittable())
+    @resolver(SUGGESTING, Omittable(), description=SUGGEST)
     def suggest(
         self,
         info: Info,
@@ -410,9 +404,9 @@ class PublishedUnder(msgspec.Struct, frozen=True):
         )
 
 
-@strawberry.type(description="What can be followed as it happens.")
+@object_type
 class Subscription:
-    """The root of all subscriptions. Each event is a line of the catalog."""
+    """What can be followed as it happens."""
 
     @strawberry.subscription(
         description="Each revision when it is published; of one series or tag where one is given. "

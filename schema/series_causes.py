@@ -9,9 +9,9 @@ import strawberry
 from schema.comparisons.commits import CommitType
 from schema.context import Context, Info
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check_size, page_of
-from schema.fields.cost import ArgumentCost, Cost, NumberOf, field
+from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
-from schema.fields.scalars import ByteCount, describe_enum
+from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.revisions.revision import revision_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind
@@ -39,9 +39,9 @@ CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)}
 POINTS_DEFAULT = 100
 
 
-@strawberry.type(name="SeriesCausePoint", description="What a cause explains in one revision.")
+@object_type
 class SeriesCausePointType:
-    """A point of a cause."""
+    """What a cause explains in one revision."""
 
     point: strawberry.Private[SeriesCausePoint]
 
@@ -51,13 +51,9 @@ class SeriesCausePointType:
     num_involved = attribute("point.num_involved", "How many specs it is involved in.", int)
 
 
-@strawberry.type(
-    name="SeriesCause",
-    description="Causes of several revisions of a series that have in common what they are summed "
-    "up by.",
-)
+@object_type
 class SeriesCauseType:
-    """A cause of a series."""
+    """Causes of several revisions of a series that have in common what they are summed up by."""
 
     cause: strawberry.Private[SeriesCause]
 
@@ -70,8 +66,9 @@ class SeriesCauseType:
         "cause.kind", "The kind; null where they are not summed up by kind.", CauseKind | None
     )
 
-    @field("The commit; null where they are not summed up by commit.")
+    @resolver()
     def commit(self, info: Info) -> CommitType | None:
+        """The commit; null where they are not summed up by commit."""
         commit = self.cause.commit
         return None if commit is None else CommitType.named(info.context, commit.oid)
 
@@ -85,21 +82,21 @@ class SeriesCauseType:
         int,
     )
 
-    @field("The sum of the known sizes of the specs of numSpecs; null where none is known.")
+    @resolver()
     def size(self) -> ByteCount | None:
+        """The sum of the known sizes of the specs of numSpecs; null where none is known."""
         return None if self.cause.size is None else ByteCount(self.cause.size)
 
-    @field(
-        "What they explain in each revision where they were seen, oldest first; of more than "
-        "`last` the newest.",
-        Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)),
-    )
+    @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
     def points(
         self,
         last: Annotated[
             int, strawberry.argument(f"How many, at most {PAGE_MAX}.")
         ] = POINTS_DEFAULT,
     ) -> list[SeriesCausePointType]:
+        """What they explain in each revision where they were seen, oldest first; of more than
+        `last` the newest.
+        """
         check_size("last", last)
         points = self.cause.points
         return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]

@@ -36,9 +36,9 @@ from schema.fields.connections import (
     connection_field,
     window_at,
 )
-from schema.fields.cost import EXPLAINING, Cost, field
+from schema.fields.cost import EXPLAINING, Cost, field, resolver
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
-from schema.fields.scalars import describe_enum
+from schema.fields.scalars import describe_enum, object_type
 from schema.node import Node, node_id
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
@@ -156,13 +156,12 @@ CAUSED = Cost(weight=500, each=10)
 """A page of the specs that hang on a cause."""
 
 
-@strawberry.type(
-    description="Why specs were built anew: what changed by itself in one package, whatever "
-    "depends on it. Equal changes on several architectures are one cause. Of twins: what tells "
-    "the first of a group from the others; of two specs, one from the other."
-)
+@object_type
 class Cause(Node):
-    """A cause of a comparison, by its number."""
+    """Why specs were built anew: what changed by itself in one package, whatever depends on it.
+    Equal changes on several architectures are one cause. Of twins: what tells the first of a group
+    from the others; of two specs, one from the other.
+    """
 
     comparison: strawberry.Private[LoadedComparison]
     number: strawberry.Private[int]
@@ -232,9 +231,7 @@ class Cause(Node):
         """Return the list of this cause alone."""
         return CauseRows(self.comparison, [self.number])
 
-    @connection_field(
-        "The added specs that it is the main cause of, by package and hash.", cost=CAUSED
-    )
+    @connection_field(CAUSED)
     def specs(
         self,
         involved: Annotated[
@@ -243,6 +240,7 @@ class Cause(Node):
         *,
         page: PageArguments,
     ) -> Connection[LazySpecChange]:
+        """The added specs that it is the main cause of, by package and hash."""
         from schema.comparisons.spec_change import spec_change_connection
 
         table = self.comparison.explanation().specs_of(self.number, involved=involved)
@@ -250,14 +248,13 @@ class Cause(Node):
             table = table.take(self.comparison.scope.in_head[table.after])
         return spec_change_connection(self.comparison, table, page)
 
-    @field(
-        "The commits that explain it, nearest level first, newest first; null where a commit of "
-        "the recipes is not known.",
-        CAUSE_COMMITS,
-    )
+    @resolver(CAUSE_COMMITS)
     def commits(
         self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
     ) -> list[CommitEffectType] | None:
+        """The commits that explain it, nearest level first, newest first; null where a commit of
+        the recipes is not known.
+        """
         check_size("first", first)
         return commits_of_cause(self.comparison, self.number, first)
 
@@ -330,11 +327,9 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
 
 
-@strawberry.type(
-    name="CauseStep", description="A step on the way from a spec down to its main cause."
-)
+@object_type
 class CauseStepType(ComparisonPart):
-    """A pair of nodes on the way to a cause."""
+    """A step on the way from a spec down to its main cause."""
 
     name: str = of_record("name", "The package's name.")
     before: SpecType | None = for_many(
@@ -349,9 +344,9 @@ KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
 """All causes, counted by their kinds."""
 
 
-@strawberry.type(description="How many causes are of one kind, and how many specs they explain.")
+@object_type
 class CauseKindCount:
-    """A kind of causes with its numbers."""
+    """How many causes are of one kind, and how many specs they explain."""
 
     kind: CauseKind = field("The kind.")
     num_causes: int = field("How many causes are of this kind.")

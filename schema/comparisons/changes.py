@@ -22,7 +22,7 @@ from schema.fields.connections import (
 )
 from schema.fields.cost import VALUE, Cost, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
-from schema.fields.scalars import ByteCount, describe_enum
+from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import info_of_key
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
@@ -267,13 +267,9 @@ FIELDS = Cost(weight=5, items=10)
 """The facts of a spec that can differ."""
 
 
-@strawberry.type(
-    name="FieldChange",
-    description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON.",
-)
+@object_type
 class FieldChangeType:
-    """A field change."""
+    """A fact that differs: path as in stacks, compiler, variants; before and after as JSON."""
 
     path: str = field("The field that differs.")
     before: JSON | None = field("Its value in base.")
@@ -321,9 +317,9 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
-@strawberry.type(name="PackageChange", description="How a package changed.")
+@object_type
 class PackageChangeType(ComparisonPart):
-    """A package change, with the package on both sides."""
+    """How a package changed."""
 
     name: str = of_record("name", "The package's name.")
     kind: PackageChangeKind = of_record("kind", "How it changed.")
@@ -376,9 +372,9 @@ describe_enum(
 )
 
 
-@strawberry.type(name="StackChange", description="How a stack changed.")
+@object_type
 class StackChangeType(ComparisonPart):
-    """A stack change."""
+    """How a stack changed."""
 
     name: str = of_record("name", "The stack's name.")
     kind: StackChangeKind = of_record("kind", "How it changed.")
@@ -416,12 +412,9 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
     return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
 
 
-@strawberry.type(
-    name="CoverageChange",
-    description="A cell that was lost or gained: a package with a value for each dimension.",
-)
+@object_type
 class CoverageChangeType(ComparisonPart):
-    """A cell that only one of two revisions has specs in."""
+    """A cell that was lost or gained: a package with a value for each dimension."""
 
     kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
     package: str = of_record("package", "The package's name.")

@@ -8,9 +8,9 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType, LoadedComparison, load_comparison
 from schema.context import Context, Info
 from schema.fields.connections import Connection, PageArguments, connection_field, page_of
-from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, texts
+from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, resolver, texts
 from schema.fields.many import attribute
-from schema.fields.scalars import DateTime, describe_enum
+from schema.fields.scalars import DateTime, describe_enum, object_type
 from schema.node import Node, id_field, node_of
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost, sum_of
@@ -57,17 +57,17 @@ EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
 """Comparisons in which a commit explains something: that of each series is explained."""
 
 
-@strawberry.type(description="A pull request, or what a forge calls so.")
+@object_type
 class PullRequest:
-    """A pull request."""
+    """A pull request, or what a forge calls so."""
 
     number: int = field("Its number.")
     url: str | None = field("Where it is looked at, if known.")
 
 
-@strawberry.type(name="Commit", description="A commit of the repository that recipes come from.")
+@object_type
 class CommitType(Node):
-    """A commit that is kept."""
+    """A commit of the repository that recipes come from."""
 
     commit: strawberry.Private[Commit]
     repository: strawberry.Private[str]
@@ -94,84 +94,90 @@ class CommitType(Node):
 
     committed_at: DateTime = attribute("commit.committed_at", "When it was committed.", DateTime)
 
-    @field("The first line of its message, with invisible characters escaped.", texts(300))
+    @resolver(texts(300))
     def subject(self) -> str:
+        """The first line of its message, with invisible characters escaped."""
         return self.commit.subject
 
-    @field("Where it is looked at, if known.", texts(200))
+    @resolver(texts(200))
     def url(self, info: Info) -> str | None:
+        """Where it is looked at, if known."""
         return info.context.library.links(self.repository).commit(self.commit.oid)
 
-    @field("The pull request that the subject ends with.")
+    @resolver()
     def pull_request(self, info: Info) -> PullRequest | None:
+        """The pull request that the subject ends with."""
         number = self.commit.pull_request
         if number is None:
             return None
         url = info.context.library.links(self.repository).pull_request(number)
         return PullRequest(number=number, url=url)
 
-    @field("Packages whose recipes it touched, by name.", Cost(weight=20, num_bytes=2_000))
+    @resolver(Cost(weight=20, num_bytes=2_000))
     def packages(self) -> list[str]:
+        """Packages whose recipes it touched, by name."""
         return list(self.commit.packages)
 
-    @field("Stacks that it touched, by name.", texts(500))
+    @resolver(texts(500))
     def stacks(self) -> list[str]:
+        """Stacks that it touched, by name."""
         return list(self.commit.stacks)
 
-    @field("Where it changed which Spack is used: the commits of Spack, as far as known.")
+    @resolver()
     def spack(self) -> FieldChangeType | None:
+        """Where it changed which Spack is used: the commits of Spack, as far as known."""
         change = self.commit.spack
         if change is None:
             return None
         return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
-    @field(f"Whether it touched more than {SWEEPING} packages.")
+    @resolver(description=f"Whether it touched more than {SWEEPING} packages.")
     def sweeping(self) -> bool:
         return self.commit.is_sweeping
 
-    @connection_field(
-        "Where its effects were seen: comparisons of neighbours whose causes it explains, newest "
-        "first.",
-        cost=EFFECTS,
-    )
+    @connection_field(EFFECTS)
     def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
+        """Where its effects were seen: comparisons of neighbours whose causes it explains, newest
+        first.
+        """
         return _connection(_effects_of(info.context, self.commit), page)
 
 
-@strawberry.type(name="CommitEffect", description="What a commit did in one comparison.")
+@object_type
 class CommitEffectType:
-    """An effect, with the comparison that it is seen in."""
+    """What a commit did in one comparison."""
 
     effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[LoadedComparison]
 
-    @field("The commit.")
+    @resolver()
     def commit(self) -> CommitType:
+        """The commit."""
         recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
         repository = "" if recipes is None else recipes.repository
         return CommitType(commit=self.effect.commit, repository=repository)
 
-    @field("The level at which it explains; the nearest of several.")
+    @resolver()
     def level(self) -> CommitLevel:
+        """The level at which it explains; the nearest of several."""
         return self.effect.level
 
-    @field("Whether it is in base's history and not in head's.")
+    @resolver()
     def taken_back(self) -> bool:
+        """Whether it is in base's history and not in head's."""
         return self.effect.taken_back
 
-    @field(
-        "The causes that it explains at this level, what explains most first.",
-        Cost(weight=20, items=20),
-    )
+    @resolver(Cost(weight=20, items=20))
     def causes(self) -> list[LazyCause]:
+        """The causes that it explains at this level, what explains most first."""
         causes = self.effect.causes
         return [node_of("Cause", comparison=self.loaded, number=number) for number in causes]
 
-    @field(
-        "The sum of numSpecs of these causes. Commits that explain one cause together "
-        "have it each, so these numbers do not add up."
-    )
+    @resolver()
     def num_specs(self) -> int:
+        """The sum of numSpecs of these causes. Commits that explain one cause together have it
+        each, so these numbers do not add up.
+        """
         return self.effect.num_specs
 
     seconds, cost, cost_basis = cost_fields(
@@ -180,19 +186,18 @@ class CommitEffectType:
 
     num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
 
-    @field(
-        "The stacks of the specs that these causes are involved in, by name; root is left out.",
-        Cost(weight=50, num_bytes=500),
-    )
+    @resolver(Cost(weight=50, num_bytes=500))
     def stacks(self) -> list[str]:
+        """The stacks of the specs that these causes are involved in, by name; root is left out."""
         causes = attribution(self.loaded)
         if causes is None:
             return []
         stacks = {stack for number in self.effect.causes for stack in causes.stacks(number)}
         return sorted(stacks - {ROOT_STACK})
 
-    @field("The comparison.")
+    @resolver()
     def comparison(self) -> LazyComparison:
+        """The comparison."""
         base, head, scope = self.loaded.base.info, self.loaded.head.info, self.loaded.scope
         only = None if scope is None else scope.only
         comparison: ComparisonType = node_of(

@@ -49,6 +49,7 @@ from schema.fields.cost import (
     ArgumentCost,
     Cost,
     field,
+    resolver,
     texts,
 )
 from schema.fields.scalars import (
@@ -57,6 +58,7 @@ from schema.fields.scalars import (
     SearchArgument,
     deprecated,
     describe_enum,
+    object_type,
 )
 from schema.node import Node, node_id
 from schema.revisions.package import revision_object
@@ -146,11 +148,9 @@ COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
 _NUM_STACKS = "Use `numStacks{}`, which is null where a source tells no stacks."
 
 
-@strawberry.type(
-    description="How many packages, specs and stacks were added, removed and changed; total sizes."
-)
+@object_type
 class ComparisonSummary:
-    """The totals of a comparison."""
+    """How many packages, specs and stacks were added, removed and changed; total sizes."""
 
     packages_added: int = field("Packages only in head.")
     packages_removed: int = field("Packages only in base.")
@@ -208,28 +208,28 @@ class ComparisonSummary:
             loaded=loaded,
         )
 
-    @field("Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED)
+    @resolver(EXPLAINED)
     def specs_rebuilt(self) -> int:
+        """Added hashes that took the place of a spec with the same facts of its own."""
         return self.loaded.count(SpecChangeReason.REBUILT)
 
-    @field("Added hashes that took the place of a spec with other facts of its own.", EXPLAINED)
+    @resolver(EXPLAINED)
     def specs_replaced(self) -> int:
+        """Added hashes that took the place of a spec with other facts of its own."""
         return self.loaded.count(SpecChangeReason.REPLACES)
 
-    @field(
-        "Combinations of package, stack and target that only base has specs for; of "
-        "package and target where a source tells no stacks.",
-        COVERED,
-    )
+    @resolver(COVERED)
     def coverage_lost(self) -> int:
+        """Combinations of package, stack and target that only base has specs for; of package and
+        target where a source tells no stacks.
+        """
         return self._cells.count(CoverageChangeKind.LOST)
 
-    @field(
-        "Combinations of package, stack and target that only head has specs for; of "
-        "package and target where a source tells no stacks.",
-        COVERED,
-    )
+    @resolver(COVERED)
     def coverage_gained(self) -> int:
+        """Combinations of package, stack and target that only head has specs for; of package and
+        target where a source tells no stacks.
+        """
         return self._cells.count(CoverageChangeKind.GAINED)
 
     @cached_property
@@ -248,13 +248,11 @@ describe_enum(
 )
 
 
-@strawberry.type(
-    name="Comparison",
-    description="The difference of two revisions. A permanent object: its id names both digests, "
-    "so it never changes.",
-)
+@object_type
 class ComparisonType(Node):
-    """Two lines of the catalog; their frames are compared when a field needs it."""
+    """The difference of two revisions. A permanent object: its id names both digests, so it never
+    changes.
+    """
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
@@ -274,35 +272,42 @@ class ComparisonType(Node):
         """Load and compare the two sides."""
         return load_comparison(info.context, self.base_info, self.head_info, self.only)
 
-    @field("Opaque and stable.")
+    @resolver()
     def id(self) -> strawberry.ID:
+        """Opaque and stable."""
         return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
 
-    @field("The revision that changes are counted from.")
+    @resolver()
     def base(self) -> Revision:
+        """The revision that changes are counted from."""
         return revision_object(self.base_info)
 
-    @field("The revision that changes lead to.")
+    @resolver()
     def head(self) -> Revision:
+        """The revision that changes lead to."""
         return revision_object(self.head_info)
 
-    @field("The stack that base is narrowed to, as in develop:e4s; null for all of the revision.")
+    @resolver()
     def base_stack(self) -> str | None:
+        """The stack that base is narrowed to, as in develop:e4s; null for all of the revision."""
         return _stack_of(self.base_info)
 
-    @field("The stack that head is narrowed to, as in develop:e4s; null for all of the revision.")
+    @resolver()
     def head_stack(self) -> str | None:
+        """The stack that head is narrowed to, as in develop:e4s; null for all of the revision."""
         return _stack_of(self.head_info)
 
-    @field("The totals.", Cost(weight=200, once=COMPARING))
+    @resolver(Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
+        """The totals."""
         return ComparisonSummary.of(self.loaded(info))
 
-    @field("What is not counted as a change.", texts(100))
+    @resolver(texts(100))
     def left_out(self) -> list[str]:
+        """What is not counted as a change."""
         return list(LEFT_OUT)
 
-    @connection_field("The packages that changed.", cost=CHANGES)
+    @connection_field(CHANGES)
     def packages(
         self,
         info: Info,
@@ -312,9 +317,10 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[PackageChangeType]:
+        """The packages that changed."""
         return package_change_connection(self.loaded(info), kinds, search, order_by, page)
 
-    @connection_field("The hashes that were added, removed or changed.", cost=CHANGES)
+    @connection_field(CHANGES)
     def specs(
         self,
         info: Info,
@@ -334,6 +340,7 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[SpecChangeType]:
+        """The hashes that were added, removed or changed."""
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
         table = comparison.changes.specs.select(kinds, conditions)
@@ -343,11 +350,7 @@ class ComparisonType(Node):
             table = comparison.explanation().pairs_once(table)
         return spec_change_connection(comparison, table, page, order_by)
 
-    @connection_field(
-        "Why specs were built anew, what explains most first. The numbers of specs add up to all "
-        "that were rebuilt or replaced.",
-        cost=CAUSES,
-    )
+    @connection_field(CAUSES)
     def causes(
         self,
         info: Info,
@@ -358,13 +361,12 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[Cause]:
+        """Why specs were built anew, what explains most first. The numbers of specs add up to all
+        that were rebuilt or replaced.
+        """
         return cause_connection(self.loaded(info), kinds, package, page)
 
-    @connection_field(
-        "The commits between the two revisions' recipes that explain causes, those that explain "
-        "closest and most first; null where a commit of the recipes is not known.",
-        cost=COMMITS,
-    )
+    @connection_field(COMMITS)
     def commits(
         self,
         info: Info,
@@ -378,14 +380,12 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[CommitEffectType] | None:
+        """The commits between the two revisions' recipes that explain causes, those that explain
+        closest and most first; null where a commit of the recipes is not known.
+        """
         return commit_connection(self.loaded(info), levels, package, page)
 
-    @field(
-        "One of the causes, by what tells it from the others; null where the "
-        "comparison has no such cause.",
-        ONE_CAUSE,
-        Omittable(),
-    )
+    @resolver(ONE_CAUSE, Omittable())
     def cause(
         self,
         info: Info,
@@ -399,39 +399,35 @@ class ComparisonType(Node):
         before: Annotated[str | None, strawberry.argument("As `Cause.before` has it.")] = None,
         after: Annotated[str | None, strawberry.argument("As `Cause.after` has it.")] = None,
     ) -> Cause | None:
+        """One of the causes, by what tells it from the others; null where the comparison has no
+        such cause.
+        """
         name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
         comparison = self.loaded(info)
         return cause_of_key(comparison, name.key)
 
-    @field(
-        "How many causes are of each kind, and how many specs they explain; kinds "
-        "without causes are left out.",
-        KIND_COUNTS,
-    )
+    @resolver(KIND_COUNTS)
     def cause_kinds(self, info: Info) -> list[CauseKindCount]:
+        """How many causes are of each kind, and how many specs they explain; kinds without causes
+        are left out.
+        """
         return cause_kind_counts(self.loaded(info))
 
-    @field(
-        "Why causes are not known as they could be: what a source of the two revisions "
-        "does not tell. Null where both tell dependencies and package hashes.",
-        WHY_UNKNOWN,
-    )
+    @resolver(WHY_UNKNOWN)
     def why_unknown(self, info: Info) -> str | None:
+        """Why causes are not known as they could be: what a source of the two revisions does not
+        tell. Null where both tell dependencies and package hashes.
+        """
         return self.loaded(info).explanation().why_unknown
 
-    @field(
-        "How many hashes were added, removed or changed for each reason; reasons of "
-        "none are left out.",
-        REASON_COUNTS,
-    )
+    @resolver(REASON_COUNTS)
     def reasons(self, info: Info) -> list[ReasonCount]:
+        """How many hashes were added, removed or changed for each reason; reasons of none are left
+        out.
+        """
         return reason_counts(self.loaded(info))
 
-    @connection_field(
-        "What can no longer be had, and what newly can: packages in combination with the given "
-        "dimensions, by package and values.",
-        cost=COVERAGE,
-    )
+    @connection_field(COVERAGE)
     def coverage(
         self,
         info: Info,
@@ -446,28 +442,31 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[CoverageChangeType]:
+        """What can no longer be had, and what newly can: packages in combination with the given
+        dimensions, by package and values.
+        """
         info.context.require_time()  # all specs of both sides are counted
         return coverage_connection(self.loaded(info), by, kinds, search, page)
 
-    @field(
-        "The stacks that were added, removed or have other specs, never root; null where either "
-        "side tells none.",
-        STACK_CHANGES,
-    )
+    @resolver(STACK_CHANGES)
     def stack_changes(self, info: Info) -> list[StackChangeType] | None:
+        """The stacks that were added, removed or have other specs, never root; null where either
+        side tells none.
+        """
         comparison = self.loaded(info)
         tells_stacks = comparison.changes.pairing.persisting.tell_stacks
         return _stack_changes(comparison) if tells_stacks else None
 
     @deprecated("Use `stackChanges`, which is null where a source tells no stacks.")
-    @field("The stacks that were added, removed or have other specs; never root.", STACK_CHANGES)
+    @resolver(STACK_CHANGES)
     def stacks(self, info: Info) -> list[StackChangeType]:
+        """The stacks that were added, removed or have other specs; never root."""
         return _stack_changes(self.loaded(info))
 
-    @field(
-        "The release notes, whole; without hashes where more than "
-        f"{MOST_LISTED:,} were added or removed.",
+    @resolver(
         NOTES,
+        description="The release notes, whole; without hashes where more than "
+        f"{MOST_LISTED:,} were added or removed.",
     )
     def release_notes(
         self,
@@ -493,16 +492,15 @@ class ComparisonType(Node):
         context.budget.check()
         return render(log, format, context.budget.each)
 
-    @field(
-        "The judgement of rules on this comparison, as `cachelog gate` judges. Rules narrow "
-        "themselves, so it is that of all specs.",
-        CHECK,
-    )
+    @resolver(CHECK)
     def check(
         self,
         info: Info,
         rules: Annotated[list[RuleInput], strawberry.argument(f"The rules, at most {MOST_RULES}.")],
     ) -> CheckReport:
+        """The judgement of rules on this comparison, as `cachelog gate` judges. Rules narrow
+        themselves, so it is that of all specs.
+        """
         return check(info, load_comparison(info.context, self.base_info, self.head_info), rules)
 
 

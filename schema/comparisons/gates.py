@@ -17,11 +17,11 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
-    field,
+    resolver,
     texts,
 )
 from schema.fields.many import Interleaved, attribute, for_many
-from schema.fields.scalars import describe_enum, given_values
+from schema.fields.scalars import describe_enum, given_values, object_type
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
@@ -220,9 +220,9 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
     return Interleaved(lists, choices)
 
 
-@strawberry.type(name="Breach", description="What breaks a rule.")
+@object_type
 class BreachType(ComparisonPart):
-    """A breach of a rule."""
+    """What breaks a rule."""
 
     message: str = of_record("message", "In one line.", texts(100))
     package: str | None = of_record(
@@ -236,9 +236,9 @@ class BreachType(ComparisonPart):
     )
 
 
-@strawberry.type(name="RuleResult", description="What became of a rule.")
+@object_type
 class RuleResultType:
-    """The result of a rule on a comparison."""
+    """What became of a rule."""
 
     result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
@@ -250,32 +250,32 @@ class RuleResultType:
 
     num_breaches = attribute("result.breaches", "How many breaches there are.", int, make=len)
 
-    @field("The first breaches.", BREACHES)
+    @resolver(BREACHES)
     def breaches(
         self,
         first: Annotated[
             int, strawberry.argument(f"How many; {BREACHES_MAX:,} at most.")
         ] = BREACHES_DEFAULT,
     ) -> list[BreachType]:
+        """The first breaches."""
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
         return PartRows(BreachType, self.comparison, shown)  # type: ignore[return-value]
 
 
-@strawberry.type(description="The judgement of rules on a comparison.")
+@object_type
 class CheckReport:
-    """What became of some rules."""
+    """The judgement of rules on a comparison."""
 
     verdict: strawberry.Private[Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
     passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
 
-    @field(
-        "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
-    )
+    @resolver(Cost(items=ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:
+        """What became of each rule, in the order that they were given in."""
         return [
             RuleResultType(result=result, comparison=self.comparison)
             for result in self.verdict.results

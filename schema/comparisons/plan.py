@@ -10,9 +10,9 @@ from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.spec_change import SpecChangeType, spec_change_connection
 from schema.context import Context, Info, PlannedInfo
 from schema.fields.connections import Connection, PageArguments, connection_field
-from schema.fields.cost import ArgumentCost, Cost, field
+from schema.fields.cost import ArgumentCost, Cost, resolver
 from schema.fields.many import attribute
-from schema.fields.scalars import made_at_once, optional_field
+from schema.fields.scalars import made_at_once, object_type, optional_field
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
@@ -170,51 +170,52 @@ def _dependency(edge: Mapping[str, Any]) -> Dependency:
     )
 
 
-@strawberry.type(
-    name="Plan",
-    description="What has to be built for specs, and why. What base has by hash, in any of its "
-    "stacks, is reused; the rest is compared with what base has of the same stacks.",
-)
+@object_type
 class PlanType:
-    """A plan, with the two sides that its comparison has."""
+    """What has to be built for specs, and why. What base has by hash, in any of its stacks, is
+    reused; the rest is compared with what base has of the same stacks.
+    """
 
     plan: strawberry.Private[Plan]
     base_info: strawberry.Private[PlannedInfo]
     head_info: strawberry.Private[PlannedInfo]
 
-    @field("How many specs there are, each hash once, external ones left out.")
+    @resolver()
     def num_specs(self) -> int:
+        """How many specs there are, each hash once, external ones left out."""
         return self.plan.num_specs
 
     num_reused = attribute("plan.num_reused", "How many of them base has.", int)
 
-    @field("How many are external, so that nobody builds them.")
+    @resolver()
     def num_external(self) -> int:
+        """How many are external, so that nobody builds them."""
         return self.plan.num_external
 
     num_to_build = attribute("plan.to_build", "How many have to be built.", int, make=len)
 
-    @field(
-        "The class of the number of specs to build, as nixpkgs labels its pull requests: 0, 1-10, "
-        "11-100, 101-500, 501-1000, 1001+."
-    )
+    @resolver()
     def size_label(self) -> str:
+        """The class of the number of specs to build, as nixpkgs labels its pull requests: 0, 1-10,
+        11-100, 101-500, 501-1000, 1001+.
+        """
         return self.plan.size_label
 
-    @field("The stacks that base does not have.", Cost(num_bytes=200))
+    @resolver(Cost(num_bytes=200))
     def unknown_stacks(self) -> list[str]:
+        """The stacks that base does not have."""
         return self.plan.unknown_stacks()
 
     seconds, cost, cost_basis = cost_fields(lambda self, info: self.build_cost(info.context))
 
-    @field(
-        "The comparison of what base has of these stacks with the specs. Its ids are good in this "
-        "answer alone."
-    )
+    @resolver()
     def comparison(self) -> ComparisonType:
+        """The comparison of what base has of these stacks with the specs. Its ids are good in this
+        answer alone.
+        """
         return ComparisonType(base_info=self.base_info, head_info=self.head_info)
 
-    @connection_field("The specs that have to be built, by package and hash.", cost=TO_BUILD)
+    @connection_field(TO_BUILD)
     def to_build(
         self,
         info: Info,
@@ -222,6 +223,7 @@ class PlanType:
         *,
         page: PageArguments,
     ) -> Connection[SpecChangeType]:
+        """The specs that have to be built, by package and hash."""
         comparison = self._loaded(info.context)
         table = comparison.changes.specs.select([SpecChangeKind.ADDED])
         if stack is not None:

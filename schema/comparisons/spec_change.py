@@ -5,7 +5,6 @@ from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
-import strawberry
 
 from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import (
@@ -20,7 +19,7 @@ from schema.comparisons.changes import (
 from schema.fields.connections import Connection, Order, PageArguments, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, former
-from schema.fields.scalars import describe_enum
+from schema.fields.scalars import describe_enum, object_type
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
 from snapshots.changes.pairings import code_of
@@ -118,9 +117,9 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 """A walk from a spec down to its main cause."""
 
 
-@strawberry.type(name="SpecChange", description="How a hash changed, and why.")
+@object_type
 class SpecChangeType(ComparisonPart):
-    """A spec change, with the spec on both sides."""
+    """How a hash changed, and why."""
 
     kind: SpecChangeKind = of_record("kind", "How it changed.")
     hash: str = of_record("hash", "The DAG hash.")
@@ -186,9 +185,9 @@ REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
 """The reasons of all changed hashes, counted."""
 
 
-@strawberry.type(description="How many specs were added, removed or changed for one reason.")
+@object_type
 class ReasonCount:
-    """A reason with its number."""
+    """How many specs were added, removed or changed for one reason."""
 
     reason: SpecChangeReason = field("The reason.")
     num_specs: int = field("How many specs.")

@@ -11,8 +11,18 @@ from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import PAGE_MAX, check_size
-from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, NumberOf, field, texts
+from schema.fields.cost import (
+    LOADING,
+    SPANS_OF_HASH,
+    ArgumentCost,
+    Cost,
+    NumberOf,
+    field,
+    resolver,
+    texts,
+)
 from schema.fields.many import attribute
+from schema.fields.scalars import object_type
 from schema.revisions.dependency import DependencyNode, types_of_mask
 from schema.revisions.revision import Revision
 from schema.revisions.spec import SpecType
@@ -77,49 +87,52 @@ def _side_and_row(spec: SpecType) -> tuple[Side, int]:
     return Side(spec.loaded.frame, spec.loaded.dependencies()), spec.row
 
 
-@strawberry.type(
-    name="DependencyChange",
-    description="A direct dependency that differs between two specs: another hash, another edge to "
-    "it, or of one of them alone.",
-)
+@object_type
 class DependencyChangeType:
-    """A dependency of two specs, or of one."""
+    """A direct dependency that differs between two specs: another hash, another edge to it, or of
+    one of them alone.
+    """
 
     compared: strawberry.Private[ComparedSpecs]
     change: strawberry.Private[ChangedDependency]
 
     name = attribute("change.name", "The package's name.", str)
 
-    @field("The dependency in base; null where only head has it.")
+    @resolver()
     def before(self) -> DependencyNode | None:
+        """The dependency in base; null where only head has it."""
         return self.compared.node(self.compared.base.loaded, self.change.before)
 
-    @field("The dependency in head; null where only base has it.")
+    @resolver()
     def after(self) -> DependencyNode | None:
+        """The dependency in head; null where only base has it."""
         return self.compared.node(self.compared.head.loaded, self.change.after)
 
-    @field("What base needs it for.", texts(30))
+    @resolver(texts(30))
     def types_before(self) -> list[DependencyType]:
+        """What base needs it for."""
         return _types(self.change.before)
 
-    @field("What head needs it for.", texts(30))
+    @resolver(texts(30))
     def types_after(self) -> list[DependencyType]:
+        """What head needs it for."""
         return _types(self.change.after)
 
-    @field("The virtual packages that it provides to base.", texts(30))
+    @resolver(texts(30))
     def virtuals_before(self) -> list[str]:
+        """The virtual packages that it provides to base."""
         return _virtuals(self.change.before)
 
-    @field("The virtual packages that it provides to head.", texts(30))
+    @resolver(texts(30))
     def virtuals_after(self) -> list[str]:
+        """The virtual packages that it provides to head."""
         return _virtuals(self.change.after)
 
-    @field(
-        "From this dependency down to its main cause; empty where both have one hash, or one lacks "
-        "it.",
-        Cost(weight=20, items=6),
-    )
+    @resolver(Cost(weight=20, items=6))
     def path(self) -> list[CauseStepType]:
+        """From this dependency down to its main cause; empty where both have one hash, or one lacks
+        it.
+        """
         return self.compared.steps(self.change.path)
 
 
@@ -131,9 +144,9 @@ def _virtuals(end: EdgeEnd | None) -> list[str]:
     return [] if end is None else list(end.virtuals)
 
 
-@strawberry.type(description="A shortest way from two specs down to a cause.")
+@object_type
 class CausePath:
-    """A cause with the way to it."""
+    """A shortest way from two specs down to a cause."""
 
     cause: Cause = field("The cause.")
     steps: list[CauseStepType] = field(
@@ -141,13 +154,9 @@ class CausePath:
     )
 
 
-@strawberry.type(
-    name="SpecComparison",
-    description="Two specs beside each other. What the source of either does not state does not "
-    "differ.",
-)
+@object_type
 class SpecComparisonType:
-    """Two specs."""
+    """Two specs beside each other. What the source of either does not state does not differ."""
 
     compared: strawberry.Private[ComparedSpecs]
 
@@ -175,44 +184,43 @@ class SpecComparisonType:
 
     head = attribute("compared.head", "The second spec.", SpecType)
 
-    @field("The revision that the first is of.")
+    @resolver()
     def base_revision(self) -> Revision:
+        """The revision that the first is of."""
         return Revision(info=self.compared.base.loaded.info)
 
-    @field("The revision that the second is of.")
+    @resolver()
     def head_revision(self) -> Revision:
+        """The revision that the second is of."""
         return Revision(info=self.compared.head.loaded.info)
 
-    @field(
-        "The facts of their own that differ, the package's name first; variants and dependencies "
-        "have lists of their own.",
-        FIELDS,
-    )
+    @resolver(FIELDS)
     def facts(self) -> list[FieldChangeType]:
+        """The facts of their own that differ, the package's name first; variants and dependencies
+        have lists of their own.
+        """
         return _field_changes(self.compared.pair.facts)
 
-    @field(
-        "The variants that differ, by name: `path` is variants/NAME; null where one has none.",
-        FIELDS,
-    )
+    @resolver(FIELDS)
     def variants(self) -> list[FieldChangeType]:
+        """The variants that differ, by name: `path` is variants/NAME; null where one has none."""
         return _field_changes(variant_changes(self.compared.pair.variants))
 
-    @field("The variants that only head has.", texts(200))
+    @resolver(texts(200))
     def variants_added(self) -> list[str]:
+        """The variants that only head has."""
         return list(self.compared.pair.variants.after)
 
-    @field("The variants that only base has.", texts(200))
+    @resolver(texts(200))
     def variants_removed(self) -> list[str]:
+        """The variants that only base has."""
         return list(self.compared.pair.variants.before)
 
-    @field(
-        "The direct dependencies that differ, by name; null where those of either are unknown.",
-        Cost(once=EXPLAINING_SPECS, items=LISTED),
-    )
+    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED))
     def dependencies(
         self, first: ListedFirst = LISTED_DEFAULT
     ) -> list[DependencyChangeType] | None:
+        """The direct dependencies that differ, by name; null where those of either are unknown."""
         check_size("first", first)
         pair = self.compared.pair
         if not pair.are_known:
@@ -222,26 +230,24 @@ class SpecComparisonType:
             for change in pair.dependencies[:first]
         ]
 
-    @field(
-        "Why their hashes differ, their own change first. Of two packages: why those of "
-        "dependencies do that both have. None for one hash.",
-        Cost(once=EXPLAINING_SPECS, items=LISTED, each=5),
-    )
+    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=5))
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+        """Why their hashes differ, their own change first. Of two packages: why those of
+        dependencies do that both have. None for one hash.
+        """
         check_size("first", first)
         comparison = self.compared.comparison
         numbers = range(len(comparison.explanation().causes))
         return CauseRows(comparison, numbers[:first])  # type: ignore[return-value]
 
-    @field("How many causes there are.", Cost(once=EXPLAINING_SPECS))
+    @resolver(Cost(once=EXPLAINING_SPECS))
     def num_causes(self) -> int:
+        """How many causes there are."""
         return len(self.compared.pair.explanation.causes)
 
-    @field(
-        "The way to each cause, in the order of `causes`.",
-        Cost(once=EXPLAINING_SPECS, items=LISTED, each=20),
-    )
+    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
     def paths(self, first: ListedFirst = LISTED_DEFAULT) -> list[CausePath]:
+        """The way to each cause, in the order of `causes`."""
         check_size("first", first)
         comparison = self.compared.comparison
         return [
@@ -251,39 +257,39 @@ class SpecComparisonType:
             for number, path in enumerate(self.compared.pair.paths[:first])
         ]
 
-    @field("How many specs both reach over any edge.", Cost(weight=5_000))
+    @resolver(Cost(weight=5_000))
     def num_shared_below(self) -> int:
+        """How many specs both reach over any edge."""
         return len(self.compared.pair.below.shared)
 
-    @field(
-        "How many specs below stand beside one of the same package with another hash.",
-        Cost(weight=5_000),
-    )
+    @resolver(Cost(weight=5_000))
     def num_differing_below(self) -> int:
+        """How many specs below stand beside one of the same package with another hash."""
         return len(self.compared.pair.below.differing)
 
-    @field("How many further specs only base reaches.", Cost(weight=5_000))
+    @resolver(Cost(weight=5_000))
     def num_only_below_base(self) -> int:
+        """How many further specs only base reaches."""
         return len(self.compared.pair.below.only_base)
 
-    @field("How many further specs only head reaches.", Cost(weight=5_000))
+    @resolver(Cost(weight=5_000))
     def num_only_below_head(self) -> int:
+        """How many further specs only head reaches."""
         return len(self.compared.pair.below.only_head)
 
-    @field(
-        "The nested difference of the two specs and of all below, as deepdiff has it; of the "
-        f"nearest {MOST_NESTED:,}.",
+    @resolver(
         Cost(once=NESTING, num_bytes=20_000),
+        description="The nested difference of the two specs and of all below, as deepdiff has it; "
+        f"of the nearest {MOST_NESTED:,}.",
     )
     def document(self) -> JSON:
         return self.compared.pair.difference  # type: ignore[return-value]
 
-    @field(
-        "The same in a list, by path: version, variants/mpi, below/zlib/version. What only one "
-        "has is null in the other.",
-        Cost(once=NESTING, items=LISTED, num_bytes=150),
-    )
+    @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
     def differences(self, first: ListedFirst = LISTED_DEFAULT) -> list[FieldChangeType]:
+        """The same in a list, by path: version, variants/mpi, below/zlib/version. What only one has
+        is null in the other.
+        """
         check_size("first", first)
         return _field_changes(self.compared.pair.nested_changes[:first])
 

@@ -14,9 +14,9 @@ from strawberry.annotation import StrawberryAnnotation
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
-from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
+from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
 from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
-from schema.fields.scalars import Omittable, describe_enum
+from schema.fields.scalars import Omittable, describe_enum, object_type
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
@@ -185,9 +185,9 @@ def bad_cursor(cursor: str) -> InvalidArgument:
 Item = TypeVar("Item")
 
 
-@strawberry.type(description="Where a page stands in its list.")
+@object_type
 class PageInfo:
-    """Relay's PageInfo."""
+    """Where a page stands in its list."""
 
     has_next_page: bool = strawberry.field(description="Whether more follows.")
     has_previous_page: bool = strawberry.field(description="Whether more stands before.")
@@ -205,9 +205,9 @@ class PageInfo:
         )
 
 
-@strawberry.type(description="An item of a list, with the cursor to go on from.")
+@object_type
 class Edge(Generic[Item]):
-    """Relay's edge."""
+    """An item of a list, with the cursor to go on from."""
 
     cursor: str = strawberry.field(description="Opaque; for `after` and `before`.")
     node: Item = strawberry.field(description="The item.")
@@ -294,10 +294,9 @@ def _totals(pages: Pages) -> Sequence[int]:
     return pages.totals
 
 
-def connection_field(description: str, *, cost: Cost | None = None) -> Any:
-    """Declare a resolver of a connection; it gets the four arguments of Relay as ``page``."""
-    metadata = {COST: cost} if cost else None
-    return strawberry.field(description=description, extensions=[Paged()], metadata=metadata)
+def connection_field(cost: Cost = VALUE) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a method as a connection; it gets the four arguments of Relay as ``page``."""
+    return resolver(cost, Paged())
 
 
 def edges_field() -> Any:
@@ -306,9 +305,9 @@ def edges_field() -> Any:
     return for_many(_edges, description, cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True)
 
 
-@strawberry.type(description="A page of a list.")
+@object_type
 class Connection(Generic[Item]):
-    """Relay's connection, over a page."""
+    """A page of a list."""
 
     page: strawberry.Private[ListPage[Item]]
 

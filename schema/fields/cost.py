@@ -14,6 +14,8 @@ import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
 
+from schema.fields.scalars import described
+
 COST = "cost"
 """The key in a field's metadata of its Cost."""
 
@@ -78,10 +80,20 @@ VALUE = Cost()
 """A value in memory."""
 
 
-def field(description: str, cost: Cost = VALUE, *extensions: FieldExtension) -> Any:
-    """Declare a field, or a resolver as one."""
-    return strawberry.field(
-        description=description, metadata={COST: cost}, extensions=[*extensions]
+def field(description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field without a resolver."""
+    return strawberry.field(description=description, metadata={COST: cost})
+
+
+def resolver(
+    cost: Cost = VALUE, *extensions: FieldExtension, description: str | None = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a method as a field; its docstring describes it unless ``description`` does."""
+    return lambda method: strawberry.field(
+        method,
+        description=description or described(method),
+        metadata={COST: cost},
+        extensions=[*extensions],
     )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Annotated, Any, NewType, TypeVar
+from inspect import getdoc
+from typing import Annotated, Any, NewType, TypeVar, dataclass_transform
 
 import strawberry
 from strawberry.extensions import FieldExtension
@@ -63,6 +64,20 @@ class Omittable(FieldExtension):
         for argument in field.arguments:
             if argument.default is None:
                 argument.default = strawberry.UNSET
+
+
+def described(declared: object) -> str:
+    """Return the docstring of a type or a resolver, in one line: its description."""
+    return " ".join((getdoc(declared) or "").split())
+
+
+@dataclass_transform(
+    order_default=True, kw_only_default=True, field_specifiers=(strawberry.field, StrawberryField)
+)
+def object_type(kind: Kind) -> Kind:
+    """Make a class a type of the API: its name without ``Type``, and its docstring."""
+    name = kind.__name__.removesuffix("Type")
+    return strawberry.type(kind, name=name, description=described(kind))
 
 
 def optional_field(description: str, *, deprecated: str | None = None) -> Any:

@@ -8,15 +8,16 @@ import strawberry
 from schema.context import Info
 from schema.fields.cost import COST, LOADING, Cost
 from schema.fields.many import attribute
+from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
 
 BUILD_COST = Cost(weight=20, once=LOADING)
 """The cost of building some specs, summed over them."""
 
 
-@strawberry.type(description="What `seconds` and `cost` beside it are made of.")
+@object_type
 class CostBasis:
-    """How far a cost is known."""
+    """What `seconds` and `cost` beside it are made of."""
 
     build_cost: strawberry.Private[BuildCost]
 

@@ -17,9 +17,9 @@ from schema.fields.connections import (
     edges_field,
     window_at,
 )
-from schema.fields.cost import VALUE, ArgumentCost, Cost, field, texts
+from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
 from schema.fields.many import Each, LazyList, for_many
-from schema.fields.scalars import describe_enum
+from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
@@ -81,8 +81,9 @@ class DependencyNode:
         texts(100),
     )
 
-    @field("The spec itself; null where it is not in the revision.")
+    @resolver()
     def spec(self) -> LazySpec | None:
+        """The spec itself; null where it is not in the revision."""
         is_absent = self.graph.absent_at(self.number) is not None
         return None if is_absent else node_of("Spec", loaded=self.loaded, row=self.number)
 
@@ -116,9 +117,9 @@ class DependencyNodes(LazyList[DependencyNode]):
         ]
 
 
-@strawberry.type(description="A dependency in a list, with the cursor to go on from.")
+@object_type
 class DependencyEdge(Edge[DependencyNode]):
-    """An edge that knows the edge of the graph."""
+    """A dependency in a list, with the cursor to go on from."""
 
     types: list[DependencyType] = field(
         "What the one needs the other for. In a transitive list each is shown with the "
@@ -164,12 +165,11 @@ class DependencyPage(ListPage[DependencyNode]):
         }
 
 
-@strawberry.type(
-    description="A page of dependencies: the nearest first, equally near ones by package, newest "
-    "version first, those outside the revision last."
-)
+@object_type
 class DependencyConnection(Connection[DependencyNode]):
-    """A connection whose edges are those of the graph."""
+    """A page of dependencies: the nearest first, equally near ones by package, newest version
+    first, those outside the revision last.
+    """
 
     edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
 

@@ -7,8 +7,9 @@ import strawberry
 
 from schema.context import Info, LoadedRevision
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
-from schema.fields.cost import LOADING, Cost, NumberOf, field
+from schema.fields.cost import LOADING, Cost, NumberOf, resolver
 from schema.fields.many import attribute
+from schema.fields.scalars import object_type
 from schema.node import node_of
 from schema.revisions.lookup import LAST_SEEN
 from schema.revisions.package import First, LazyRevision, check_first
@@ -32,13 +33,11 @@ AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT),
 """What depends on one hole, however far."""
 
 
-@strawberry.type(
-    name="Hole",
-    description="A spec that others need to be linked or to run, and that is neither in the cache "
-    "nor external.",
-)
+@object_type
 class HoleType:
-    """A hole of a revision; ``topic`` asks for the histories of all that stand on its page."""
+    """A spec that others need to be linked or to run, and that is neither in the cache nor
+    external.
+    """
 
     loaded: strawberry.Private[LoadedRevision]
     holes: strawberry.Private[Holes]
@@ -57,49 +56,49 @@ class HoleType:
         "hole.num_affected", "How many specs cannot be installed without it.", int
     )
 
-    @field(
-        "The first of the specs that cannot be installed without it, by package, newest version "
-        "first.",
-        AFFECTED,
-    )
+    @resolver(AFFECTED)
     def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
+        """The first of the specs that cannot be installed without it, by package, newest version
+        first.
+        """
         check_first(first)
         levels = self.loaded.context.budget.levels
         rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
 
-    @field(
-        "The revision of the series that had it no longer, after one that had it; of another "
-        "series where this one never had it; null where none did, or it is still there.",
-        LAST_SEEN,
-    )
+    @resolver(LAST_SEEN)
     def gone_in(self, info: Info) -> LazyRevision | None:
+        """The revision of the series that had it no longer, after one that had it; of another
+        series where this one never had it; null where none did, or it is still there.
+        """
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
         gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
         return node_of("Revision", info=gone_in) if gone_in else None
 
 
-@strawberry.type(name="HoleConnection", description="A page of holes.")
+@object_type
 class HoleConnection(Connection[HoleType]):
-    """A connection that says of how many specs holes are the fault."""
+    """A page of holes."""
 
     holes: strawberry.Private[Holes]
     graph: strawberry.Private[DependencyGraph]
 
-    @field("How many specs are whole: all that they need to be installed is in the cache.")
+    @resolver()
     def num_whole(self) -> int:
+        """How many specs are whole: all that they need to be installed is in the cache."""
         return self.holes.num_whole
 
-    @field("How many specs lack any hole, and so are not whole.")
+    @resolver()
     def num_affected(self) -> int:
+        """How many specs lack any hole, and so are not whole."""
         return self.holes.num_affected
 
-    @field(
-        "How many specs have unknown dependencies. What reaches one of them is neither whole nor "
-        "affected, unless it reaches a hole."
-    )
+    @resolver()
     def num_unknown(self) -> int:
+        """How many specs have unknown dependencies. What reaches one of them is neither whole nor
+        affected, unless it reaches a hole.
+        """
         return int(np.count_nonzero(~self.graph.known))
 
 

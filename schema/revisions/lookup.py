@@ -8,9 +8,9 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, texts
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, resolver, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
-from schema.fields.scalars import Omittable, given_values, made_at_once, optional_field
+from schema.fields.scalars import Omittable, given_values, made_at_once, object_type, optional_field
 from schema.revisions.package import LazyRevision, revision_object
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
@@ -185,9 +185,9 @@ def _differences(rows: MissingRows) -> Sublists:
     return Sublists.of(list(map(rows.missing.looked_up.differences, rows.numbers)))
 
 
-@strawberry.type(description="A spec that was looked for, and is not there.")
+@object_type
 class MissingSpec:
-    """A given spec that the revision lacks: the only one of its rows."""
+    """A spec that was looked for, and is not there."""
 
     rows: strawberry.Private[MissingRows]
 
@@ -230,14 +230,9 @@ class MissingSpec:
         return self.rows
 
 
-@strawberry.type(
-    name="Lookup", description="What a revision holds of the specs that were looked for."
-)
+@object_type
 class LookupType:
-    """Given specs in a revision; ``covered`` has the counts where they are computed.
-
-    It holds no part of a frame: a request may have many lookups, one for each revision.
-    """
+    """What a revision holds of the specs that were looked for."""
 
     info: strawberry.Private[RevisionInfo]
     specs: strawberry.Private[Wanted]
@@ -245,28 +240,33 @@ class LookupType:
 
     revision = attribute("info", "Where they were looked for.", LazyRevision, make=revision_object)
 
-    @field("How many specs were looked for, each hash once.")
+    @resolver()
     def num_wanted(self) -> int:
+        """How many specs were looked for, each hash once."""
         return len(self.specs)
 
-    @field("How many of them are there.")
+    @resolver()
     def num_found(self, info: Info) -> int:
+        """How many of them are there."""
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
     num_roots_wanted = attribute("specs.num_roots", "How many of the specs are roots.", int)
 
-    @field("How many of the roots are there.")
+    @resolver()
     def num_roots_found(self, info: Info) -> int:
+        """How many of the roots are there."""
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @field("Those that are there: roots first, then by name and hash.", LOOKED_UP, Omittable())
+    @resolver(LOOKED_UP, Omittable())
     def found(self, info: Info, first: FirstArgument = None) -> list[SpecType]:
+        """Those that are there: roots first, then by name and hash."""
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
-    @field("Those that are not there, in the same order.", LOOKED_UP, Omittable())
+    @resolver(LOOKED_UP, Omittable())
     def missing(self, info: Info, first: FirstArgument = None) -> list[MissingSpec]:
+        """Those that are not there, in the same order."""
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 

@@ -16,7 +16,16 @@ from schema.fields.connections import (
     order_by,
     window_at,
 )
-from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, field, texts
+from schema.fields.cost import (
+    STACKS,
+    TIMELINE,
+    ArgumentCost,
+    Cost,
+    NumberOf,
+    field,
+    resolver,
+    texts,
+)
 from schema.fields.many import (
     ColumnTable,
     LazyList,
@@ -31,6 +40,7 @@ from schema.fields.scalars import (
     deprecated,
     describe_enum,
     given_values,
+    object_type,
     optional_field,
 )
 from schema.node import Node, node_id, node_of, revision_of_key
@@ -141,12 +151,11 @@ Dimensions = Annotated[
 First = Annotated[int, strawberry.argument(f"How many; {LISTED_MAX:,} at most.")]
 
 
-@strawberry.type(
-    description="A cell of a package's coverage: a value for each dimension, that some of its "
-    "specs have together."
-)
+@object_type
 class CoverageCell:
-    """A cell that has specs."""
+    """A cell of a package's coverage: a value for each dimension, that some of its specs have
+    together.
+    """
 
     values: list[str] = field(
         "One value for each dimension that was asked for, in that order.", texts(80)
@@ -154,9 +163,9 @@ class CoverageCell:
     num_specs: int = field("How many of the package's specs have them.")
 
 
-@strawberry.type(description="A package with specs that depend on another package.")
+@object_type
 class DependentPackage:
-    """A package above another."""
+    """A package with specs that depend on another package."""
 
     name: str = field("The package's name.")
     num_specs: int = field(
@@ -223,13 +232,11 @@ IMPACT = Cost(weight=20_000, num_bytes=1_000)
 """All that depends on a package, however far, is found and counted."""
 
 
-@strawberry.type(
-    name="Impact",
-    description="What would be built again if the recipe of a package changed: all specs that "
-    "reach it over any edge, its own included.",
-)
+@object_type
 class ImpactType:
-    """Counts of specs."""
+    """What would be built again if the recipe of a package changed: all specs that reach it over
+    any edge, its own included.
+    """
 
     counts: strawberry.Private[Impact]
 
@@ -249,13 +256,15 @@ class ImpactType:
 
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
-    @field("How many of them each stack but root has, the largest first.", BY_STACK)
+    @resolver(BY_STACK)
     def by_stack(self) -> list["StackCount"]:
+        """How many of them each stack but root has, the largest first."""
         counts = self.counts.by_stack
         return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
 
-    @field("How many are for each target, the largest first.", BY_STACK)
+    @resolver(BY_STACK)
     def by_target(self) -> list[FacetCount]:
+        """How many are for each target, the largest first."""
         counts = self.counts.by_target
         return [FacetCount(value=target, num_specs=num_specs) for target, num_specs in counts]
 
@@ -264,9 +273,9 @@ LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 
 
-@strawberry.type(description="How many specs a stack has.")
+@object_type
 class StackCount:
-    """A stack's share of a package."""
+    """How many specs a stack has."""
 
     stack: str = field("The stack's name.")
     num_specs: int = field("How many of the specs it has.")
@@ -389,9 +398,9 @@ def _specs(
     return SpecPages.of(loaded, pages)
 
 
-@strawberry.type(description="All specs of one name in a revision.")
+@object_type
 class Package(Node):
-    """A slice of a revision's frame."""
+    """All specs of one name in a revision."""
 
     loaded: strawberry.Private[LoadedRevision]
     code: strawberry.Private[int]
@@ -455,30 +464,26 @@ class Package(Node):
         cost=Cost(weight=TIMELINE),
     )
 
-    @field(
-        "What of it there is: how many of its specs have each combination of values, "
-        "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
-        "cell for each of its stacks where these are a dimension, and in none where it has no "
-        "value for one.",
-        CELLS,
-    )
+    @resolver(CELLS)
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
+        """What of it there is: how many of its specs have each combination of values, in the order
+        of these, versions and compilers as Spack orders them. A spec stands in one cell for each of
+        its stacks where these are a dimension, and in none where it has no value for one.
+        """
         return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
 
-    @field(
-        "The packages whose specs depend on a spec of it themselves, those with most "
-        "such specs first. Null where the revision's source told no dependencies at all.",
-        DEPENDENTS,
-    )
+    @resolver(DEPENDENTS)
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
+        """The packages whose specs depend on a spec of it themselves, those with most such specs
+        first. Null where the revision's source told no dependencies at all.
+        """
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
 
-    @field(
-        "What would be built again if its recipe changed. Null where the revision's source told no "
-        "dependencies at all.",
-        IMPACT,
-    )
+    @resolver(IMPACT)
     def impact(self) -> ImpactType | None:
+        """What would be built again if its recipe changed. Null where the revision's source told no
+        dependencies at all.
+        """
         frame, graph = self.loaded.frame, self.loaded.dependencies()
         if not graph.is_known:
             return None

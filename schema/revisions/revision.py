@@ -15,9 +15,10 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     field,
+    resolver,
 )
 from schema.fields.many import Each, attribute
-from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum
+from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of
 from schema.revisions.holes import HOLES, HoleConnection, hole_connection
 from schema.revisions.lookup import (
@@ -85,17 +86,17 @@ describe_enum(
 )
 
 
-@strawberry.type(name="Unproven", description="Hashes that an import could not compute anew.")
+@object_type
 class UnprovenType:
-    """How many there are for a reason."""
+    """Hashes that an import could not compute anew."""
 
     reason: UnprovenReason = field("Why not.")
     num_specs: int = field("How many specs have such a hash.")
 
 
-@strawberry.type(name="Source", description="Where a revision came from.")
+@object_type
 class SourceType:
-    """The provenance of a revision."""
+    """Where a revision came from."""
 
     kind: str = field(SOURCE_KIND_TEXT)
     location: str = attribute(
@@ -118,12 +119,9 @@ describe_enum(
 )
 
 
-@strawberry.type(
-    name="Recipes",
-    description="The commit of the recipes that a revision's specs were concretized with.",
-)
-class RecipesOfRevision:
-    """The recipes of a revision."""
+@object_type
+class RecipesType:
+    """The commit of the recipes that a revision's specs were concretized with."""
 
     repository: str = field("The git repository: a path or URL.")
     commit: str = field("The whole hash of the commit.")
@@ -139,12 +137,9 @@ class RecipesOfRevision:
         )
 
 
-@strawberry.type(
-    description="The catalog as it stood once. Immutable: the same digest is the same content "
-    "for ever."
-)
+@object_type
 class Revision(Node):
-    """A line of the catalog; its frame is loaded only for what the line does not say."""
+    """The catalog as it stood once. Immutable: the same digest is the same content for ever."""
 
     info: strawberry.Private[RevisionInfo]
 
@@ -186,58 +181,57 @@ class Revision(Node):
         int | None,
     )
 
-    @field(
-        "The commit of the recipes that its specs were concretized with, where it is known.",
-        Cost(weight=20),
-    )
-    def recipes(self, info: Info) -> RecipesOfRevision | None:
+    @resolver(Cost(weight=20))
+    def recipes(self, info: Info) -> RecipesType | None:
+        """The commit of the recipes that its specs were concretized with, where it is known."""
         info.context.is_permanent = False  # it may become known, or be corrected
         recipes = info.context.catalog.recipes.of(self.info)
-        return None if recipes is None else RecipesOfRevision.of(info.context, recipes)
+        return None if recipes is None else RecipesType.of(info.context, recipes)
 
-    @field(
-        "How many it could not compute anew, and why; null where it did not try.",
-        Cost(weight=2, items=len(UnprovenReason)),
-    )
+    @resolver(Cost(weight=2, items=len(UnprovenReason)))
     def unproven(self) -> list[UnprovenType] | None:
+        """How many it could not compute anew, and why; null where it did not try."""
         return self.info.unproven  # type: ignore[return-value] # it has the same facts
 
-    @field("The tag that it was published under, with its series.")
+    @resolver()
     def tag_node(self) -> "Tag":
+        """The tag that it was published under, with its series."""
         return Tag(name=self.info.tag)
 
     @deprecated("Use `tagNode`.")
-    @field("As `tagNode`.")
+    @resolver()
     def tag_info(self) -> "Tag":
+        """As `tagNode`."""
         return Tag(name=self.info.tag)
 
-    @field("The series that it is part of.")
+    @resolver()
     def series_node(self) -> LazySeries:
+        """The series that it is part of."""
         return _series_of(self.info.tag)
 
     @deprecated("Use `seriesNode`.")
-    @field("As `seriesNode`.")
+    @resolver()
     def series_info(self) -> LazySeries:
+        """As `seriesNode`."""
         return _series_of(self.info.tag)
 
-    @field(
-        "When an import last found its tag in this very state, before any other one; "
-        "`takenAt` where none has found it so again."
-    )
+    @resolver()
     def confirmed_at(self, info: Info) -> DateTime:
+        """When an import last found its tag in this very state, before any other one; `takenAt`
+        where none has found it so again.
+        """
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
     source = _of_line("source", "Where it came from.", SourceType)
 
-    @field("A package by its name.", LOADED)
+    @resolver(LOADED)
     def package(
         self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
     ) -> Package | None:
+        """A package by its name."""
         return Package.named(info.context.load(self.info), name)
 
-    @connection_field(
-        "Its packages.", cost=Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS)
-    )
+    @connection_field(Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS))
     def packages(
         self,
         info: Info,
@@ -246,22 +240,22 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> Connection[Package]:
+        """Its packages."""
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @field(
-        "A spec by its hash, or how it begins. Where several of the revision begin so, that is an "
-        "error with extensions.code AMBIGUOUS_HASH and extensions.candidates, as of `Query.hash`.",
-        LOADED,
-    )
+    @resolver(LOADED)
     def spec(
         self,
         info: Info,
         hash: Annotated[str, strawberry.argument("The DAG hash, or how it begins.")],
     ) -> SpecType | None:
+        """A spec by its hash, or how it begins. Where several of the revision begin so, that is an
+        error with extensions.code AMBIGUOUS_HASH and extensions.candidates, as of `Query.hash`.
+        """
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
-    @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
+    @connection_field(Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         info: Info,
@@ -271,15 +265,12 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection:
+        """Its specs."""
         loaded = info.context.load(self.info)
         shown = spec_page(loaded, slice(None), matching, filter, order_by, page)
         return SpecConnection(page=shown)
 
-    @connection_field(
-        "The specs that a query in Spack's language matches, as `specs(matching:)`; null, with an "
-        "error, where it cannot be answered: what stands beside it in the request is not lost.",
-        cost=Cost(weight=100, once=LOADING, arguments=MATCHES_ARGUMENTS),
-    )
+    @connection_field(Cost(weight=100, once=LOADING, arguments=MATCHES_ARGUMENTS))
     def matches(
         self,
         info: Info,
@@ -289,52 +280,48 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection | None:
+        """The specs that a query in Spack's language matches, as `specs(matching:)`; null, with an
+        error, where it cannot be answered: what stands beside it in the request is not lost.
+        """
         loaded = info.context.load(self.info)
         return SpecConnection(page=spec_page(loaded, slice(None), query, filter, order_by, page))
 
-    @field("A stack by its name.", LOADED)
+    @resolver(LOADED)
     def stack(
         self, info: Info, name: Annotated[str, strawberry.argument("The stack's name.")]
     ) -> Stack | None:
+        """A stack by its name."""
         return Stack.named(info.context.load(self.info), name)
 
-    @field(
-        "Its stacks, by name, root among them; null where its source tells none.",
-        STACKS_OF_REVISION,
-    )
+    @resolver(STACKS_OF_REVISION)
     def stack_nodes(self, info: Info) -> list[Stack] | None:
+        """Its stacks, by name, root among them; null where its source tells none."""
         loaded = info.context.load(self.info)
         return stacks_of(loaded) if tells_stacks(loaded.frame) else None
 
     @deprecated("Use `stackNodes`, which is null where the source tells no stacks.")
-    @field(
-        "Its stacks, by name, root among them. One selection cannot have this and the "
-        "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
-        STACKS_OF_REVISION,
-    )
+    @resolver(STACKS_OF_REVISION)
     def stacks(self, info: Info) -> list[Stack]:
+        """Its stacks, by name, root among them. One selection cannot have this and the `stacks` of
+        a package or spec, which are names alone, under one name: give one an alias.
+        """
         return stacks_of(info.context.load(self.info))
 
-    @field(
-        "Which of these concrete specs, those of a spack.lock say, the revision holds.",
-        Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}),
+    @resolver(
+        Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS})
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> LookupType:
+        """Which of these concrete specs, those of a spack.lock say, the revision holds."""
         return LookupType(info=self.info, specs=Wanted(concrete_specs(specs)))
 
-    @connection_field(
-        "What is missing for its specs to be installed from this cache alone, what affects most of "
-        "them first; null where its source tells no dependencies.",
-        cost=HOLES,
-    )
+    @connection_field(HOLES)
     def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:
+        """What is missing for its specs to be installed from this cache alone, what affects most of
+        them first; null where its source tells no dependencies.
+        """
         return hole_connection(info.context.load(self.info), page)
 
-    @connection_field(
-        "What of it is built more than once, the groups whose other specs most specs reach first; "
-        "of a stack or a package only their specs count, not what these depend on.",
-        cost=TWINS,
-    )
+    @connection_field(TWINS)
     def twins(
         self,
         info: Info,
@@ -343,22 +330,26 @@ class Revision(Node):
         *,
         page: PageArguments,
     ) -> TwinGroupConnection:
+        """What of it is built more than once, the groups whose other specs most specs reach first;
+        of a stack or a package only their specs count, not what these depend on.
+        """
         return twin_connection(info.context, self.info, stack, package, page)
 
-    @field("The revision before this one in its series.", NEIGHBOUR)
+    @resolver(NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
+        """The revision before this one in its series."""
         return revision_of(info.context.changing_history().previous(self.info))
 
-    @field("The revision after this one in its series.", NEIGHBOUR)
+    @resolver(NEIGHBOUR)
     def next(self, info: Info) -> "Revision | None":
+        """The revision after this one in its series."""
         return revision_of(info.context.changing_history().next(self.info))
 
-    @field(
-        "What came and went with it, as `Series.growth` tells; null, with an error, "
-        "where that is not kept yet: it is made for `Series.growth` alone.",
-        Cost(weight=60),
-    )
+    @resolver(Cost(weight=60))
     def growth(self, info: Info) -> LazyGrowthPoint | None:
+        """What came and went with it, as `Series.growth` tells; null, with an error, where that is
+        not kept yet: it is made for `Series.growth` alone.
+        """
         from schema.histories import GrowthPointType
 
         return GrowthPointType.of_revision(info.context, self.info)
@@ -379,9 +370,9 @@ def revision_field(path: str, description: str) -> Any:
     return attribute(path, description, Revision, make=revision_of)
 
 
-@strawberry.type(description="A name that revisions are published under.")
+@object_type
 class Tag(Node):
-    """A tag of the catalog."""
+    """A name that revisions are published under."""
 
     name: str = field("The tag's name.")
 
@@ -392,25 +383,30 @@ class Tag(Node):
         """Return a tag of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 
-    @field("The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself.")
+    @resolver()
     def series(self) -> str:
+        """The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself."""
         return refs.series(self.name)
 
-    @field("That family, with all its revisions.")
+    @resolver()
     def series_node(self) -> LazySeries:
+        """That family, with all its revisions."""
         return _series_of(self.name)
 
     @deprecated("Use `seriesNode`.")
-    @field("As `seriesNode`.")
+    @resolver()
     def series_info(self) -> LazySeries:
+        """As `seriesNode`."""
         return _series_of(self.name)
 
-    @field("Its newest revision.")
+    @resolver()
     def latest(self, info: Info) -> Revision:
+        """Its newest revision."""
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @connection_field("Its revisions, newest first.", cost=Cost(weight=100, each=1))
+    @connection_field(Cost(weight=100, each=1))
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+        """Its revisions, newest first."""
         return revision_connection(info.context.changing_history().of_tag(self.name), page)
 
 

@@ -19,7 +19,7 @@ from schema.fields.connections import (
     order_by,
     window,
 )
-from schema.fields.cost import COST, SPANS_OF_EACH, STACKS, Cost, field, texts
+from schema.fields.cost import COST, SPANS_OF_EACH, STACKS, Cost, field, resolver, texts
 from schema.fields.many import (
     ColumnSlice,
     ColumnTable,
@@ -32,7 +32,7 @@ from schema.fields.many import (
     for_many,
     former,
 )
-from schema.fields.scalars import ByteCount, deprecated, given_values, optional_field
+from schema.fields.scalars import ByteCount, deprecated, given_values, object_type, optional_field
 from schema.node import Node, node_id, node_of, revision_of_key
 from schema.revisions.dependency import (
     WALK,
@@ -247,9 +247,9 @@ class SpecFacts(Node):
     row: strawberry.Private[int]
 
 
-@strawberry.type(name="Spec", description="One built configuration of a package.")
+@object_type
 class SpecType(SpecFacts):
-    """A row of a revision's frame."""
+    """One built configuration of a package."""
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
     versions: list[str] = for_many(
@@ -311,11 +311,7 @@ class SpecType(SpecFacts):
         """Return the list of this spec alone."""
         return SpecRows(self.loaded, np.array([self.row], np.int32))
 
-    @connection_field(
-        "What it depends on. Null where the revision's source did not tell the spec's "
-        "dependencies. A transitive list ends where dependencies are not known.",
-        cost=WALK,
-    )
+    @connection_field(WALK)
     def dependencies(
         self,
         *,
@@ -323,15 +319,14 @@ class SpecType(SpecFacts):
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
+        """What it depends on. Null where the revision's source did not tell the spec's
+        dependencies. A transitive list ends where dependencies are not known.
+        """
         return neighbours_of(
             self.loaded, self.row, types, page, transitive=transitive, upward=False
         )
 
-    @connection_field(
-        "What depends on it: specs of the same revision, and others that they depend on. Null "
-        "where the revision's source told no dependencies at all.",
-        cost=WALK,
-    )
+    @connection_field(WALK)
     def dependents(
         self,
         *,
@@ -339,6 +334,9 @@ class SpecType(SpecFacts):
         types: TypesArgument = None,
         transitive: TransitiveArgument = False,
     ) -> DependencyConnection | None:
+        """What depends on it: specs of the same revision, and others that they depend on. Null
+        where the revision's source told no dependencies at all.
+        """
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
@@ -481,9 +479,9 @@ class SpecPages(LazyList["SpecConnection"]):
         return infos
 
 
-@strawberry.type(description="How many of the specs have a value.")
+@object_type
 class FacetCount:
-    """One value of a facet."""
+    """How many of the specs have a value."""
 
     value: str = field("The value.")
     num_specs: int = field("How many of the specs have it.")
@@ -511,9 +509,9 @@ def facet(column: str, what: str, values: int) -> Any:
     )
 
 
-@strawberry.type(description="What the specs of a connection, all pages of it, have in common.")
+@object_type
 class Facets:
-    """Counts over the columns of a frame."""
+    """What the specs of a connection, all pages of it, have in common."""
 
     page: strawberry.Private[SpecPage]
 
@@ -526,28 +524,29 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
-@strawberry.type(name="UnknownName", description="A name in a query that nothing has.")
+@object_type
 class UnknownNameType:
-    """A name that may be misspelt."""
+    """A name in a query that nothing has."""
 
     name: str = field("The name.")
     nearest: list[str] = field("Names of packages that resemble it, best first.", texts(100))
 
 
-@strawberry.type(description="A page of specs.")
+@object_type
 class SpecConnection(Connection[SpecType]):
-    """A connection with facets and with the unknown names of its query."""
+    """A page of specs."""
 
-    @field("Counts over all specs of the connection, not the page alone.")
+    @resolver()
     def facets(self) -> Facets:
+        """Counts over all specs of the connection, not the page alone."""
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
 
-    @field(
-        "Why `matching` matches nothing, where that is because of a name behind `%` or "
+    @resolver(
+        Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
+        description="Why `matching` matches nothing, where that is because of a name behind `%` or "
         "`^` that no revision knows, or in front where only the case differs from a known one. At "
         f"most {UNKNOWN_NAMES_MAX} names.",
-        Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
     )
     def unknown_names(self) -> list[UnknownNameType]:
         page = self.page

@@ -6,8 +6,8 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
-from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, field
-from schema.fields.scalars import ByteCount
+from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, field, resolver
+from schema.fields.scalars import ByteCount, object_type
 from schema.node import Node, id_field, revision_of_key
 from schema.revisions.package import (
     LazyRevision,
@@ -27,12 +27,9 @@ from schema.revisions.spec import (
 from snapshots.frames.columns import rows_where
 
 
-@strawberry.type(
-    description="A build environment (e4s, ml-linux-x86_64-cuda ...). root is Spack's union of "
-    "all of them."
-)
+@object_type
 class Stack(Node):
-    """The specs of a revision that a stack has."""
+    """A build environment (e4s, ml-linux-x86_64-cuda ...). root is Spack's union of all of them."""
 
     loaded: strawberry.Private[LoadedRevision]
 
@@ -51,30 +48,31 @@ class Stack(Node):
 
     id = id_field("Stack", "loaded.info.key", "name")
 
-    @field("The revision that it is part of.")
+    @resolver()
     def revision(self) -> LazyRevision:
+        """The revision that it is part of."""
         return revision_object(self.loaded.info)
 
-    @field("How many packages have a spec in it.", Cost(weight=500))
+    @resolver(Cost(weight=500))
     def num_packages(self) -> int:
+        """How many packages have a spec in it."""
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @field("How many specs it has.", Cost(weight=250))
+    @resolver(Cost(weight=250))
     def num_specs(self) -> int:
+        """How many specs it has."""
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @field("The sum of its binary packages' sizes, as far as known.", Cost(weight=700))
+    @resolver(Cost(weight=700))
     def total_size(self) -> ByteCount | None:
+        """The sum of its binary packages' sizes, as far as known."""
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
         size = frame.size.total(rows)
         return None if size is None else ByteCount(size)
 
-    @connection_field(
-        "The packages with a spec in it.",
-        cost=Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS),
-    )
+    @connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
     def packages(
         self,
         filter: PackageFilterArgument = None,
@@ -82,9 +80,10 @@ class Stack(Node):
         *,
         page: PageArguments,
     ) -> Connection[Package]:
+        """The packages with a spec in it."""
         return package_connection(self.loaded, self.name, filter, order_by, page)
 
-    @connection_field("Its specs.", cost=Cost(weight=900, arguments=SPECS_ARGUMENTS))
+    @connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         matching: MatchingArgument = None,
@@ -93,6 +92,7 @@ class Stack(Node):
         *,
         page: PageArguments,
     ) -> SpecConnection:
+        """Its specs."""
         within = self.loaded.frame.in_stack(self.name)
         shown = spec_page(self.loaded, within, matching, filter, order_by, page)
         return SpecConnection(page=shown)

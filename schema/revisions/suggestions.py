@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field
-from schema.fields.scalars import describe_enum
+from schema.fields.scalars import describe_enum, object_type
 from snapshots.errors import InvalidArgument, RevisionNotFound
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
@@ -61,9 +61,9 @@ Kinds = Annotated[
 FirstSuggestions = Annotated[int, strawberry.argument(f"How many, at most {SUGGESTED_MAX}.")]
 
 
-@strawberry.type(name="Suggestion", description="A name or a hash that resembles a text.")
+@object_type
 class SuggestionType:
-    """A suggestion with its page."""
+    """A name or a hash that resembles a text."""
 
     kind: SuggestionKind = field("What it is.")
     value: str = field("The name or the hash.")

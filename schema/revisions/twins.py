@@ -10,9 +10,9 @@ from schema.comparisons.cause import Cause
 from schema.comparisons.changes import LoadedComparison
 from schema.context import Context, require_names
 from schema.fields.connections import Connection, ListPage, PageArguments, window_at
-from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, field
+from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
-from schema.fields.scalars import ByteCount
+from schema.fields.scalars import ByteCount, object_type
 from schema.revisions.package import check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.twins import TwinGroup, Twins
@@ -64,12 +64,9 @@ class ShownTwins:
         return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
 
 
-@strawberry.type(
-    name="TwinGroup",
-    description="Specs of one name, version, variants and architecture with different hashes.",
-)
+@object_type
 class TwinGroupType:
-    """A group, by its place on its page."""
+    """Specs of one name, version, variants and architecture with different hashes."""
 
     shown: strawberry.Private[ShownTwins]
     place: strawberry.Private[int]
@@ -79,65 +76,68 @@ class TwinGroupType:
         """The group."""
         return self.shown.groups[self.place]
 
-    @field("The package's name.")
+    @resolver()
     def package(self) -> str:
+        """The package's name."""
         return self.shown.comparison.head.frame.package.at(int(self.group.rows[0]))
 
-    @field("The version.")
+    @resolver()
     def version(self) -> str:
+        """The version."""
         return self.shown.comparison.head.frame.version.at(int(self.group.rows[0]))
 
     num_specs = attribute("group.rows", "How many specs it has.", int, make=len)
 
-    @field(
-        "The first of the specs: the one that most specs of the revision reach, then the others by "
-        "hash.",
-        SPECS,
-    )
+    @resolver(SPECS)
     def specs(self, first: ListedFirst = LISTED_DEFAULT) -> list[SpecType]:
+        """The first of the specs: the one that most specs of the revision reach, then the others by
+        hash.
+        """
         check_first(first)
         rows = self.group.rows[:first]
         return SpecRows(self.shown.comparison.head, rows)  # type: ignore[return-value]
 
-    @field("Why the others are not the first, those that explain most twins first.", CAUSES)
+    @resolver(CAUSES)
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+        """Why the others are not the first, those that explain most twins first."""
         return self.shown.causes(self.shown.twins.causes_of(self.group), first)
 
-    @field(
-        "How many specs would be one with another if these were: all of them but the first, and "
-        "those twins above that differ in nothing else.",
-        SAVED,
-    )
+    @resolver(SAVED)
     def num_saved(self) -> int:
+        """How many specs would be one with another if these were: all of them but the first, and
+        those twins above that differ in nothing else.
+        """
         return len(self.shown.saved[self.place])
 
-    @field("The sum of the known sizes of their binary packages; null where none is known.", SAVED)
+    @resolver(SAVED)
     def size_saved(self) -> ByteCount | None:
+        """The sum of the known sizes of their binary packages; null where none is known."""
         frame = self.shown.comparison.head.frame
         return frame.size.total(self.shown.saved[self.place])  # type: ignore[return-value]
 
 
-@strawberry.type(name="TwinGroupConnection", description="A page of groups of twins.")
+@object_type
 class TwinGroupConnection(Connection[TwinGroupType]):
-    """A connection that sums all twins up."""
+    """A page of groups of twins."""
 
     shown: strawberry.Private[ShownTwins]
 
-    @field(
-        "Why specs are built again, what explains most twins first. Each has one main cause, so "
-        "`numSpecs` add up to `numSaved`. Of a cause, `before` is of the first of its group, and "
-        "`after` of the other: there may be one each way.",
-        CAUSES,
-    )
+    @resolver(CAUSES)
     def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+        """Why specs are built again, what explains most twins first. Each has one main cause, so
+        `numSpecs` add up to `numSaved`. Of a cause, `before` is of the first of its group, and
+        `after` of the other: there may be one each way.
+        """
         return self.shown.causes(range(len(self.shown.twins.explanation.causes)), first)
 
-    @field("How many specs are built again: all twins but the first of each group.")
+    @resolver()
     def num_saved(self) -> int:
+        """How many specs are built again: all twins but the first of each group."""
         return len(self.shown.twins.others)
 
-    @field("The sum of the known sizes of their binary packages; null where none is known.")
+    @resolver()
     def size_saved(self) -> ByteCount | None:
+        """The sum of the known sizes of their binary packages; null where none is known."""
         frame = self.shown.comparison.head.frame
         return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]
 
