@@ -162,13 +162,6 @@ class Catalog:
         """Read a content into memory."""
         return self.reader().frame(digest)
 
-    def load_dependencies(self, digest: str) -> pa.Table:
-        """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
-
-        Rows outside the cache are few, and the dependency graph is who asks for them.
-        """
-        return self.reader().dependencies(digest)
-
     def load_side(self, digest: str) -> Side:
         """Read a content with its dependency graph."""
         return self.reader().side(digest)

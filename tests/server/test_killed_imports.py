@@ -98,7 +98,7 @@ def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo
     found = set(catalog.history.revisions)
     for revision in found - checked:
         frame = catalog.load(revision.digest)
-        dependencies = catalog.load_dependencies(revision.digest)
+        dependencies = catalog.reader().dependencies(revision.digest)
         assert len(frame) == revision.num_specs <= len(dependencies)
         assert len(frame) >= 10
     return found

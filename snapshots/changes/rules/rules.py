@@ -50,7 +50,7 @@ from snapshots.frames import queries
 from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.queries import MAX_LENGTH, require_known, unknown_names
+from snapshots.frames.queries import require_known, unknown_names
 from snapshots.models import ConcreteSpec
 from snapshots.spack.query import ANYTHING
 from snapshots.texts import (
@@ -133,7 +133,6 @@ class SpecQuery(str):
     """A query in Spack's language; raises ValueError for what is none."""
 
     __slots__ = ()
-    schema: ClassVar = {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
 
     def __new__(cls, text: object) -> "SpecQuery":
         """Return a text that Spack's language can be read from."""
@@ -164,12 +163,6 @@ class Dimensions(tuple[CoverageDimension, ...]):
     """Dimensions of coverage, each once; raises ValueError for names that are none."""
 
     __slots__ = ()
-    schema: ClassVar = {
-        "type": "array",
-        "items": {"enum": [*DIMENSIONS]},
-        "minItems": 1,
-        "uniqueItems": True,
-    }
 
     def __new__(cls, names: object) -> "Dimensions":
         """Return the dimensions that a list names."""
@@ -520,9 +513,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     """
 
     key: ClassVar[str]
-    together: ClassVar[Mapping[str, Any]] = {}
-    """The JSON schema of what ``faults`` says."""
-
     name: Annotated[_Text, _about("What it is called, in all messages about it.")]
     level: Annotated[RuleLevel, _about("Whether a breach is an error, or only a warning.")] = (
         RuleLevel.ERROR
@@ -561,11 +551,6 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
     """Nothing of a kind may have happened, or be; ``for_each`` are dimensions of lost coverage."""
 
     key: ClassVar[str] = "forbid"
-    together: ClassVar[Mapping[str, Any]] = {
-        "if": {"required": ["for-each"]},
-        "then": {"properties": {"forbid": {"const": Forbidden.COVERAGE_LOST.value}}},
-    }
-
     forbid: Annotated[
         Forbidden,
         _about(
@@ -647,15 +632,6 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     """A count or size of what changed may be so high, or a count of head."""
 
     key: ClassVar[str] = "limit"
-    together: ClassVar[Mapping[str, Any]] = {
-        "if": {"properties": {"at-most": {"type": "string", "pattern": "B$"}}},
-        "then": {
-            "properties": {
-                "limit": {"enum": [name for name, measure in MEASURES.items() if measure.is_size]}
-            }
-        },
-    }
-
     limit: Annotated[
         str,
         _one_of(MEASURES),
@@ -862,10 +838,6 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
     return rule.loaded(load)
 
 
-def _schema_of(kind: Any) -> dict[str, Any]:
-    return dict(kind.schema)
-
-
 def _unknown(key: str) -> Fault:
     hint = nearest_hint(nearest_names(key, KEYS, most=1))
     return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
@@ -890,36 +862,6 @@ MOST_RULES = 500
 
 SCHEMA_FILE = Path(__file__).with_name("rules.schema.json")
 """The schema as it is committed and published with the package."""
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the schema, in JSON Schema's draft 7, which most editors read."""
-    branches, definitions = msgspec.json.schema_components(
-        KINDS.values(),
-        schema_hook=_schema_of,
-        ref_template="#/definitions/{name}",
-    )
-    for kind in KINDS.values():
-        definition = definitions[kind.__name__]
-        properties = definition["properties"]
-        definition |= kind.together
-        definition["properties"] = {name: properties[name] for name in KEYS_OF[kind.key]}
-    rules = {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": MOST_RULES,
-        "items": {"oneOf": [*branches]},
-    }
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "Rules of cachelog gate",
-        "description": "What a comparison of two revisions of a build cache is judged by.",
-        "type": "object",
-        "properties": {"rule": rules},
-        "required": ["rule"],
-        "additionalProperties": False,
-        "definitions": definitions,
-    }
 
 
 # -- the verdict

@@ -116,7 +116,7 @@ def test_every_fact_comes_back(catalog: Catalog) -> None:
     digest = publish(catalog, specs)
     in_order = sorted(specs, key=lambda spec: (spec.name, spec.hash))
     assert loaded(catalog, digest) == [replace(spec, dependencies=None) for spec in in_order]
-    rows = catalog.load_dependencies(digest).to_pylist()
+    rows = catalog.reader().dependencies(digest).to_pylist()
     edges = specs[0].dependencies
     assert edges is not None
     assert {row["hash"]: row["dependencies"] for row in rows} == {
@@ -150,7 +150,7 @@ def test_a_catalog_that_is_older_than_a_column(catalog: Catalog) -> None:
     write_deltalake(f"{catalog.location}/specs", old, partition_by=["digest"])
     before, now = Content.of(A).digest, publish(catalog, [full_spec()])
     assert loaded(catalog, before) == A
-    assert len(catalog.load_dependencies(before)) == len(A)
+    assert len(catalog.reader().dependencies(before)) == len(A)
     assert loaded(catalog, now) == [replace(full_spec(), dependencies=None)]
 
 

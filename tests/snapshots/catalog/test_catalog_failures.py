@@ -99,7 +99,7 @@ def test_broken_specs(breakage: str, tmp_path: Path) -> None:
     BREAKAGES.get(breakage, shutil.rmtree)(folder)
     digest = catalog.history.resolve("develop").digest
     assert_is_told(lambda: catalog.load(digest), location)
-    assert_is_told(lambda: catalog.load_dependencies(digest), location)
+    assert_is_told(lambda: catalog.reader().dependencies(digest), location)
 
 
 @pytest.mark.parametrize("breakage", ["commit is garbage", "first commit is gone"])

@@ -29,7 +29,7 @@ def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
     found: list[tuple[object, list[Spec]]] = []
     for revision in catalog.history.revisions:
         frame = catalog.load(revision.digest)
-        catalog.load_dependencies(revision.digest)
+        catalog.reader().dependencies(revision.digest)
         found.append((revision, [frame.spec(row) for row in range(len(frame))]))
     return found
 

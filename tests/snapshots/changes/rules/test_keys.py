@@ -15,9 +15,9 @@ from snapshots.changes.rules.rules import (
     SCHEMA_FILE,
     BadRule,
     Forbidden,
-    json_schema,
     read_rule,
 )
+from tests.snapshots.changes.rules.json_schema import json_schema
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
