@@ -6,6 +6,7 @@ https://en.wikipedia.org/wiki/Token_bucket
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from cachetools import LRUCache
@@ -117,6 +118,7 @@ def _forwarded(scope: Scope) -> list[str]:
     return [part.strip() for part in forwarded[-_MAX_FORWARDED:].decode("latin-1").split(",")]
 
 
+@lru_cache(maxsize=1_024)
 def _network(address: str) -> str:
     try:
         parsed = ip_address(address)
