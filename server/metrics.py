@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import operator
 import os
 import resource
 import time
@@ -13,9 +14,9 @@ from enum import Enum
 from heapq import nlargest
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -126,42 +127,23 @@ MAX_LABELS = 50
 OTHER = "other"
 
 
-class Times(msgspec.Struct):
-    """How many times there were in each class, and their sum in seconds."""
+Tally = dict[str, dict[str, list[float]]]
+"""Numbers by instrument and label; those without labels have an empty one.
 
-    counts: list[int]
-    total: float = 0.0
+There is one number, or of a histogram that of each class and then their sum in seconds.
+"""
 
 
-class Tally(msgspec.Struct):
-    """Numbers by instrument and label; those without labels have an empty one."""
-
-    counters: dict[str, dict[str, float]] = {}
-    times: dict[str, dict[str, Times]] = {}
-    gauges: dict[str, dict[str, float]] = {}
-    """Those of the moment: what an ended process leaves of them does not count."""
-
-    def add(self, other: "Tally", *, is_running: bool) -> None:
-        """Add the numbers of a process to these."""
-        for name, values in other.counters.items():
-            mine = self.counters.setdefault(name, {})
-            for label, value in values.items():
-                mine[label] = mine.get(label, 0) + value
-        for name, by_label in other.times.items():
-            totals = self.times.setdefault(name, {})
-            for label, times in by_label.items():
-                into = totals.setdefault(label, Times([0] * (len(BUCKETS) + 1)))
-                into.counts = [a + b for a, b in zip(into.counts, times.counts, strict=True)]
-                into.total += times.total
-        if is_running:
-            self._add_gauges(other)
-
-    def _add_gauges(self, other: "Tally") -> None:
-        for name, values in other.gauges.items():
-            mine = self.gauges.setdefault(name, {})
-            for label, value in values.items():
-                have = mine.get(label, 0)
-                mine[label] = max(have, value) if name in _LARGEST else have + value
+def add(total: Tally, tally: Tally, *, is_running: bool) -> None:
+    """Add the numbers of a process; those of the moment, of one that ended, do not count."""
+    for name, by_label in tally.items():
+        kind = _KINDS[name]
+        if kind in (Kind.SUM, Kind.LARGEST) and not is_running:
+            continue
+        of_all = total.setdefault(name, {})
+        for label, numbers in by_label.items():
+            both = max if kind is Kind.LARGEST else operator.add
+            of_all[label] = [*map(both, of_all[label], numbers)] if label in of_all else numbers
 
 
 class Recorder:
@@ -169,55 +151,45 @@ class Recorder:
 
     def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
         self._gauges = gauges
-        self._tally = Tally({}, {SECONDS.name: {}}, {})
-        self._requests = self._counter(REQUESTS)
-        self._refused = self._counter(REFUSED)
-        self._bytes = self._counter(ANSWER_BYTES)
-        self._bytes[""] = 0
-        self._seconds = self._tally.times[SECONDS.name]
+        self._tally: Tally = {one.name: {} for one in (REQUESTS, REFUSED, ANSWER_BYTES, SECONDS)}
+        self._num_bytes = self._numbers(ANSWER_BYTES, "")
 
     def note(self, exchange: Exchange) -> None:
         """Count an exchange; one that lasts as long as its client likes takes no time."""
-        requests, status = self._requests, str(exchange.status)
-        requests[status] = requests.get(status, 0) + 1
-        self._bytes[""] += exchange.num_bytes
+        self._numbers(REQUESTS, str(exchange.status))[0] += 1
+        self._num_bytes[0] += exchange.num_bytes
         if exchange.code is not None:
-            code = _bounded(exchange.code, self._refused)
-            self._refused[code] = self._refused.get(code, 0) + 1
-        if exchange.is_open_ended:
-            return
-        operation = exchange.operation or OTHER
-        times = self._seconds.get(operation)
-        if times is None:
-            operation = _bounded(operation, self._seconds)
-            times = self._seconds.setdefault(operation, Times([0] * (len(BUCKETS) + 1)))
-        times.counts[bisect_left(BUCKETS, exchange.seconds)] += 1
-        times.total += exchange.seconds
+            self._numbers(REFUSED, exchange.code)[0] += 1
+        if not exchange.is_open_ended:
+            times = self._numbers(SECONDS, exchange.operation or OTHER, len(BUCKETS) + 2)
+            times[bisect_left(BUCKETS, exchange.seconds)] += 1
+            times[-1] += exchange.seconds
 
     def flush(self) -> None:
         """Do nothing: what was counted is asked for."""
 
     def tally(self) -> Tally:
         """Return the numbers of this process as they are now."""
-        counters = {name: dict(values) for name, values in self._tally.counters.items()}
-        gauges: dict[str, dict[str, float]] = {}
+        tally = {
+            name: {label: [*numbers] for label, numbers in [*by_label.items()]}
+            for name, by_label in self._tally.items()
+        }
         for instrument, label, value in self._gauges():
-            kept = counters if instrument.kind is Kind.COUNTER else gauges
-            kept.setdefault(instrument.name, {})[label] = value
-        return Tally(counters, self._tally.times, gauges)
+            tally.setdefault(instrument.name, {})[label] = [value]
+        return tally
 
-    def _counter(self, instrument: Instrument) -> dict[str, float]:
-        return self._tally.counters.setdefault(instrument.name, {})
-
-
-def _bounded(label: str, labels: dict[str, float] | dict[str, Times]) -> str:
-    """Return the label; where there are enough others and it is new, ``other``."""
-    is_room = label in labels or len(labels) < MAX_LABELS
-    return label if is_room and len(label) <= _MAX_LABEL_LENGTH else OTHER
+    def _numbers(self, instrument: Instrument, label: str, size: int = 1) -> list[float]:
+        """Return those of a label; of ``other`` where it is new and long, or there are enough."""
+        by_label = self._tally[instrument.name]
+        numbers = by_label.get(label)
+        if numbers is None:
+            is_taken = len(by_label) < MAX_LABELS and len(label) <= _MAX_LABEL_LENGTH
+            numbers = by_label.setdefault(label if is_taken else OTHER, [0.0] * size)
+        return numbers
 
 
 _MAX_LABEL_LENGTH = 100
-_LARGEST = frozenset(one.name for one in INSTRUMENTS if one.kind is Kind.LARGEST)
+_KINDS = {one.name: one.kind for one in INSTRUMENTS}
 
 
 _log = logging.getLogger("cachelog.server")
@@ -226,14 +198,10 @@ WRITE_SECONDS = 1.0
 _RUNNING_SECONDS = 10.0
 """A process that has not written for so long does not run."""
 
-_SUFFIX = ".json"
+_SUFFIX = ".tally"
 
-
-class Written(msgspec.Struct):
-    """What a process has in its file."""
-
-    moment: float
-    tally: Tally
+Written = tuple[float, Tally]
+"""What a process has in its file: when it wrote that, and its numbers."""
 
 
 class SharedTallies:
@@ -269,21 +237,20 @@ class SharedTallies:
 
     def total(self) -> Tally:
         """Return the sum over all processes; those of others are about a second old."""
-        total = Tally({}, {}, {})
-        total.add(self._recorder.tally(), is_running=True)
+        total = self._recorder.tally()
         if self._folder is None:
             return total
         now = time.time()
         for file in self._folder.glob(f"*{_SUFFIX}"):
             if file.name != self._name:
-                written = msgspec.json.decode(file.read_bytes(), type=Written)
-                total.add(written.tally, is_running=now - written.moment < _RUNNING_SECONDS)
+                moment, tally = msgspec.json.decode(file.read_bytes(), type=Written)
+                add(total, tally, is_running=now - moment < _RUNNING_SECONDS)
         return total
 
     def _write(self, folder: Path, moment: float) -> None:
         new = folder / f"{self._name}.new"
         try:
-            new.write_bytes(msgspec.json.encode(Written(moment, self._recorder.tally())))
+            new.write_bytes(msgspec.json.encode((moment, self._recorder.tally())))
             new.replace(folder / self._name)
         except OSError as error:
             if not self._is_out:
@@ -311,10 +278,8 @@ class MetricsPage:
         """Answer with the numbers, in the newest format that the client accepts."""
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         total = await run_in_threadpool(self._tallies.total)
-        registry = CollectorRegistry()
-        registry.register(_Total(total))
         headers = {"content-type": content_type, "cache-control": "no-store"}
-        return Response(encode(registry), headers=headers)
+        return Response(encode(_Total(total)), headers=headers)
 
 
 class _Total(Collector):
@@ -329,22 +294,32 @@ class _Total(Collector):
 
 def _family(instrument: Instrument, tally: Tally) -> Metric:
     name, text, labels = instrument.name, instrument.help, instrument.labels
+    numbers = sorted(tally.get(name, {}).items())
     if instrument.kind is Kind.HISTOGRAM:
         histogram = HistogramMetricFamily(name, text, labels=labels)
-        for label, times in sorted(tally.times.get(name, {}).items()):
-            histogram.add_metric([label], _buckets(times), times.total)
+        for label, (*counts, seconds) in numbers:
+            up_to = zip(_BOUNDS, map(float, accumulate(counts)), strict=True)
+            histogram.add_metric([label], list(up_to), seconds)
         return histogram
     is_counter = instrument.kind is Kind.COUNTER
     family = (CounterMetricFamily if is_counter else GaugeMetricFamily)(name, text, labels=labels)
-    numbers = (tally.counters if is_counter else tally.gauges).get(name, {})
-    for label, value in sorted(numbers.items()):
+    for label, (value,) in numbers:
         family.add_metric([label] if labels else [], value)
     return family
 
 
-def _buckets(times: Times) -> list[tuple[str, float]]:
-    """Return the upper bounds, each with how many times are up to it."""
-    return list(zip(_BOUNDS, map(float, accumulate(times.counts)), strict=True))
+_OF_LIBRARY = (
+    "frames",
+    "dependencies",
+    "comparisons",
+    "explanations",
+    "returned",
+    "holes",
+    "twins",
+    "names",
+    "package_changes",
+)
+"""The caches of the library, by their names there and in metrics."""
 
 
 class Gauges(msgspec.Struct, frozen=True):
@@ -359,8 +334,11 @@ class Gauges(msgspec.Struct, frozen=True):
     def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
         """Yield each instrument with the value of its label, empty for none, and its number."""
         yield CACHE_HITS, "", self.answers.responses.num_hits
-        for cache, num_bytes in self._num_bytes():
-            yield CACHE_BYTES, cache, num_bytes
+        caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
+        caches |= {"responses": self.answers.responses, "stories": self.feeds.stories}
+        caches |= {"histories": self.execution.answers, "rows": self.execution.api.rows}
+        for name, cache in caches.items():
+            yield CACHE_BYTES, name, cache.num_bytes
         yield FRAMES, "", self.library.frames.num_kept
         yield from _of_history(self.watch.catalog.history)
         yield REFRESH_AGE, "", self.watch.age
@@ -368,23 +346,6 @@ class Gauges(msgspec.Struct, frozen=True):
         yield PROCESSES, "", 1
         yield BUILD, cachelog_version(), 1
         yield from _of_process()
-
-    def _num_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield how many bytes each cache keeps."""
-        library = self.library
-        yield "responses", self.answers.responses.num_bytes
-        yield "frames", library.frames.num_bytes
-        yield "dependencies", library.dependencies.num_bytes
-        yield "comparisons", library.comparisons.num_bytes
-        yield "explanations", library.explanations.num_bytes
-        yield "returned", library.returned.num_bytes
-        yield "holes", library.holes.num_bytes
-        yield "twins", library.twins.num_bytes
-        yield "names", library.names.num_bytes
-        yield "stories", self.feeds.stories.num_bytes
-        yield "package_changes", library.package_changes.num_bytes
-        yield "histories", self.execution.answers.num_bytes
-        yield "rows", self.execution.api.rows.num_bytes
 
 
 def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
