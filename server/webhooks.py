@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -374,18 +374,3 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     receivers = receivers_of(urls or settings.notify, name)
     with Deliverer(receivers, settings.notify_secret) as deliverer:
         yield Notifier(catalog, receivers, deliverer, settings.recipes_url)
-
-
-def notification_facts(notifications: Sequence[Notification]) -> list[dict[str, Any]]:
-    """Return what became of notifications, for programs."""
-    return [
-        {
-            "receiver": notification.receiver.shown,
-            "tag": notification.revision.tag,
-            "digest": notification.revision.digest,
-            "delivery": notification.delivered.id or None,
-            "attempts": notification.delivered.attempts,
-            "reason": notification.delivered.reason,
-        }
-        for notification in notifications
-    ]

@@ -19,9 +19,8 @@ from server.terminal.parameters import (
     LATEST,
     PERCENT,
     SIDE_FORMS,
-    catalog_option,
+    catalog_command,
     in_option,
-    json_option,
     refs_of,
     series_option,
     split_range,
@@ -41,7 +40,7 @@ UNDER = 1
 _STDIN = "-"
 
 
-@click.command("check")
+@catalog_command("check")
 @click.argument(
     "file",
     metavar="FILE",
@@ -62,8 +61,6 @@ _STDIN = "-"
     metavar="PERCENT",
     help="Exit with 1 if less of all specs is there, else with 0.",
 )
-@json_option
-@catalog_option
 def check_command(
     file: str,
     *,
@@ -115,7 +112,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
         ctx.exit()
 
 
-@click.command("gate")
+@catalog_command("gate", has_json=False)
 @click.argument(
     "base",
     metavar="BASE",
@@ -153,7 +150,6 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
     callback=_print_schema,
     help="Print the JSON schema of files of rules, and exit.",
 )
-@catalog_option
 def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
     """Judge a revision or a lock file by rules.
 

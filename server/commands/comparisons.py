@@ -23,10 +23,10 @@ from server.terminal.parameters import (
     Decorated,
     Parsed,
     base_argument,
-    catalog_option,
+    catalog_command,
     is_written,
-    json_option,
     open_catalog,
+    output_option,
     package_option,
     refs_of,
     require_no_more,
@@ -80,7 +80,7 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
 
-@click.command("diff")
+@catalog_command("diff")
 @two_refs
 @click.option("--stat", is_flag=True, help="Only counts, package by package.")
 @scope_options
@@ -104,8 +104,6 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     is_flag=True,
     help="Exit with 1 if what is shown differs, else with 0; with 2 on an error.",
 )
-@json_option
-@catalog_option
 def diff_command(
     base: str,
     head: str | None,
@@ -202,7 +200,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
 # -- why
 
 
-@click.command("why")
+@catalog_command("why")
 @base_argument
 @click.argument(
     "words",
@@ -218,8 +216,6 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
     help="Print all commits of the recipes that explain each cause, with links.",
 )
 @scope_options
-@json_option
-@catalog_option
 def why_command(
     base: str,
     words: tuple[str, ...],
@@ -279,7 +275,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
 # -- notes
 
 
-@click.command("notes")
+@catalog_command("notes", has_json=False)
 @two_refs
 @click.option(
     "--format",
@@ -296,14 +292,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
     help="Use a Jinja template of your own, or one of cachelog's: chat, or github-release.",
 )
 @scope_options
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write to this file instead of the terminal.",
-)
-@catalog_option
+@output_option("Write to this file instead of the terminal.")
 def notes_command(
     base: str,
     head: str | None,

@@ -11,10 +11,12 @@ from server.output_files import write
 from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note, progress
 from server.terminal.parameters import (
-    catalog_option,
+    catalog_command,
     described,
     open_catalog,
+    output_option,
     require_series,
+    series_option,
     since_option,
 )
 from snapshots.errors import InvalidArgument
@@ -42,7 +44,7 @@ _server_url_option = described("--server-url", metavar="URL", callback=_with_sla
 # -- feed
 
 
-@click.command("feed")
+@catalog_command("feed", has_json=False)
 @click.argument(
     "series",
     metavar="[SERIES]",
@@ -63,16 +65,13 @@ _server_url_option = described("--server-url", metavar="URL", callback=_with_sla
     is_flag=True,
     help="Write the feed of the series, or of every series, and of each of its packages.",
 )
-@click.option(
-    "--output",
-    "-o",
+@output_option(
+    "Write to this file instead of the terminal; with --all to files in this folder.",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Write to this file instead of the terminal; with --all to files in this folder.",
 )
 @_base_url_option("Where the files will be published, for links between them; by default relative.")
 @_server_url_option("A server of this catalog, to which entries link; by default they do not.")
-@catalog_option
 def feed_command(
     *,
     series: str | None,
@@ -95,8 +94,7 @@ def feed_command(
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = open_catalog(catalog)
-    if series is not None:
-        require_series(series, opened.history, "SERIES")
+    require_series(series, opened.history, "SERIES")
     opened = opened.complete(series)
     if is_all and output is not None:
         names = opened.history.series_names if series is None else [series]
@@ -129,7 +127,7 @@ def _require_fitting(
 # -- export-site
 
 
-@click.command("export-site")
+@catalog_command("export-site", has_json=False)
 @click.argument(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -141,13 +139,7 @@ def _require_fitting(
     metavar="MANIFEST",
     help="Answer the documents of this manifest, Apollo's or Relay's, instead of cachelog's own.",
 )
-@click.option(
-    "--series",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=complete_series,
-    help="Only revisions of this series (repeatable). By default of all.",
-)
+@series_option("Only revisions of this series (repeatable). By default of all.", multiple=True)
 @since_option
 @click.option(
     "--last",
@@ -161,7 +153,6 @@ def _require_fitting(
     "A server of this catalog, to which pages link for what the site does not have."
 )
 @click.option("--prune", is_flag=True, help="Remove files of earlier runs that no longer belong.")
-@catalog_option
 def export_site_command(
     *,
     folder: Path,

@@ -22,10 +22,9 @@ from server.terminal.parameters import (
     TIME,
     HintingGroup,
     Parsed,
-    catalog_option,
+    catalog_command,
     default_series,
     jobs_option,
-    json_option,
     limit_option,
     open_catalog,
     recipes_option,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 # -- log
 
 
-@click.command("log")
+@catalog_command("log")
 @click.argument(
     "subject",
     metavar="[PACKAGE|/HASH]",
@@ -70,8 +69,6 @@ if TYPE_CHECKING:
     help="Below each entry, what rebuilt specs with it, and the commits of the recipes that "
     "explain that.",
 )
-@json_option
-@catalog_option
 def log_command(
     subject: str | None,
     *,
@@ -97,10 +94,8 @@ def log_command(
     if subject is not None:
         require_package_or_hash(subject)
     opened = open_catalog(catalog)
-    if tag is not None:
-        require_tag(tag, opened.history)
-    if series is not None:
-        require_series(series, opened.history)
+    require_tag(tag, opened.history)
+    require_series(series, opened.history)
     if tag is not None and series not in (None, refs.series(tag)):
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
@@ -136,7 +131,7 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
     return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
 
 
-@click.command("causes")
+@catalog_command("causes")
 @series_option("The series of revisions: develop, vX.Y.Z ... By default that of the newest one.")
 @since_option
 @click.option(
@@ -152,8 +147,6 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
     "only causes in packages whose recipes it touched count.",
 )
 @limit_option("Print only the first N. By default all are printed.")
-@json_option
-@catalog_option
 def causes_command(
     *,
     series: str | None,
@@ -172,8 +165,7 @@ def causes_command(
     from server.terminal.printing.series_causes import report_document, report_lines, report_of
 
     opened = open_catalog(catalog)
-    if series is not None:
-        require_series(series, opened.history)
+    require_series(series, opened.history)
     name = series or default_series(opened.history)
     report = report_of(opened, name, by, since, until, limit)
     lines = report_lines(report, width())
@@ -188,12 +180,10 @@ def history_group() -> None:
     """Fill in what is missing of the past."""
 
 
-@history_group.command("fill")
+@catalog_command("fill", group=history_group)
 @series_option("Only this series: develop, vX.Y.Z ...")
 @recipes_option
 @jobs_option("Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs.")
-@json_option
-@catalog_option
 def fill_command(
     *,
     series: str | None,
@@ -217,8 +207,7 @@ def fill_command(
     from snapshots.catalog.past import fill, missing_pairs, untold_pairs
 
     opened = open_catalog(catalog)
-    if series is not None:
-        require_series(series, opened.history)
+    require_series(series, opened.history)
     pairs = [
         *missing_pairs(opened.catalog, opened.history, series, causes=True),
         *untold_pairs(opened.catalog, opened.history, series),
@@ -269,7 +258,7 @@ def _keep_recipes(
 # -- recipes
 
 
-@click.command("recipes")
+@catalog_command("recipes")
 @click.argument(
     "ref", metavar="REVISION", shell_complete=complete_ref, help=f"The revision: {REF_FORMS}."
 )
@@ -280,8 +269,6 @@ def _keep_recipes(
     help="The commit of the recipes that its specs were concretized with. By default that of a ref "
     "named after the tag, or the last one until it was taken.",
 )
-@json_option
-@catalog_option
 def recipes_command(
     ref: str, *, recipes: str | None, commit: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -321,7 +308,7 @@ def recipes_command(
 # -- blame
 
 
-@click.command("blame")
+@catalog_command("blame")
 @click.argument(
     "subject",
     metavar="PACKAGE|/HASH",
@@ -331,15 +318,7 @@ def recipes_command(
 @series_option(
     "The series: develop, vX.Y.Z ... By default develop, or else the one with most revisions."
 )
-@click.option(
-    "-n",
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Only the N newest rebuilds; all by default.",
-)
-@json_option
-@catalog_option
+@limit_option("Only the N newest rebuilds; all by default.", type=click.IntRange(min=1))
 def blame_command(
     subject: str, *, series: str | None, limit: int | None, as_json: bool, catalog: str
 ) -> None:
@@ -352,8 +331,7 @@ def blame_command(
 
     require_package_or_hash(subject)
     opened = open_catalog(catalog)
-    if series is not None:
-        require_series(series, opened.history)
+    require_series(series, opened.history)
     series = series or default_series(opened.history)
     entries = blamed(opened, subject, series, limit)
     if as_json:

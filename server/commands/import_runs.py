@@ -13,12 +13,12 @@ from itertools import chain, islice
 import msgspec
 
 from server.settings import settings_from
-from server.terminal.console import note, progress, say_result
+from server.terminal.console import facts_of, note, progress, say_result
 from server.terminal.printing.commits import kept_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.tracing.spans import Spans, closing, reading, spans_from
-from server.webhooks import Notifier, notification_facts, open_notifier
+from server.webhooks import Notifier, open_notifier
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.parallel_import import publish_locations
@@ -199,9 +199,19 @@ class ImportRun:
         self._say_remarks()
         for failure in notifier.failures:
             note(f"warning: {failure}")
-        notified = {"notifications": notification_facts(notifier.notifications)}
+        notified = [
+            {
+                "receiver": notification.receiver.shown,
+                **facts_of(notification.revision, "tag", "digest"),
+                "delivery": notification.delivered.id or None,
+                **facts_of(notification.delivered, "attempts", "reason"),
+            }
+            for notification in notifier.notifications
+        ]
         say_result(
-            lambda: publication_facts(self._publications, self._report) | notified,
+            lambda: (
+                publication_facts(self._publications, self._report) | {"notifications": notified}
+            ),
             publication_lines(self._publications),
             as_json=self._as_json,
         )

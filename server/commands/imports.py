@@ -10,9 +10,8 @@ from server.terminal.console import say, say_lines
 from server.terminal.parameters import (
     TIME,
     Decorated,
-    catalog_option,
+    catalog_command,
     jobs_option,
-    json_option,
     recipes_option,
 )
 from snapshots.texts import counted
@@ -25,7 +24,7 @@ _NOT_NOTIFIED = 3
 """The exit code where all was published, but a receiver was not notified; 1 means a fault."""
 
 
-@click.command("import")
+@catalog_command("import")
 @click.argument(
     "locations",
     metavar="[LOCATION...]",
@@ -107,8 +106,6 @@ _NOT_NOTIFIED = 3
     "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
 )
-@json_option
-@catalog_option
 def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
     """Publish what a build cache holds.
 
@@ -147,7 +144,7 @@ def _number_option(name: str, default: int, text: str) -> Callable[[Decorated], 
     return click.option(name, type=int, default=default, show_default=True, metavar="N", help=text)
 
 
-@click.command("demo")
+@catalog_command("demo", has_json=False)
 @_number_option("--revisions", 30, "How many revisions of develop, a week apart.")
 @_number_option("--packages", 100, "How many packages the first has.")
 @_number_option("--specs", 1_500, "How many specs the first has.")
@@ -158,7 +155,6 @@ def _number_option(name: str, default: int, text: str) -> Callable[[Decorated], 
     metavar="FOLDER",
     help="Write cache pages there, not into the catalog.",
 )
-@catalog_option
 def demo_command(
     revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
 ) -> None:

@@ -8,10 +8,10 @@ import click
 from server.output_files import write
 from server.terminal.console import note, say, say_json, say_lines, width
 from server.terminal.parameters import (
-    catalog_option,
-    json_option,
+    catalog_command,
     keep_option,
     open_catalog,
+    output_option,
     whole_tags_option,
 )
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LOCK_FILE = click.Path(path_type=str)
 
 
-@click.command("keep-list")
+@catalog_command("keep-list")
 @keep_option
 @whole_tags_option
 @click.option(
@@ -50,15 +50,7 @@ _LOCK_FILE = click.Path(path_type=str)
     help="With --impact: say how many specs of this lock file are not kept. Write it once for "
     "each.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the list to this file, whole or not at all, instead of the terminal.",
-)
-@json_option
-@catalog_option
+@output_option("Write the list to this file, whole or not at all, instead of the terminal.")
 def keep_list_command(
     *,
     keep: "tuple[RetentionRule, ...]",

@@ -7,18 +7,17 @@ import click
 
 from server.terminal.completion import (
     complete_query,
-    complete_ref,
     complete_shown,
 )
 from server.terminal.console import note, say_json, say_lines, say_result, width
 from server.terminal.parameters import (
     LATEST,
     REF_FORMS,
-    catalog_option,
+    catalog_command,
     in_option,
-    json_option,
     limit_option,
     open_catalog,
+    ref_argument,
     require_no_more,
     require_package_or_hash,
     require_series,
@@ -37,21 +36,10 @@ if TYPE_CHECKING:
 # -- lists
 
 
-_ref_argument = click.argument(
-    "ref",
-    metavar="[REF]",
-    required=False,
-    shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
-)
-
-
-@click.command("revisions")
+@catalog_command("revisions")
 @tag_option("Only the revisions of this tag.")
 @limit_option("Only the N newest.")
 @width_option
-@json_option
-@catalog_option
 def revisions_command(
     tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
 ) -> None:
@@ -78,11 +66,9 @@ def revisions_command(
     )
 
 
-@click.command("tags")
+@catalog_command("tags")
 @limit_option("Only the first N.")
 @width_option
-@json_option
-@catalog_option
 def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catalog: str) -> None:
     """List the tags, and the newest revision of each."""
     from server.terminal.printing.listings import tag_facts, tag_lines
@@ -94,14 +80,12 @@ def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catal
     say_result(lambda: tag_facts(history, tags), lines, as_json=as_json)
 
 
-@click.command("packages")
-@_ref_argument
+@catalog_command("packages")
+@ref_argument
 @stack_option("Only what this stack has.")
 @click.option(
     "--search", metavar="TEXT", help="Only packages with this in their name, in any case."
 )
-@json_option
-@catalog_option
 def packages_command(
     ref: str | None, *, stack: str | None, search: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -114,8 +98,7 @@ def packages_command(
     opened = open_catalog(catalog)
     revision = opened.revision(ref)
     frame = opened.frame(revision)
-    if stack is not None:
-        require_stack(stack, [frame])
+    require_stack(stack, frame)
     packages = package_listing(frame, stack, search)
     if not packages and not as_json:
         _note_nothing("No package of {} matches.", revision)
@@ -126,10 +109,8 @@ def packages_command(
     say_result(lambda: document, lines, as_json=as_json)
 
 
-@click.command("stacks")
-@_ref_argument
-@json_option
-@catalog_option
+@catalog_command("stacks")
+@ref_argument
 def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     """List the stacks of a revision, by name.
 
@@ -169,7 +150,7 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
 # -- find
 
 
-@click.command("find")
+@catalog_command("find")
 @click.argument(
     "words",
     metavar="[SPEC]...",
@@ -182,8 +163,6 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
 @in_option(f"The revision to look in: {REF_FORMS}. By default {LATEST}.")
 @stack_option("Only specs of this stack.")
 @limit_option("Print only the first N. By default all are printed.")
-@json_option
-@catalog_option
 def find_command(
     words: tuple[str, ...],
     *,
@@ -207,7 +186,7 @@ def find_command(
     matches = opened.library.find(revision.digest, query)
     frame = opened.frame(revision)
     if stack is not None:
-        require_stack(stack, [frame])
+        require_stack(stack, frame)
         matches = matches & frame.in_stack(stack)
     rows = in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
@@ -239,7 +218,7 @@ def find_command(
 # -- show
 
 
-@click.command("show")
+@catalog_command("show")
 @click.argument(
     "words",
     metavar="[REF] [PACKAGE|/HASH]",
@@ -253,8 +232,6 @@ def find_command(
     "The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By default "
     "develop, or else the one with most revisions."
 )
-@json_option
-@catalog_option
 def show_command(
     words: tuple[str, ...], *, series: str | None, as_json: bool, catalog: str
 ) -> None:

@@ -12,9 +12,8 @@ from server.terminal.parameters import (
     DURATION,
     REF_FORMS,
     HintingGroup,
-    catalog_option,
+    catalog_command,
     jobs_option,
-    json_option,
     keep_option,
     open_catalog,
     require_series,
@@ -39,14 +38,12 @@ def costs_group() -> None:
     """Keep what it took to build specs."""
 
 
-@costs_group.command("import")
+@catalog_command("import", group=costs_group)
 @click.argument(
     "file",
     help="A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a "
     "cost with its unit, as cost_usd.",
 )
-@json_option
-@catalog_option
 def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
     """Keep measured costs of builds, in the place of those before.
 
@@ -69,7 +66,7 @@ _dry_run_option = click.option(
 )
 
 
-@click.command("remove")
+@catalog_command("remove")
 @click.argument(
     "refs",
     metavar="REF...",
@@ -79,8 +76,6 @@ _dry_run_option = click.option(
     help=f"The revisions to remove: {REF_FORMS}. TAG names the newest one of the tag.",
 )
 @_dry_run_option
-@json_option
-@catalog_option
 def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catalog: str) -> None:
     """Remove single revisions.
 
@@ -97,13 +92,11 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     )
 
 
-@click.command("prune")
+@catalog_command("prune")
 @keep_option
 @series_option("Only this series: develop, vX.Y.Z ...")
 @whole_tags_option
 @_dry_run_option
-@json_option
-@catalog_option
 def prune_command(
     *,
     keep: "tuple[RetentionRule, ...]",
@@ -123,8 +116,7 @@ def prune_command(
 
     opened = open_catalog(catalog)
     history = opened.history
-    if series is not None:
-        require_series(series, history)
+    require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
@@ -148,7 +140,7 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
-@click.command("vacuum")
+@catalog_command("vacuum")
 @click.option(
     "--older-than",
     type=DURATION,
@@ -164,8 +156,6 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     "the last removal. They could lose what they need.",
 )
 @_dry_run_option
-@json_option
-@catalog_option
 def vacuum_command(
     *, older_than: timedelta, nothing_runs: bool, dry_run: bool, as_json: bool, catalog: str
 ) -> None:
@@ -195,7 +185,7 @@ def vacuum_command(
 # -- verify
 
 
-@click.command("verify")
+@catalog_command("verify")
 @click.option("--deep", is_flag=True, help="Also compare all neighbours again.")
 @click.option(
     "--repair",
@@ -204,8 +194,6 @@ def vacuum_command(
     "power cut can leave it.",
 )
 @jobs_option("Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.")
-@json_option
-@catalog_option
 def verify_command(
     *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -237,12 +225,10 @@ def verify_command(
 _PLACE = "a folder, or a URL of object storage"
 
 
-@click.command("backup")
+@catalog_command("backup")
 @click.argument(
     "target", metavar="TARGET", help=f"Where to: {_PLACE}; empty, or an earlier copy of it."
 )
-@json_option
-@catalog_option
 def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
     """Copy the catalog, as it is now.
 
@@ -256,10 +242,8 @@ def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
     _say_copied(copied, target, as_json=as_json)
 
 
-@click.command("restore")
+@catalog_command("restore")
 @click.argument("copy", metavar="COPY", help=f"What 'cachelog backup' made: {_PLACE}.")
-@json_option
-@catalog_option
 def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
     """Copy a backup to where there is no catalog yet.
 

@@ -7,13 +7,7 @@ import click
 from server.commands.checks import BROKEN, NOT_JUDGED
 from server.terminal.completion import complete_ref
 from server.terminal.console import say_fault, say_json, say_lines, say_pages, width
-from server.terminal.parameters import (
-    SIDE_FORMS,
-    catalog_option,
-    is_written,
-    json_option,
-    recipes_option,
-)
+from server.terminal.parameters import SIDE_FORMS, catalog_command, is_written, recipes_option
 from snapshots.errors import CachelogError
 
 if TYPE_CHECKING:
@@ -30,7 +24,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     return locks
 
 
-@click.command("plan")
+@catalog_command("plan")
 @click.argument(
     "base",
     metavar="BASE",
@@ -69,8 +63,6 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     help="For people, as the comment of a pull request, as annotations for GitHub, or the label of "
     "the size alone.",
 )
-@json_option
-@catalog_option
 def plan_command(
     base: str,
     *,

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal.completion import complete_package, complete_ref, complete_stack
+from server.terminal.completion import complete_package, complete_stack
 from server.terminal.console import say_result, width
 from server.terminal.parameters import (
     LATEST,
     REF_FORMS,
-    catalog_option,
+    catalog_command,
     in_option,
     is_written,
-    json_option,
     limit_option,
     open_catalog,
     package_option,
     recipes_option,
+    ref_argument,
     refs_of,
     stack_option,
 )
@@ -29,17 +29,9 @@ if TYPE_CHECKING:
 # -- holes
 
 
-@click.command("holes")
-@click.argument(
-    "ref",
-    metavar="[REF]",
-    required=False,
-    shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
-)
+@catalog_command("holes")
+@ref_argument
 @limit_option("List only the N that affect most specs. By default all are listed.")
-@json_option
-@catalog_option
 def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
@@ -56,14 +48,8 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
 # -- twins
 
 
-@click.command("twins")
-@click.argument(
-    "ref",
-    metavar="[REF]",
-    required=False,
-    shell_complete=complete_ref,
-    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
-)
+@catalog_command("twins")
+@ref_argument
 @click.option(
     "--stack",
     "stacks",
@@ -73,17 +59,7 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     help="Only specs of this stack, or of one of several: write it once for each.",
 )
 @package_option
-@click.option(
-    "-n",
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="List only the first N groups.",
-)
-@json_option
-@catalog_option
+@limit_option("List only the first N groups.", default=20, show_default=True)
 def twins_command(
     ref: str | None,
     *,
@@ -107,7 +83,7 @@ def twins_command(
 # -- impact
 
 
-@click.command("impact")
+@catalog_command("impact")
 @click.argument(
     "words",
     metavar="[PACKAGE]...",
@@ -125,8 +101,6 @@ def twins_command(
     help="Instead of packages: list the N whose change would build most specs again.",
 )
 @recipes_option
-@json_option
-@catalog_option
 def impact_command(
     words: tuple[str, ...],
     *,

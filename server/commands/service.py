@@ -9,14 +9,14 @@ import click
 from click.shell_completion import get_completion_class
 
 from server.terminal.console import note, say
-from server.terminal.parameters import catalog_option
+from server.terminal.parameters import catalog_command
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
 
 
-@click.command("serve")
+@catalog_command("serve", has_json=False)
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     help="How many processes serve requests.",
 )
 @click.option("--demo", is_flag=True, help="Fill the catalog with synthetic data if it is empty.")
-@catalog_option
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
     """Serve pages for people, the GraphQL API, and feeds.
 

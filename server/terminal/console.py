@@ -137,7 +137,7 @@ def _fields(value: Any) -> Any:
 
 def facts_of(record: Any, *names: str) -> dict[str, Any]:
     """Return some attributes of a record for programs, by their names."""
-    return {name: getattr(record, name) for name in names}
+    return {name: None if record is None else getattr(record, name) for name in names}
 
 
 def say_result(document: Callable[[], Any], lines: Iterable[str], *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -144,13 +145,13 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
 # -- options
 
 
-def described(*names: str, **attributes: Any) -> Callable[[str], Callable[[Decorated], Decorated]]:
+def described(*names: str, **usual: Any) -> Callable[..., Callable[[Decorated], Decorated]]:
     """Return what makes an option of a command's own description of it."""
-    return lambda text: click.option(*names, help=text, **attributes)
+    return lambda text, **own: click.option(*names, help=text, **usual | own)
 
 
-catalog_option = click.option(
-    "--catalog",
+_catalog = click.Option(
+    ["--catalog"],
     envvar=_CATALOG,
     callback=_check_variables,
     default=DEFAULT_CATALOG,
@@ -159,7 +160,22 @@ catalog_option = click.option(
     metavar="LOCATION",
     help="Where the catalog is: a folder, or a URL of object storage.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+_json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs.")
+
+
+def catalog_command(
+    name: str, *, has_json: bool = True, group: click.Group | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command over a ``catalog``, which prints JSON, too: its last options say both."""
+
+    def declared(function: Callable[..., Any]) -> click.Command:
+        command: click.Command = (group.command if group else click.command)(name)(function)
+        command.params += [_json, _catalog] if has_json else [_catalog]
+        return command
+
+    return declared
+
+
 in_option = described("--in", "ref", metavar="REF", shell_complete=complete_ref)
 limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
 width_option = click.option(
@@ -169,6 +185,9 @@ width_option = click.option(
     type=click.IntRange(min=20),
     help="Fit lines into so many columns. By default those of the terminal; elsewhere lines are "
     "whole.",
+)
+output_option = described(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
 )
 series_option = described("--series", metavar="NAME", shell_complete=complete_series)
 stack_option = described("--stack", metavar="NAME", shell_complete=complete_stack)
@@ -226,6 +245,15 @@ base_argument = click.argument(
     metavar="BASE",
     shell_complete=complete_range,
     help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once.",
+)
+
+
+ref_argument = click.argument(
+    "ref",
+    metavar="[REF]",
+    required=False,
+    shell_complete=complete_ref,
+    help=f"The revision: {REF_FORMS}. By default {LATEST}.",
 )
 
 
@@ -345,33 +373,33 @@ def is_written(option: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def require_tag(name: str, history: "History") -> None:
-    """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
+def require_tag(name: str | None, history: "History") -> None:
+    """Raise InvalidArgument where a catalog does not have a tag of that name; None is no name."""
     _require_one_of(history.tags, name, "--tag", "tag")
 
 
-def require_series(name: str, history: "History", argument: str = "--series") -> None:
-    """Raise InvalidArgument, with the nearest series, where no tag is of the series."""
+def require_series(name: str | None, history: "History", argument: str = "--series") -> None:
+    """Raise InvalidArgument where a catalog does not have a series of that name, likewise."""
     _require_one_of(history.series_names, name, argument, "series")
 
 
-def _require_one_of(names: Sequence[str], name: str, option: str, kind: str) -> None:
-    if name not in names:
+def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: str) -> None:
+    if name is not None and name not in names:
         raise unknown_name(option, f"there is no {kind} {name!r}", nearest_or_first(name, names))
 
 
-def require_package(name: str, frames: "Sequence[Frame]") -> None:
-    """Raise InvalidArgument, with the nearest names, where no frame has the package."""
+def require_package(name: str | None, *frames: "Frame") -> None:
+    """Raise InvalidArgument where no frame has a package of that name; None is no name."""
     names = {package for frame in frames for package in frame.packages}
-    if name not in names:
+    if name is not None and name not in names:
         reason = absent_name(name, nearest_names(name, names), len(frames))
         raise InvalidArgument("--package", reason)
 
 
-def require_stack(name: str, frames: "Sequence[Frame]") -> None:
-    """Raise InvalidArgument, with the nearest names, where no frame has the stack."""
+def require_stack(name: str | None, *frames: "Frame") -> None:
+    """Raise InvalidArgument where no frame has a stack of that name; None is no name."""
     names = {stack for frame in frames for stack in frame.stacks.items}
-    if name not in names:
+    if name is not None and name not in names:
         reason = absent_name(name, nearest_or_first(name, sorted(names)), len(frames))
         raise InvalidArgument("--stack", reason)
 

@@ -102,8 +102,7 @@ def check(
         opened, [revision] = open_sides(location, [text])
     else:
         opened = open_catalog(location)
-        if series is not None:
-            require_series(series, opened.history)
+        require_series(series, opened.history)
         if best:
             covered = best_covering(opened.library, candidates(opened.history, series), needed)
         revision = covered[0].revision if covered else opened.revision(None)
@@ -248,8 +247,7 @@ def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
     return {
         **facts_of(spec, "hash", "name", "version", "is_root"),
         "last_seen": seen and seen.revision,
-        "reason": seen and seen.reason,
-        "gone_in": seen and seen.gone_in,
+        **facts_of(seen, "reason", "gone_in"),
         "nearest": nearest and facts_of(nearest, "hash", "short"),
         "differences": missing.differences,
     }

@@ -205,10 +205,8 @@ def compare(location: str, texts: tuple[str, str], **scope: str | None) -> Compa
 
 def _scope(opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: Only) -> Scope:
     frames = opened.frame(base), opened.frame(head)
-    if only.package is not None:
-        require_package(only.package, frames)
-    if only.stack is not None:
-        require_stack(only.stack, frames)
+    require_package(only.package, *frames)
+    require_stack(only.stack, *frames)
     matching = None
     if only.matching is not None:
         library = opened.library

@@ -129,9 +129,7 @@ class Neighbour(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the same for programs."""
         names = ("specs_added", "specs_removed", "specs_changed")
-        return {"revision": self.revision} | {
-            name: self.counts and getattr(self.counts, name) for name in names
-        }
+        return {"revision": self.revision} | facts_of(self.counts, *names)
 
 
 class ShownRevision(msgspec.Struct, frozen=True):

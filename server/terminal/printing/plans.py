@@ -11,7 +11,7 @@ import numpy as np
 
 from server.settings import settings_from
 from server.terminal.catalogs import open_sides
-from server.terminal.console import note
+from server.terminal.console import facts_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.commits import ComparedCommits
 from server.terminal.printing.comparisons import (
@@ -297,11 +297,9 @@ def plan_document(planned: Planned, report: GateReport | None) -> dict[str, Any]
         "format": FORMAT,
         "base": planned.base,
         "head": planned.head,
-        "num_specs": made.num_specs,
-        "num_reused": made.num_reused,
+        **facts_of(made, "num_specs", "num_reused"),
         "num_to_build": len(made.to_build),
-        "num_external": made.num_external,
-        "size_label": made.size_label,
+        **facts_of(made, "num_external", "size_label"),
         "build_cost": None if costs is None else costs.total(made.to_build),
         "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
         **{name: notes[name] for name in _NOTES},
@@ -314,19 +312,11 @@ def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
     name_of = planned.why.causes.name_of
     return msgspec.structs.asdict(stack) | {
         "downgrades": [
-            {
-                "package": change.name,
-                "before": change.newest_before,
-                "after": change.newest_after,
-            }
+            {"package": change.name, "before": change.newest_before, "after": change.newest_after}
             for change in stack.downgrades
         ],
         "causes": [
-            {
-                "key": name_of(count.number).key,
-                "num_specs": count.num_specs,
-                "num_involved": count.num_involved,
-            }
+            {"key": name_of(count.number).key} | facts_of(count, "num_specs", "num_involved")
             for count in stack.causes
         ],
     }

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
 from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
@@ -132,23 +133,20 @@ def _history_text(found: FoundHoles, hole: Hole) -> str:
 
 def holes_document(found: FoundHoles) -> dict[str, Any]:
     """Return the same for programs."""
-    is_known = found.holes is not None
+    holes = found.holes
     return {
         "format": FORMAT,
         "revision": found.revision,
         "num_specs": found.graph.num_rows,
-        "num_affected": found.holes.num_affected if found.holes is not None else None,
+        **facts_of(holes, "num_affected"),
         "num_unknown": int(np.count_nonzero(~found.graph.known)),
-        "num_holes": len(found.holes) if found.holes is not None else None,
-        "holes": [
+        "num_holes": None if holes is None else len(holes),
+        "holes": None
+        if holes is None
+        else [
             msgspec.structs.asdict(hole) | {"gone_in": found.gone_in(hole)} for hole in found.shown
-        ]
-        if is_known
-        else None,
+        ],
     }
-
-
-# -- twins
 
 
 class TwinsCause(msgspec.Struct, frozen=True):
@@ -200,11 +198,11 @@ def find_twins(
     """
     revision, frame, graph, mask = _looked_in(opened, ref, None)
     for stack in stacks:
-        require_stack(stack, [frame])
+        require_stack(stack, frame)
     if stacks:
         mask = np.logical_or.reduce([frame.in_stack(stack) for stack in stacks])
     if package is not None:
-        require_package(package, [frame])
+        require_package(package, frame)
         mask = mask & frame.package.among([package])[frame.package.codes]
     twins = Twins(Side(frame, graph), mask)
     shown = twins[:limit]
@@ -296,10 +294,7 @@ def twins_document(found: FoundTwins) -> dict[str, Any]:
     frame, twins = found.frame, found.twins
     return {
         "format": FORMAT,
-        "revision": found.revision,
-        "stacks": found.stacks,
-        "package": found.package,
-        "num_specs": found.num_specs,
+        **facts_of(found, "revision", "stacks", "package", "num_specs"),
         "num_unknown": int(np.count_nonzero(~found.graph.known)),
         "num_groups": len(twins),
         "saved": _saved_facts(frame, twins.others),
@@ -316,13 +311,8 @@ def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
 
 
 def _cause_facts(cause: TwinsCause) -> dict[str, Any]:
-    return msgspec.structs.asdict(cause.name) | {
-        "key": cause.name.key,
-        "title": cause.title,
-        "num_specs": cause.num_specs,
-        "num_involved": cause.num_involved,
-        "num_stacks": cause.num_stacks,
-    }
+    facts = facts_of(cause, "title", "num_specs", "num_involved", "num_stacks")
+    return msgspec.structs.asdict(cause.name) | {"key": cause.name.key} | facts
 
 
 def _group_facts(found: FoundTwins, group: TwinGroup, saved: Rows) -> dict[str, Any]:
@@ -413,7 +403,7 @@ def _looked_in(
     graph = opened.library.dependencies.get(revision.digest)
     if stack is None:
         return revision, frame, graph, np.ones(len(frame), np.bool_)
-    require_stack(stack, [frame])
+    require_stack(stack, frame)
     return revision, frame, graph, frame.in_stack(stack)
 
 
@@ -473,40 +463,22 @@ def _of_each(head: str, has_costs: bool) -> Sequence[TableColumn]:
 def impact_document(found: FoundImpact) -> dict[str, Any]:
     """Return the same for programs; numbers are null where dependencies are not told."""
     counts, touched = found.counts, found.touched
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "revision": found.revision,
-        "stack": found.stack,
-        "packages": found.packages,
-        "num_specs": None,
-        "num_packages": None,
-        "num_unknown": int(np.count_nonzero(~found.graph.known)),
-        "size": None,
-        "size_label": None,
-        "build_cost": None,
-        "by_stack": None,
-        "by_target": None,
-        "commits": None,
-    }
-    if counts is not None:
-        document |= {
-            "num_specs": counts.num_specs,
-            "num_packages": counts.num_packages,
-            "size": counts.size,
-            "size_label": counts.size_label,
-            "build_cost": counts.build_cost,
-            "by_stack": _by_name("stack", counts.by_stack, counts.stack_costs),
-            "by_target": _by_name("target", counts.by_target, counts.target_costs),
-        }
+    commits = None
     if touched is not None:
-        document["commits"] = {
-            "repository": touched.repository,
-            "base": touched.base,
-            "head": touched.head,
+        commits = facts_of(touched, "repository", "base", "head") | {
             "num_commits": len(touched.commits),
             "absent": found.absent,
         }
-    return document
+    return {
+        "format": FORMAT,
+        **facts_of(found, "revision", "stack", "packages"),
+        **facts_of(counts, "num_specs", "num_packages"),
+        "num_unknown": int(np.count_nonzero(~found.graph.known)),
+        **facts_of(counts, "size", "size_label", "build_cost"),
+        "by_stack": counts and _by_name("stack", counts.by_stack, counts.stack_costs),
+        "by_target": counts and _by_name("target", counts.by_target, counts.target_costs),
+        "commits": commits,
+    }
 
 
 def _by_name(
@@ -566,18 +538,12 @@ def largest_document(found: FoundLargest) -> dict[str, Any]:
     """Return the same for programs."""
     return {
         "format": FORMAT,
-        "revision": found.revision,
-        "stack": found.stack,
-        "num_specs": found.num_specs,
+        **facts_of(found, "revision", "stack", "num_specs"),
         "top": None
         if found.packages is None
         else [
-            {
-                "package": package.package,
-                "num_specs": package.num_specs,
-                "size_label": size_label(package.num_specs),
-                "build_cost": package.build_cost,
-            }
+            facts_of(package, "package", "num_specs", "build_cost")
+            | {"size_label": size_label(package.num_specs)}
             for package in found.packages
         ],
     }

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
+from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from snapshots.models import RevisionInfo
@@ -113,38 +114,23 @@ def report_document(report: SeriesReport) -> dict[str, Any]:
     """Return the same for programs."""
     return {
         "format": FORMAT,
-        "series": report.series,
-        "since": report.since,
-        "until": report.until,
-        "by": [key.value for key in report.by],
+        **facts_of(report, "series", "since", "until", "by"),
         "num_revisions": len(report.revisions),
         "num_causes": report.num_causes,
-        "causes": [
-            {
-                "package": cause.package,
-                "kind": cause.kind,
-                "commit": cause.commit
-                and {
-                    "oid": cause.commit.oid,
-                    "committed_at": cause.commit.committed_at,
-                    "subject": cause.commit.subject,
-                    "pull_request": cause.commit.pull_request,
-                },
-                "num_revisions": cause.num_revisions,
-                "num_specs": cause.num_specs,
-                "num_involved": cause.num_involved,
-                "size": cause.size,
-                "points": [
-                    {
-                        "tag": point.revision.tag,
-                        "digest": point.revision.digest,
-                        "taken_at": point.revision.taken_at,
-                        "num_specs": point.num_specs,
-                        "num_involved": point.num_involved,
-                    }
-                    for point in cause.points
-                ],
-            }
-            for cause in report.shown
-        ],
+        "causes": list(map(_cause_facts, report.shown)),
+    }
+
+
+def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
+    commit = facts_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
+    points = [
+        facts_of(point.revision, "tag", "digest", "taken_at")
+        | facts_of(point, "num_specs", "num_involved")
+        for point in cause.points
+    ]
+    return {
+        **facts_of(cause, "package", "kind"),
+        "commit": cause.commit and commit,
+        **facts_of(cause, "num_revisions", "num_specs", "num_involved", "size"),
+        "points": points,
     }
