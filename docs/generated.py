@@ -1,0 +1,109 @@
+"""The tables of documents that repeat what the code says: ``python -m docs.generated`` writes them.
+
+Settings are described where they are declared, columns in the schemas of their tables.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+import server.settings
+from server.settings import PREFIX, Settings, environ_of
+from snapshots.tables import CHANGES, COMMITS, COMPARISONS, COSTS, HASHES, RECIPES, REVISIONS, SPECS
+
+DOCS = Path(__file__).parent
+
+TABLES = {
+    "revisions": REVISIONS,
+    "specs": SPECS,
+    "comparisons": COMPARISONS,
+    "changes": CHANGES,
+    "hashes": HASHES,
+    "recipes": RECIPES,
+    "commits": COMMITS,
+    "costs": COSTS,
+}
+
+
+_TABLE = re.compile(r"^\| Column .*\n(?:\|.*\n)+", re.MULTILINE)
+
+
+def settings_document(text: str) -> str:
+    """Return docs/settings.md with the rows of all settings.
+
+    A section goes on until the setting that the next one begins with.
+    """
+    rows = {f"{PREFIX}{name.upper()}": about for name, about in _documented_settings()}
+    defaults = environ_of(Settings())
+    heads = re.findall(r"^\|---\|---\|---\|\n\| `(\w+)`", text, re.MULTILINE)
+    variables = [*defaults]
+    ends = [*(variables.index(it) for it in heads[1:]), len(variables)]
+
+    def section(match: re.Match[str]) -> str:
+        begin, end = variables.index(match[2]), ends[heads.index(match[2])]
+        shown = (
+            f"| `{it}` | {f'`{defaults[it]}`' if defaults[it] else ''} | {rows[it]} |\n"
+            for it in variables[begin:end]
+        )
+        return match[1] + "".join(shown)
+
+    return re.sub(r"(^\|---\|---\|---\|\n)\| `(\w+)`(?:.*\n)(?:\|.*\n)*", section, text, flags=re.M)
+
+
+def _documented_settings() -> Iterator[tuple[str, str]]:
+    """Yield each setting's name with the text that documents it in the source."""
+    tree = ast.parse(inspect.getsource(server.settings))
+    body = next(
+        node.body
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == "Settings"
+    )
+    for field, text in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            yield ast.unparse(field.target), ast.literal_eval(text.value).replace("``", "`")
+
+
+def tables_document(text: str) -> str:
+    """Return docs/tables.md with the columns of all tables."""
+    for name, schema in TABLES.items():
+        before, head, after = text.partition(f"## The table `{name}`\n")
+        shown = "".join(_columns(schema))
+        text = before + head + _TABLE.sub(shown.replace("\\", r"\\"), after, count=1)
+    return text
+
+
+def _columns(schema: pa.Schema) -> Iterator[str]:
+    yield "| Column | Type | What it holds |\n"
+    yield "| --- | --- | --- |\n"
+    for field in schema:
+        about = field.metadata[b"comment"].decode()
+        yield f"| `{field.name}` | {_type_name(field.type)} | {about} |\n"
+
+
+def _type_name(column_type: pa.DataType) -> str:
+    if pa.types.is_list(column_type):
+        return f"list of {_type_name(column_type.value_type)}"
+    if pa.types.is_struct(column_type):
+        return "(" + ", ".join(f"{it.name}: {_type_name(it.type)}" for it in column_type) + ")"
+    if pa.types.is_timestamp(column_type):
+        return "timestamp in UTC"
+    return {"string": "text", "int64": "whole number", "bool": "boolean", "double": "number"}[
+        str(column_type)
+    ]
+
+
+WRITERS: Mapping[str, Callable[[str], str]] = {
+    "settings.md": settings_document,
+    "tables.md": tables_document,
+}
+"""What returns a document with its tables, by the document's name."""
+
+if __name__ == "__main__":
+    for document, write in WRITERS.items():
+        path = DOCS / document
+        path.write_text(write(path.read_text("utf-8")), "utf-8")
