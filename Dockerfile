@@ -1,7 +1,11 @@
 # syntax=docker/dockerfile:1
 
+# What all stages begin with. To build the same image again, pass it with its digest:
+# --build-arg BASE=python:3.13-slim@sha256:...
+ARG BASE=python:3.13-slim
+
 # The libraries are a layer of their own: a change of the code neither installs nor sends them anew.
-FROM python:3.13-slim AS libraries
+FROM ${BASE} AS libraries
 WORKDIR /build
 # binutils has strip.
 # hadolint ignore=DL3008
@@ -13,14 +17,22 @@ RUN python -m venv --without-pip /opt/cachelog \
     && pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement requirements.txt \
     && python trim_libraries.py /opt/cachelog
 
-FROM python:3.13-slim AS wheel
+FROM libraries AS documentation
+COPY . .
+RUN pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement deploy/requirements-docs.txt \
+    && /opt/cachelog/bin/python -m mkdocs build --quiet --site-dir /documentation
+
+FROM ${BASE} AS wheel
 # "yes" lets the build go on without what pages load, where npm's registry cannot be reached.
 ARG CACHELOG_BUILD_OFFLINE=no
+# There is no git here that could tell it.
+ARG VERSION
 WORKDIR /build
 COPY . .
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+COPY --from=documentation /documentation server/documentation
+RUN CACHELOG_BUILD_VERSION="${VERSION}" pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
-FROM python:3.13-slim
+FROM ${BASE}
 ARG VERSION
 ARG REVISION
 LABEL org.opencontainers.image.title="cachelog" \

@@ -85,9 +85,9 @@ class Buildah:
 
 
 def base_name() -> str:
-    """Return the image that the last stage of the Dockerfile begins with."""
+    """Return the image that the stages of the Dockerfile begin with."""
     text = (ROOT / "Dockerfile").read_text("utf-8")
-    return re.findall(r"^FROM (\S+)", text, re.MULTILINE)[-1]
+    return re.findall(r"^ARG BASE=(\S+)", text, re.MULTILINE)[0]
 
 
 def make_base(buildah: Buildah, name: str, folder: Path) -> None:

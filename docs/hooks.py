@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from inspect import cleandoc
 from pathlib import Path, PurePosixPath
 from posixpath import relpath
+from shutil import rmtree
 from typing import Any
 
 import click
@@ -49,24 +50,38 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the generated pages, the documents of other folders, and the files that they link to."""
     for path, text in generated().items():
         files.append(File.generated(config, path, content=text))
-    linked = {ROOT / path for path in ELSEWHERE}
     for source, page in ELSEWHERE.items():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=_relinked(text, source, page)))
-    for source in [*ELSEWHERE, *(f"docs/{it.name}" for it in (ROOT / "docs").glob("*.md"))]:
-        for target in _targets(source):
-            inside = target.is_relative_to(ROOT / "docs")
-            if target.is_file() and target not in linked and not inside:
-                linked.add(target)
-                path = f"files/{target.relative_to(ROOT)}"
-                files.append(File.generated(config, path, abs_src_path=str(target)))
+    for name in linked_files():
+        files.append(File.generated(config, f"files/{name}", abs_src_path=str(ROOT / name)))
     return files
+
+
+def linked_files() -> list[str]:
+    """Return the files that documents link to and that are none: rules, a schema, others."""
+    documents = [*ELSEWHERE, *(f"docs/{it.name}" for it in (ROOT / "docs").glob("*.md"))]
+    files = {
+        str(target.relative_to(ROOT))
+        for source in documents
+        for target in _targets(source)
+        if target.is_file() and not target.is_relative_to(ROOT / "docs")
+    }
+    return sorted(files - ELSEWHERE.keys())
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Lead links that leave this folder to the pages that show the documents there."""
     path = page.file.src_uri
     return markdown if page.file.generated_by else _relinked(markdown, f"docs/{path}", path)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Remove what no reader loads: source maps, and what searches need in other languages."""
+    scripts = Path(config.site_dir, "assets", "javascripts")
+    rmtree(scripts / "lunr", ignore_errors=True)
+    for file in Path(config.site_dir).rglob("*.min.*.map"):
+        file.unlink()
 
 
 def _targets(source: str) -> Iterator[Path]:

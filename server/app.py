@@ -33,7 +33,7 @@ from server.asgi.exchanges import (
 )
 from server.asgi.lanes import Lanes
 from server.asgi.room import Incoming, Outgoing
-from server.asgi.static_folder import STATIC, files_below
+from server.asgi.static_folder import STATIC, documentation_at, files_below
 from server.feeds import FEEDS_PREFIX, FeedMaker, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
@@ -148,12 +148,14 @@ def create_app(
     maker = FeedMaker(library, execution.answers, lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
+    docs = settings.documentation()
     pages = PageContext(
         catalog,
         Asker(execution, lanes, allowances),
         Renderer(
             public_url=settings.public_address(),
             has_graphiql=settings.graphiql,
+            has_docs=docs is not None,
             recipes_url=settings.recipes_url,
         ),
         answers.responses,
@@ -196,6 +198,7 @@ def create_app(
         Route("/health/ready", Readiness(watch).ready),
         files_below("/static/pages", PAGES_STATIC, allowances, lanes.compressing),
         files_below("/static", STATIC, allowances, lanes.compressing),
+        *(documentation_at("/docs", docs, allowances, lanes.compressing) if docs else []),
     ]
     ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [

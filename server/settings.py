@@ -29,6 +29,9 @@ Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 LongSeconds = Annotated[float, Meta(gt=0, lt=1e6, description="a number of seconds below 1000000")]
 Switch = Annotated[bool, Meta(description="true or false")]
+DOCUMENTATION = Path(__file__).parent / "documentation"
+"""Where the documentation site is installed, if it was built before the wheel."""
+
 LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
 
@@ -168,6 +171,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     public_url: Text = ""
     """The public address, such as https://example.org/cachelog/, for absolute links."""
 
+    docs: Text = ""
+    """The folder of the documentation site at /docs; empty for the installed one, none for none."""
+
     suggestions: Switch = True
     """Whether validation errors suggest names of the schema."""
 
@@ -252,6 +258,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.public_url!r} is not an http:// or https:// address without ? and #",
             )
         return self.public_url.rstrip("/") + "/"
+
+    def documentation(self) -> Path | None:
+        """Return the folder of the documentation site, if any; raises InvalidArgument."""
+        if self.docs == "none":
+            return None
+        folder = Path(self.docs) if self.docs else DOCUMENTATION
+        if all((folder / name).is_file() for name in ("index.html", "404.html")):
+            return folder
+        if self.docs:
+            raise InvalidArgument(
+                variable_of("docs"),
+                f"{self.docs!r} has no index.html and 404.html: name the folder that mkdocs wrote",
+            )
+        return None
 
     def limits(self) -> Limits:
         """Return what one request may ask for, and take."""

@@ -1,11 +1,14 @@
-"""The folders of files that pages load, served from memory."""
+"""Folders of files, served from memory: what pages load, and the documentation site."""
 
 import mimetypes
-from collections.abc import Mapping
+import re
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -41,11 +44,11 @@ class StaticFolder:
     def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
         self._allowances = allowances
         self._compressing = compressing
-        self._files: Mapping[tuple[str, bytes], Response] = {
+        self._files = {
             (file.relative_to(folder).as_posix(), query): response
             for file in folder.rglob("*")
             if file.is_file()
-            for query, response in _responses(file)
+            for query, response in self._responses(file)
         }
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
@@ -61,23 +64,89 @@ class StaticFolder:
             raise HTTPException(error.status, error.message, retry) from None
         path = scope["path_params"]["path"]
         response = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
-        if response is None:
-            raise HTTPException(404)
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        await send_response(response, scope, headers, send, compressing=self._compressing)
+        await send_response(
+            response or self._missing(path), scope, headers, send, compressing=self._compressing
+        )
+
+    def _missing(self, _path: str) -> Response:
+        """Return the answer where no file is; raises HTTPException."""
+        raise HTTPException(404)
+
+    def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
+        """Return the answers with a file by the query of its address: its version, and none."""
+        content, version = file.read_bytes(), version_of(file)
+        return [
+            (query, Response(200, content, _content_type(file), cache_control))
+            for query, cache_control in ((f"v={version}".encode(), _FOR_A_YEAR), (b"", REVALIDATE))
+        ]
 
 
-def _responses(file: Path) -> list[tuple[bytes, Response]]:
-    """Return the answers with a file by the query of its address: that of its version, and none."""
-    content, version = file.read_bytes(), version_of(file)
+def _content_type(file: Path) -> bytes:
     kind = mimetypes.guess_type(file.name)[0] or "text/plain"
-    content_type = (f"{kind}; charset=utf-8" if kind.startswith("text/") else kind).encode()
-    return [
-        (query, Response(200, content, content_type, cache_control))
-        for query, cache_control in ((f"v={version}".encode(), _FOR_A_YEAR), (b"", REVALIDATE))
-    ]
+    return (f"{kind}; charset=utf-8" if kind.startswith("text/") else kind).encode()
 
 
 def files_below(path: str, folder: Path, allowances: Allowances, compressing: Lane) -> Route:
     """Return the route to the files of a folder."""
     return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, compressing))
+
+
+_MOST_FOLDERS = 4
+"""How deep an address can be for which the site's own page says that nothing is there."""
+
+_HASHED_NAME = re.compile(r"\.[0-9a-f]{8}\.min\.(?:css|js)$")
+"""The files whose names change with their contents."""
+
+_INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+_SITE_POLICY = (
+    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Scripts that stand in a page are named by their checksums."""
+
+
+class DocumentationSite(StaticFolder):
+    """Answers with the files of a documentation site, and with its own page where none is."""
+
+    def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
+        super().__init__(folder, allowances, compressing)
+        self._files["", b""] = self._files["index.html", b""]
+        # It does not know how deep the address is that leads nowhere: its links begin with a slash.
+        text = (folder / "404.html").read_bytes()
+        self._not_found = [
+            _page(404, re.sub(rb'"/(?![/>])', b'"' + (b"../" * depth or b"./"), text))
+            for depth in range(_MOST_FOLDERS)
+        ]
+
+    def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
+        content = file.read_bytes()
+        if file.suffix == ".html":
+            return [(b"", _page(200, content))]
+        cache_control = _FOR_A_YEAR if _HASHED_NAME.search(file.name) else REVALIDATE
+        return [(b"", Response(200, content, _content_type(file), cache_control))]
+
+    def _missing(self, path: str) -> Response:
+        depth = path.count("/")
+        return self._not_found[depth] if depth < _MOST_FOLDERS else super()._missing(path)
+
+
+def _page(status: int, content: bytes) -> Response:
+    """Return the answer with a page of the site, which runs no scripts but its own."""
+    scripts = sorted({sha256(it).digest() for it in _INLINE_SCRIPT.findall(content)})
+    named = "".join(f" 'sha256-{b64encode(it).decode()}'" for it in scripts)
+    policy = [(b"content-security-policy", _SITE_POLICY.format(scripts=named).encode())]
+    return Response(status, content, b"text/html; charset=utf-8", REVALIDATE, more=policy)
+
+
+def documentation_at(
+    path: str, folder: Path, allowances: Allowances, compressing: Lane
+) -> list[Route]:
+    """Return the routes to a documentation site."""
+
+    async def with_slash(_request: Request) -> RedirectResponse:
+        return RedirectResponse(f"{path.rpartition('/')[2]}/", 308)
+
+    site = DocumentationSite(folder, allowances, compressing)
+    return [Route(path, with_slash), Route(f"{path}/{{path:path}}", site)]

@@ -66,6 +66,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     # Report errors before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
     settings.public_address()
+    settings.documentation()
     spans_from(settings).close()
     links_of(settings.recipes_url, "")
     if settings.documents:

@@ -178,12 +178,18 @@ class Renderer:
     """Makes pages from their templates.
 
     ``public_url`` is where people reach the server, with a slash at its end; empty where nobody
-    said so. With ``has_graphiql`` pages lead to the question that they ask. ``recipes_url`` is as
-    for ``links_of``: it says where two commits of Spack are compared. Raises InvalidArgument.
+    said so. With ``has_graphiql`` pages lead to the question that they ask, with ``has_docs`` to
+    the documentation. ``recipes_url`` is as for ``links_of``: it says where two commits of Spack
+    are compared. Raises InvalidArgument.
     """
 
     def __init__(
-        self, *, public_url: str = "", has_graphiql: bool = True, recipes_url: str = ""
+        self,
+        *,
+        public_url: str = "",
+        has_graphiql: bool = True,
+        has_docs: bool = False,
+        recipes_url: str = "",
     ) -> None:
         self._environment = Environment(
             loader=PackageLoader("server.pages"),
@@ -200,7 +206,7 @@ class Renderer:
             SpackChange(change["before"], change["after"])
         )
         self._environment.globals.update(
-            assets=assets(), has_graphiql=has_graphiql, ROOT_STACK=ROOT_STACK
+            assets=assets(), has_graphiql=has_graphiql, has_docs=has_docs, ROOT_STACK=ROOT_STACK
         )
         self._public_url = public_url
         self._has_graphiql = has_graphiql

@@ -71,6 +71,7 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[Local
             documents="",  # the site's own are asked
             pages=True,
             graphiql=False,
+            docs="none",
             metrics=False,
             tracing=False,
             access_log=False,

@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from docs.hooks import ELSEWHERE, linked_files
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.deploy.files import PORT, ROOT
@@ -57,26 +58,45 @@ def test_the_judge_refuses_what_is_wrong(tmp_path: Path) -> None:
     assert findings(broken)
 
 
-def test_each_library_of_the_project_is_pinned() -> None:
+def pins(name: str) -> dict[str, str]:
+    """Return the version of each library that a file pins; each line has checksums."""
+    text = (ROOT / "deploy" / name).read_text("utf-8").replace("\\\n", "")
+    found: dict[str, str] = {}
+    for library, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*)$", text, re.MULTILINE):
+        assert "--hash=sha256:" in rest, library
+        found[canonicalize_name(library)] = version
+    return found
+
+
+@pytest.mark.parametrize(
+    ("file", "extra"), [("requirements.txt", None), ("requirements-docs.txt", "docs")]
+)
+def test_each_library_of_the_project_is_pinned(file: str, extra: str | None) -> None:
     """To a version that pyproject.toml allows, with the checksums of its files."""
-    lines = (ROOT / "deploy" / "requirements.txt").read_text("utf-8").replace("\\\n", "")
-    pins: dict[str, tuple[str, bool]] = {}
-    for name, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*)$", lines, re.MULTILINE):
-        pins[canonicalize_name(name)] = version, "--hash=sha256:" in rest
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert all(has_checksum for _, has_checksum in pins.values())
-    for requirement in map(Requirement, project["dependencies"]):
-        version, _ = pins[canonicalize_name(requirement.name)]
-        assert version in requirement.specifier, requirement.name
+    names = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    pinned = pins(file)
+    for requirement in map(Requirement, names):
+        assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
+
+
+def test_the_documentation_is_built_with_the_same_libraries() -> None:
+    """Those that both files pin have one version: the second is installed over the first."""
+    libraries, more = pins("requirements.txt"), pins("requirements-docs.txt")
+    assert {name: more[name] for name in more.keys() & libraries.keys()}.items() <= (
+        libraries.items()
+    )
 
 
 def test_what_it_copies_is_sent_to_the_builder() -> None:
-    """The files that are named are not among those that .dockerignore keeps back."""
+    """The files that are named, and all that the site shows, are sent by .dockerignore."""
     sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     copied = [it.split()[:-1] for it in arguments("COPY") if not it.startswith("--from")]
-    for name in (name for names in copied for name in names if name != "."):
+    named = {name for names in copied for name in names if name != "."}
+    for name in named | {"mkdocs.yml"} | ELSEWHERE.keys() | {*linked_files()}:
         assert (ROOT / name).is_file()
-        assert f"!{name}" in sent
+        at_root = "*.md" if name.endswith(".md") and "/" not in name else name
+        assert {f"!{at_root}", f"!{name.partition('/')[0]}"} & {*sent}, name
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -102,8 +103,10 @@ def test_cachelog_runs_with_what_is_left(packages: Path, tmp_path: Path) -> None
 
 def test_all_stages_begin_with_one_base() -> None:
     """What one of them builds runs in another; a stand-in of the base is one for all."""
-    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
-    assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base_name()}
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    stages = re.findall(r"^FROM (\S+)(?: AS (\S+))?$", text, re.MULTILINE)
+    assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}"}
+    assert base_name() == "python:3.13-slim"
 
 
 @pytest.mark.parametrize(("size", "number"), [("532 MB", 532), ("1.21 GB", 1210), ("900 KB", 0.9)])

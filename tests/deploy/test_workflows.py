@@ -39,22 +39,22 @@ def _run(name: str, job: str) -> str:
     return command
 
 
-@pytest.mark.parametrize(("is_right", "code"), [(True, 0), (False, 1)])
-def test_only_the_tag_of_the_version_is_released(is_right: bool, code: int, tmp_path: Path) -> None:
-    """Another one stops the release."""
-    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8"))
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    tag = f"v{version}" if is_right else "v99.0.0"
-    command = ["env", f"GITHUB_REF_NAME={tag}", "bash", "-e", "-c", _run("tomllib", "build")]
+@pytest.mark.parametrize(("tag", "code"), [("v0.1.0", 0), ("v0.1", 1), ("v0.0.9", 1)])
+def test_only_the_tag_of_the_newest_version_is_released(
+    tag: str, code: int, tmp_path: Path
+) -> None:
+    """Another one than the changelog begins with stops the release."""
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [0.1.0] - today\n\n## [0.0.9]\n")
+    command = ["env", f"GITHUB_REF_NAME={tag}", "bash", "-e", "-c", _run("CHANGELOG.md", "build")]
     assert subprocess.run(command, cwd=tmp_path).returncode == code
 
 
-def test_the_clients_have_the_version_of_the_project() -> None:
+def test_the_clients_have_the_version_of_the_changelog() -> None:
     """They are released together."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    (newest, *_) = re.findall(r"^## \[(.+)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     python = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text("utf-8"))
     typescript = json.loads((ROOT / "clients/typescript/package.json").read_text())
-    assert python["project"]["version"] == typescript["version"] == version
+    assert python["project"]["version"] == typescript["version"] == newest
 
 
 def test_the_notes_of_a_release_are_those_of_its_version(tmp_path: Path) -> None:

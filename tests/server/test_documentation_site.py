@@ -5,10 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePath
-from threading import Thread
 
 import pytest
 from graphql import build_schema
@@ -18,8 +15,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from docs.hooks import ELSEWHERE
 from schema import api
+from server.settings import Settings
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import complaints, loaded, seen_as, settle, sideways
+from tests.server.servers import application
 from tests.server.test_cli import EVERY
 
 ROOT = Path(__file__).parents[2]
@@ -42,23 +41,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a log."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
-def url(site: Path) -> Iterator[str]:
-    """Serve the site; return its address."""
-    handler = partial(_Quiet, directory=str(site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve the site by cachelog's own server; return its address."""
+    catalog = str(tmp_path_factory.mktemp("empty") / "catalog")
+    with application(Settings(catalog=catalog, docs=str(site))) as client:
+        yield str(client.base_url.join("/docs"))
 
 
 def anchors(page: Path) -> set[str]:
@@ -83,6 +71,15 @@ def test_each_command_and_type_is_there(site: Path) -> None:
     assert shown == {name for name in names if not name.endswith(("connection", "edge"))}
 
 
+def test_pages_lead_there(browser: webdriver.Chrome, url: str) -> None:
+    """From the foot of each page of the server, also one that says that nothing is there."""
+    browser.get(f"{url.removesuffix('/docs')}/nothing/here")
+    browser.find_element(By.LINK_TEXT, "Documentation").click()
+    settle(browser)
+    assert browser.current_url == f"{url}/index.html"
+    complaints(browser)  # that the first page was not found
+
+
 PAGES = ("index", "settings", "tables", "reference/commands", "reference/objects")
 
 
@@ -96,7 +93,7 @@ def test_pages_can_be_read(
     browser.get(f"{url}/{page}.html")
     settle(browser)
     assert sideways(browser) == 0
-    assert complaints(browser) == []
+    assert complaints(browser) == []  # the server's policy refuses nothing of it
     assert [name for name in loaded(browser) if not name.startswith(url)] == []
     shown = browser.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
     assert shown == {"light": "default", "dark": "slate"}[scheme]
@@ -117,3 +114,18 @@ def test_words_are_found(browser: webdriver.Chrome, url: str) -> None:
             for link in browser.find_elements(By.CSS_SELECTOR, found)
         )
     )
+
+
+@pytest.mark.parametrize("path", ["nothing.html", "reference/nothing.html", "a/b/c/"])
+def test_an_address_that_leads_nowhere_has_a_page(
+    browser: webdriver.Chrome, url: str, path: str
+) -> None:
+    """Of the site itself, whose links hold however deep the address is."""
+    seen_as(browser, "light", 1280)
+    browser.get(f"{url}/{path}")
+    settle(browser)
+    assert "404" in browser.find_element(By.TAG_NAME, "h1").text
+    link = browser.find_element(By.CSS_SELECTOR, ".md-tabs a[href*='real-cache']")
+    assert link.get_attribute("href") == f"{url}/real-cache.html"
+    assert [it for it in complaints(browser) if path not in it["message"]] == []
+    assert [name for name in loaded(browser) if not name.startswith(url)] == []

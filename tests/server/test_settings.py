@@ -58,6 +58,7 @@ READ: dict[str, tuple[str, Any]] = {
     "graphiql": ("no", False),
     "pages": ("no", False),
     "public_url": ("https://a.example/x", "https://a.example/x"),
+    "docs": ("build/docs", "build/docs"),
     "suggestions": ("no", False),
     "cors_origins": (
         "https://a.example, https://b.example,",
@@ -214,6 +215,27 @@ def test_what_is_no_public_address_is_refused(text: str) -> None:
         InvalidArgument, match=r"^CACHELOG_PUBLIC_URL: .* is not an http:// or https"
     ):
         Settings(public_url=text).public_address()
+
+
+def test_the_documentation_is_the_folder_that_is_named(tmp_path: Path) -> None:
+    """One without a site is refused; ``none`` is none, also where one is installed."""
+    with pytest.raises(InvalidArgument, match=r"^CACHELOG_DOCS: .* has no index.html and 404.html"):
+        Settings(docs=str(tmp_path)).documentation()
+    (tmp_path / "index.html").touch()
+    (tmp_path / "404.html").touch()
+    assert Settings(docs=str(tmp_path)).documentation() == tmp_path
+    assert Settings(docs="none").documentation() is None
+
+
+def test_the_documentation_is_the_installed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no folder is named, and one is there."""
+    monkeypatch.setattr("server.settings.DOCUMENTATION", tmp_path)
+    assert Settings().documentation() is None
+    (tmp_path / "index.html").touch()
+    (tmp_path / "404.html").touch()
+    assert Settings().documentation() == tmp_path
 
 
 PASSWORD = "a:b"  # noqa: S105 - of nobody

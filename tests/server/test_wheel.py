@@ -1,7 +1,11 @@
 """What is installed: ``python -m cachelog``, though no such module stands in the source."""
 
+import shutil
 import subprocess
 import sys
+import tomllib
+from email.parser import BytesParser
+from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -10,7 +14,7 @@ import pytest
 from snapshots.program import cachelog_version
 from tests.server.commands import cachelog
 from tests.server.servers import environ
-from tests.server.wheels import ROOT, built_wheel
+from tests.server.wheels import ROOT, build, built_wheel, source_in
 
 FOLDERS = ("queries", "fragments", "templates", "static")
 
@@ -88,3 +92,39 @@ def test_the_module_does_nothing_when_it_is_imported(installed: Path) -> None:
     script = f"import site; site.addsitedir({str(installed)!r}); import cachelog"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_a_wheel_is_built_of_the_sdist_without_a_network(tmp_path: Path) -> None:
+    """With what pages load and the documentation, where these were there; without npm and git."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "unpacked").mkdir()
+    source = source_in(tmp_path / "source")
+    files = {"server/static/vendor/it.js": b"let it", "server/documentation/a/b.html": b"<p>"}
+    for name, content in files.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(content)
+    digest = sha256(files["server/static/vendor/it.js"]).hexdigest()
+    (source / "server/vendor.toml").write_text(
+        f'["it.js"]\npackage = "it"\nversion = "1"\npath = "it.js"\nsha256 = "{digest}"\n'
+    )
+    sdist = build(source, "sdist", CACHELOG_BUILD_VERSION="7.8.9")
+    shutil.unpack_archive(sdist, tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    wheel = build(unpacked, "wheel", PATH="", CACHELOG_BUILD_VERSION="")
+    assert wheel.name == "cachelog-7.8.9-py3-none-any.whl"
+    with ZipFile(wheel) as archive:
+        assert {name: archive.read(name) for name in files} == files
+        assert not [name for name in archive.namelist() if name.startswith("server/build_")]
+
+
+def test_the_licences_of_what_pages_load_are_in_the_metadata(installed: Path) -> None:
+    """Of each part, beside cachelog's own, as PEP 639 has it."""
+    (folder,) = installed.glob("*.dist-info")
+    metadata = BytesParser().parsebytes((folder / "METADATA").read_bytes())
+    assert metadata["License-Expression"] == "Apache-2.0 AND MIT AND 0BSD"
+    assets = tomllib.loads((ROOT / "server/vendor.toml").read_text("utf-8"))
+    parts = {f"server/{asset['license']}" for asset in assets.values()}
+    named = metadata.get_all("License-File") or []
+    assert {*named} == parts | {"LICENSE", "server/licenses/mkdocs-material.txt"}
+    for name in named:
+        assert (folder / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()

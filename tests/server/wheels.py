@@ -1,26 +1,49 @@
 """Wheels of cachelog as pip would build them, without a network."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from server.build_version import SETTING
+from snapshots.program import cachelog_version
+
 ROOT = Path(__file__).parents[2]
-BUILT = ("pyproject.toml", "README.md", "LICENSE", "server", "schema", "snapshots")
+BUILT = (
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "server",
+    "schema",
+    "snapshots",
+)
+
+
+def source_in(folder: Path) -> Path:
+    """Copy what is built to a folder, without what pages load: that is another test's."""
+    for name in BUILT:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    (folder / "server/vendor.toml").write_text("")
+    return folder
+
+
+def build(source: Path, target: str, **variables: str) -> Path:
+    """Build a target of hatchling, with these variables; return the file."""
+    before = {*(source / "dist").glob("*")}
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", target],
+        cwd=source,
+        env=os.environ | variables,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = {*(source / "dist").glob("*")} - before
+    return built
 
 
 def built_wheel(source: Path, kind: str = "standard") -> Path:
     """Copy what is built to the folder ``source``, build it there, and return the wheel."""
-    for name in BUILT:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    # What is fetched for the page is another test's.
-    (source / "server/vendor.toml").write_text("")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", f"wheel:{kind}"],
-        cwd=source,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = (source / "dist").glob("*.whl")
-    return wheel
+    return build(source_in(source), f"wheel:{kind}", **{SETTING: cachelog_version()})

@@ -1,19 +1,22 @@
 """The files that pages load: from memory, compressed once, counted as other requests."""
 
 import asyncio
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from server.asgi import responses
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
-from server.asgi.static_folder import files_below
+from server.asgi.static_folder import documentation_at, files_below
 
 CONTENT = b"let number = 1;\n" * 10_000
+UNLIMITED = Allowances(requests=0, cost=0, is_trusted=None)
 VERSION = sha256(CONTENT).hexdigest()[:12]
 
 
@@ -27,12 +30,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Client:
-    """Asks an application that has this folder alone."""
+    """Asks an application that has these routes alone."""
 
-    def __init__(self, folder: Path, lanes: Lanes, requests_per_minute: int = 0) -> None:
-        allowances = Allowances(requests=requests_per_minute, cost=0, is_trusted=None)
-        route = files_below("/static", folder, allowances, lanes.compressing)
-        self._transport = httpx.ASGITransport(Starlette(routes=[route]))
+    def __init__(self, *routes: Route) -> None:
+        self._transport = httpx.ASGITransport(Starlette(routes=routes))
 
     def request(self, method: str, path: str, **headers: str) -> httpx.Response:
         """Return the answer to one request."""
@@ -52,7 +53,7 @@ class Client:
 @pytest.fixture
 def client(folder: Path, lanes: Lanes) -> Client:
     """Return a client of the folder."""
-    return Client(folder, lanes)
+    return Client(files_below("/static", folder, UNLIMITED, lanes.compressing))
 
 
 def test_a_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,8 @@ def test_a_file_stays_what_it_was(client: Client, folder: Path) -> None:
 
 def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
     """Who asks for more in a minute than is allowed is told when to ask again."""
-    client = Client(folder, lanes, requests_per_minute=2)
+    allowances = Allowances(requests=2, cost=0, is_trusted=None)
+    client = Client(files_below("/static", folder, allowances, lanes.compressing))
     answers = [client.get("/static/vendor/page.js") for _ in range(3)]
     assert [it.status_code for it in answers] == [200, 200, 429]
     assert int(answers[-1].headers["retry-after"]) > 0
@@ -119,3 +121,64 @@ def test_only_files_are_answered(client: Client, method: str, path: str, status:
     answer = client.request(method, f"/static/{path}")
     assert answer.status_code == status
     assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
+
+
+SCRIPT = b"__md_scope=new URL('.',location)"
+HASHED = "assets/bundle.79ae519e.min.js"
+
+
+@pytest.fixture
+def docs(tmp_path: Path, lanes: Lanes) -> Client:
+    """Return a client of a documentation site."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / HASHED).write_bytes(CONTENT)
+    (tmp_path / "index.html").write_bytes(
+        b'<script>%b</script><script src="x.js"></script>'
+        b'<script id="__config" type="application/json">{}</script>' % SCRIPT
+    )
+    (tmp_path / "404.html").write_text('<a href="/index.html"></a> {"base": "/"} <br class="x"/>')
+    return Client(*documentation_at("/docs", tmp_path, UNLIMITED, lanes.compressing))
+
+
+def test_pages_of_the_documentation_run_their_own_scripts(docs: Client) -> None:
+    """Those that stand in them, by their checksums; nothing else that is not a file."""
+    policy = docs.get("/docs/index.html").headers["content-security-policy"]
+    checksum = b64encode(sha256(SCRIPT).digest()).decode()
+    assert f"script-src 'self' 'sha256-{checksum}';" in policy
+    assert policy.count("sha256-") == 1
+    assert "unsafe" not in policy
+    assert docs.get("/docs/").content == docs.get("/docs/index.html").content
+
+
+def test_an_address_of_the_documentation_without_its_slash(docs: Client) -> None:
+    """It leads on, below whatever prefix a proxy has it."""
+    answer = docs.get("/docs")
+    assert (answer.status_code, answer.headers["location"]) == (308, "docs/")
+
+
+@pytest.mark.parametrize(
+    ("path", "cache_control"),
+    [(HASHED, "public, max-age=31536000, immutable"), ("index.html", "no-cache")],
+)
+def test_files_of_the_documentation_are_kept(docs: Client, path: str, cache_control: str) -> None:
+    """For a year where the name says which content it is; else asked for again, with an ETag."""
+    answer = docs.get(f"/docs/{path}")
+    assert answer.headers["cache-control"] == cache_control
+    again = docs.get(f"/docs/{path}", if_none_match=answer.headers["etag"])
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("path", "links"),
+    [
+        ("nothing", '<a href="./index.html"></a> {"base": "./"} <br class="x"/>'),
+        ("a/b/nothing", '<a href="../../index.html"></a> {"base": "../../"} <br class="x"/>'),
+        ("a/b/c/d/nothing", None),
+    ],
+)
+def test_nothing_is_there_in_the_documentation(docs: Client, path: str, links: str | None) -> None:
+    """The site's own page says so, with links as seen from there; not for addresses without end."""
+    answer = docs.get(f"/docs/{path}")
+    assert answer.status_code == 404
+    assert answer.text == (links or "Not Found")
+    assert ("content-security-policy" in answer.headers) is (links is not None)
