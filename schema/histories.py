@@ -32,6 +32,7 @@ from schema.series_causes import CAUSES, SeriesCauseType, series_cause_connectio
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -40,6 +41,7 @@ from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgumen
 from snapshots.frames import queries
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
+from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint
@@ -346,6 +348,112 @@ class PackageInSeriesType:
         return self.one.gone_in is None
 
 
+CELLS = 20_000
+"""The cells of a package in every series, from what is kept of each neighbours."""
+
+SPANS_OF_CELL = 3
+"""In how many spans of a series a cell usually has specs."""
+
+TargetArgument = Annotated[str | None, strawberry.argument("Only specs for this target.")]
+StackArgument = Annotated[str | None, strawberry.argument("Only specs in this stack.")]
+VersionArgument = Annotated[str | None, strawberry.argument("Only specs of this version.")]
+
+
+def _cell(target: str | None, stack: str | None, version: str | None) -> Cell:
+    values = {
+        CoverageDimension.TARGET: target,
+        CoverageDimension.STACK: stack,
+        CoverageDimension.VERSION: version,
+    }
+    return {dimension: value for dimension, value in values.items() if value is not None}
+
+
+@object_type
+class AvailabilitySpanType:
+    """Revisions of a series that follow one another and have such specs: first and last have some,
+    as all between them.
+    """
+
+    span: strawberry.Private[CellSpan]
+    topic: strawberry.Private[HistoryTopic]
+
+    first = revision_field("span.first", "The first revision that has some.")
+    last = revision_field("span.last", "The last revision that has some.")
+    num_specs = attribute("span.num_specs", "How many `last` has.", int)
+
+    @resolver()
+    def gone_in(self) -> Revision | None:
+        """The revision after the last, which has none; null where there is none."""
+        return revision_of(self.span.gone_in)
+
+    @resolver()
+    def reasons(self) -> list[ReasonCount]:
+        """Why they went with `goneIn`, by how many specs; empty where they are still there."""
+        reasons = self.span.reasons.items()
+        return [ReasonCount(reason=reason, num_specs=count) for reason, count in reasons]
+
+    @resolver()
+    def comparison(self) -> ComparisonType | None:
+        """The whole of what changed from `last` to `goneIn`; null where they are still there."""
+        last, gone_in = self.span.last, self.span.gone_in
+        return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
+
+    @resolver(MAIN_CAUSES)
+    def main_causes(self, info: Info) -> list[MainCause]:
+        """The main causes of the specs of the package that took the place of others with `goneIn`,
+        what explains most of them first.
+        """
+        pair = self.span.pair
+        causes = info.context.of_history(self.topic).get(pair, ()) if pair else ()
+        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
+
+
+@object_type
+class Availability:
+    """Since when a series has specs of a package, or no longer has any."""
+
+    name: strawberry.Private[str]
+    spans_of_cell: strawberry.Private[list[CellSpan]]
+    topic: strawberry.Private[HistoryTopic]
+
+    @resolver()
+    def series(self) -> "Series":
+        """The series."""
+        return Series(name=self.name)
+
+    @resolver()
+    def is_current(self) -> bool:
+        """Whether its newest revision has such specs."""
+        return is_current(self.spans_of_cell)
+
+    @resolver(Cost(items=SPANS_OF_CELL))
+    def spans(self) -> list[AvailabilitySpanType]:
+        """When it had such specs, oldest first; empty where it never had any."""
+        return [AvailabilitySpanType(span=span, topic=self.topic) for span in self.spans_of_cell]
+
+
+@object_type
+class CoverageValues:
+    """What specs of a package there ever were, in any series."""
+
+    cells: strawberry.Private[PackageCells]
+
+    @resolver(texts(200))
+    def versions(self) -> list[str]:
+        """Versions, newest first."""
+        return self.cells.values(CoverageDimension.VERSION)
+
+    @resolver(texts(100))
+    def targets(self) -> list[str]:
+        """Targets; none where no source tells them."""
+        return self.cells.values(CoverageDimension.TARGET)
+
+    @resolver(texts(400))
+    def stacks(self) -> list[str]:
+        """Stacks, without root; none where no source tells them."""
+        return self.cells.values(CoverageDimension.STACK)
+
+
 @object_type
 class CatalogPackageType:
     """A package over all series, also one that no newest revision has any longer."""
@@ -379,6 +487,56 @@ class CatalogPackageType:
         return PackageHistory.of_id(
             info.context, series or self.package.best.series, self.package.name
         )
+
+    @resolver(Cost(weight=CELLS, items=SERIES_OF_PACKAGE))
+    def availability(
+        self,
+        info: Info,
+        target: TargetArgument = None,
+        stack: StackArgument = None,
+        version: VersionArgument = None,
+    ) -> list[Availability]:
+        """Since when each series of `inSeries` has specs of it for a target, in a stack, of a
+        version, or of all that are given; and why they went.
+        """
+        cells, cell = self._cells(info.context), _cell(target, stack, version)
+        spans = [cells.spans(one.series, cell) for one in self.package.in_series]
+        ends = {span.pair for of_series in spans for span in of_series if span.pair is not None}
+        topic = HistoryTopic(About.PACKAGE_CAUSES, self.package.name, frozenset(ends))
+        return [
+            Availability(name=one.series, spans_of_cell=of_series, topic=topic)
+            for one, of_series in zip(self.package.in_series, spans, strict=True)
+        ]
+
+    @resolver(Cost(weight=CELLS, items=NUM_NEAREST, each_loaded=LOADING))
+    def nearest(
+        self,
+        info: Info,
+        target: TargetArgument = None,
+        stack: StackArgument = None,
+        version: VersionArgument = None,
+    ) -> list[SpecType]:
+        """The specs, three at the most, that are nearest to such ones: of the newest revision of
+        the first series that has some, else of that of `best`; none where the package is gone.
+        """
+        cells, cell = self._cells(info.context), _cell(target, stack, version)
+        spans = {one.series: cells.spans(one.series, cell) for one in self.package.in_series}
+        place = nearest_place(self.package, spans)
+        if place is None:
+            return []
+        base, head = map(info.context.load, place)
+        values = dict.fromkeys(cell.items(), 1)
+        rows = nearest_rows(base.frame, head.frame, self.package.name, values)
+        return [SpecType(loaded=head, row=row) for row in rows.tolist()]
+
+    @resolver(Cost(weight=CELLS))
+    def had(self, info: Info) -> CoverageValues:
+        """What specs of it there ever were, in any series."""
+        return CoverageValues(cells=self._cells(info.context))
+
+    def _cells(self, context: Context) -> PackageCells:
+        cells: PackageCells = context.of_history(HistoryTopic(About.CELLS, self.package.name))
+        return cells
 
 
 def catalog_package(context: Context, name: str) -> CatalogPackageType | None:

@@ -284,6 +284,17 @@ _PACKAGE_CAUSE = pa.struct(
     [("package", pa.string()), ("cause", pa.int64()), ("num_specs", pa.int64())]
 )
 
+CELL = pa.struct(
+    [
+        ("package", pa.string()),
+        ("version", pa.string()),
+        ("target", pa.string()),
+        ("stack", pa.string()),
+        ("reason", pa.string()),
+        ("num_specs", pa.int64()),
+    ]
+)
+
 COMPARISONS = pa.schema(
     [
         _BASE,
@@ -327,9 +338,17 @@ COMPARISONS = pa.schema(
             "main one. Null in catalogs older than this column.",
         ),
         _field(
+            "cells",
+            pa.list_(CELL),
+            "By how many specs each combination of package, version, target and stack grew, or "
+            "shrank, for which reason; a target that is not stated is null, and with no stack all "
+            "specs count. Null in catalogs older than this column.",
+        ),
+        _field(
             "causes_format",
             pa.int64(),
-            "The version of the causes; null where there are none. Other versions are made anew.",
+            "The version of causes and cells; null where there are none. Other versions are made "
+            "anew.",
         ),
         _field("made_by", pa.string(), "The program that compared the two, with its version."),
         _field("made_at", _TIME, "When it did so."),
@@ -337,10 +356,18 @@ COMPARISONS = pa.schema(
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
 
-READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story", "causes", "package_causes")
+READ_ON_DEMAND = (
+    "packages",
+    "new_specs",
+    "removed_specs",
+    "story",
+    "causes",
+    "package_causes",
+    "cells",
+)
 """Its columns that are not kept in memory."""
 
-NULLABLE = ("story", "causes", "package_causes", "causes_format")
+NULLABLE = ("story", "causes", "package_causes", "cells", "causes_format")
 """Those of its columns that need not be there, and whose values need not."""
 
 

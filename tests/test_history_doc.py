@@ -36,7 +36,7 @@ def test_examples(tmp_path: Path) -> None:
         assert (done.code, done.err) == (0, ""), words
         assert OutputChecker().check_output(shown, done.out, ELLIPSIS), f"{words}: {done.out}"
         count += 1
-    assert count == 8
+    assert count == 9
 
 
 def keys_of(value: Any) -> Iterator[str]:

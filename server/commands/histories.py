@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 @tag_option("Only the revisions of this tag.")
 @since_option
 @limit_option("Only the N newest entries.")
+@click.option("--target", metavar="NAME", help="Of a package: when it was there for this target.")
+@click.option("--stack", metavar="NAME", help="Of a package: when it was there in this stack.")
+@click.option("--version", metavar="TEXT", help="Of a package: when this version was there.")
 @click.option("--oneline", is_flag=True, help="One line an entry.")
 @click.option(
     "--commits",
@@ -76,6 +79,9 @@ def log_command(
     tag: str | None,
     since: datetime | None,
     limit: int | None,
+    target: str | None,
+    stack: str | None,
+    version: str | None,
     oneline: bool,
     commits: bool,
     as_json: bool,
@@ -85,6 +91,9 @@ def log_command(
 
     Of a package or a hash only the revisions that touched it are listed. A spec that was there
     before, and came back, has returned; it is not new.
+
+    With --target, --stack and --version it is when a package could be had so, in all series or in
+    one; why that ended; and the nearest specs that there are now.
     """
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
@@ -99,6 +108,10 @@ def log_command(
     if tag is not None and series not in (None, refs.series(tag)):
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
+    values = {"target": target, "stack": stack, "version": version}
+    cell = {name: value for name, value in values.items() if value is not None}
+    if cell and (subject is None or subject.startswith("/") or commits):
+        raise click.UsageError("--target, --stack and --version are of a package alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
     log = log_of(
         opened,
@@ -108,6 +121,7 @@ def log_command(
         width(),
         oneline=oneline and not as_json,
         commits=commits,
+        cell=cell,
     )
     if as_json:
         say_json(log.document())

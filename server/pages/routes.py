@@ -103,6 +103,7 @@ PAGES = (
         view=views.catalog_package_view,
         table="package.history.entries",
     ),
+    Page("/packages/{name}/availability", "availability", subject="package"),
     Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
     Page(
         "/r/{ref}/packages/{name}",

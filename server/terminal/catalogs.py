@@ -20,6 +20,8 @@ from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.texts import nearest_hint, nearest_names
+from snapshots.timelines.availability import PackageCells
+from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
@@ -102,6 +104,19 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
         return history
+
+    def package_cells(self, name: str) -> tuple[Self, CatalogPackage, PackageCells]:
+        """Return where a package could be had through all series, and what that is told of.
+
+        Raises InvalidArgument where no revision ever had it.
+        """
+        opened = self.complete(causes=True)
+        package = opened.library.past.all_packages(opened.history).get(name)
+        if package is None:
+            names = opened.library.package_names()
+            reason = f"no revision has ever had {name!r}"
+            raise InvalidArgument("PACKAGE", reason + nearest_hint(nearest_names(name, names)))
+        return opened, package, opened.library.past.cells(opened.history, name)
 
     def package_timeline(self, name: str, series: str) -> PackageTimeline:
         """Return the timeline of a package in a series.

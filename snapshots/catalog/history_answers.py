@@ -24,6 +24,7 @@ from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.stories import told_in_any
+from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import GrowthPoint
@@ -70,8 +71,10 @@ class About(Enum):
     CAUSES = "causes"
     """A series: its SeriesCauses."""
     PACKAGE_CAUSES = "package causes"
-    """Pairs ``items`` of a series: by pair the KeptCauses of the package ``text``, each with how
-    many of its specs it is the main cause of."""
+    """Pairs ``items`` of a series, or of any: by pair the KeptCauses of the package ``text``, each
+    with how many of its specs it is the main cause of."""
+    CELLS = "cells"
+    """The package ``text`` in all series: its PackageCells."""
     HOLDING = "holding"
     """Hashes ``items``, in a series or in all: the revisions that hold them, newest first."""
 
@@ -100,7 +103,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     @property
     def needs_causes(self) -> bool:
         """Whether the causes of those changes must be there, too."""
-        return self.about in (About.CAUSES, About.PACKAGE_CAUSES)
+        return self.about in (About.CAUSES, About.PACKAGE_CAUSES, About.CELLS)
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
@@ -160,8 +163,9 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
         history, question.series or ""
     ),
     About.PACKAGE_CAUSES: lambda library, history, question: library.past.package_causes(
-        history, question.series or "", question.text, question.items
+        history, question.series, question.text, question.items
     ),
+    About.CELLS: lambda library, history, question: library.past.cells(history, question.text),
     About.HOLDING: lambda library, history, question: library.past.holding(
         history, sorted(question.items), question.series
     ),
@@ -183,7 +187,7 @@ def _size_of(value: Any) -> int:
             return _PART + sum(map(_size_of, value))
         case GrowthPoint():
             return _POINT
-        case SeriesCauses():
+        case SeriesCauses() | PackageCells():
             return value.num_bytes
     return _LINE if isinstance(value, RevisionInfo) else _PART
 

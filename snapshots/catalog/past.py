@@ -41,6 +41,7 @@ from snapshots.notes.stories import from_text, told_in, told_in_any
 from snapshots.refs import series
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, GrowthPoint, were_removed
@@ -205,15 +206,21 @@ class Past:
         return SeriesCauses(rows, series, history)
 
     def package_causes(
-        self, history: History, series: str, name: str, pairs: Collection[Pair]
+        self, history: History, series: str | None, name: str, pairs: Collection[Pair]
     ) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
-        """Return the main causes of a package's specs in some pairs of a series."""
+        """Return the main causes of a package's specs in some pairs, of one series or of any."""
         require_complete(self._catalog, history, series, causes=True)
         columns = ["causes", "package_causes", "causes_format"]
         found: dict[Pair, tuple[tuple[KeptCause, int], ...]] = {}
         for rows in self._catalog.changes.comparisons(pairs, columns):
             found |= causes_of_package(rows, name)
         return found
+
+    def cells(self, history: History, name: str) -> PackageCells:
+        """Return where a package could be had, in every series."""
+        require_complete(self._catalog, history, causes=True)
+        tables = self._catalog.changes.comparisons(history.pairs, ["cells", "causes_format"])
+        return PackageCells(tables, name, history)
 
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
         """Return every package that any revision had, by its name."""

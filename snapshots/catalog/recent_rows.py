@@ -73,9 +73,9 @@ def _deciding_first(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the same for a content that follows on nothing: all of it is new."""
     none = pa.ListArray.from_arrays(np.zeros(len(rows) + 1, np.int32), pa.array([], pa.string()))
     new = with_columns(
-        rows.select(["hash", "name", "version", "in_cache"])
-        .append_column("stacks", none)
-        .append_column("variants", none),
+        rows.select(["hash", "name", "version", "target", "stacks", "in_cache"]).append_column(
+            "variants", none
+        ),
         SPEC_ROWS.names,
     )
     return SPEC_ROWS.empty_table(), new

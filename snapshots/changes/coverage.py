@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import repeat
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -95,7 +96,7 @@ def differing_cells(
         _columns_of_cells(side, frames[side], rows[side], maps[side], axes) for side in (0, 1)
     )
     columns = [np.concatenate(parts) for parts in zip(before, after, strict=True)]
-    keys, bound = _folded(columns, [len(names), *(len(axis.values) for axis in axes)])
+    keys, bound = folded(columns, [len(names), *(len(axis.values) for axis in axes)])
     of_base, of_head = np.split(keys, [len(before[0])])
     lost = rows_where(~_marked(of_head, bound)[of_base])
     gained = rows_where(~_marked(of_base, bound)[of_head]) + len(of_base)
@@ -127,12 +128,12 @@ def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) 
 def _cell_keys(
     frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]
 ) -> tuple[list[_Axis], list[Codes], Keys, int]:
-    """Return the axes, the columns of the cells of the rows, and what ``_folded`` returns."""
+    """Return the axes, the columns of the cells of the rows, and what ``folded`` returns."""
     axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
     packages = np.arange(len(frame.packages), dtype=np.int32)
     columns = _columns_of_cells(0, frame, rows, packages, axes)
     sizes = [len(packages), *(len(axis.values) for axis in axes)]
-    return axes, columns, *_folded(columns, sizes)
+    return axes, columns, *folded(columns, sizes)
 
 
 def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
@@ -201,7 +202,7 @@ def _columns_of_cells(
     """Return for each cell of each row the package's place, and the code of each value."""
     in_list = np.empty(0, np.int32)
     if any(axis.dimension is CoverageDimension.STACK for axis in axes):
-        rows, in_list = _one_a_stack(frame, rows)
+        rows, in_list = rows_by_stack(frame, rows)
     columns = [packages[frame.package.codes[rows]]]
     for axis in axes:
         is_stack = axis.dimension is CoverageDimension.STACK
@@ -211,7 +212,7 @@ def _columns_of_cells(
     return columns if has_all.all() else [codes[has_all] for codes in columns]
 
 
-def _one_a_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
+def rows_by_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
     """Return each row as often as it has stacks, root too, and the code of each stack."""
     stacks = frame.stacks
     lengths = np.bincount(stacks.owner, minlength=len(stacks.values))
@@ -221,7 +222,7 @@ def _one_a_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
     return np.repeat(rows, lengths[lists]), codes
 
 
-def _folded(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Keys, int]:
+def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[Keys, int]:
     """Return columns of codes as one number each, equal where they are, and what is above all."""
     keys, bound = np.zeros(len(columns[0]), np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):

@@ -20,6 +20,7 @@ from xxhash import xxh3_64_intdigest
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, find_causes
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.kept_cells import NO_CELLS, kept_cells
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import (
     NEW_REASONS,
@@ -174,8 +175,8 @@ def _package(cell: dict[str, Any]) -> PackageCounts:
     return msgspec.convert(cell, PackageCounts)
 
 
-CAUSES_FORMAT = 2
-"""The version of kept causes; it rises where others are found, or counterparts are others."""
+CAUSES_FORMAT = 3
+"""The version of kept causes and cells; it rises where others are found, or reasons are others."""
 
 
 class KeptCause(msgspec.Struct, frozen=True):
@@ -262,6 +263,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
 
     ``packages`` are those that changed, in natural order. ``story`` is the text of the column of
     that name, of those pairs that have one. ``causes`` are None where they were not looked for.
+    ``cells`` are those of ``kept_cells``.
     """
 
     pair: Pair
@@ -271,6 +273,7 @@ class KeptChanges(msgspec.Struct, frozen=True):
     story: str | None = None
     causes: tuple[KeptCause, ...] | None = None
     package_causes: tuple[PackageCause, ...] = ()
+    cells: pa.StructArray = NO_CELLS
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
@@ -299,6 +302,7 @@ def kept_of(comparison: Comparison, reasoning: Reasoning, causes: Causes | None)
         packages,
         causes=explained,
         package_causes=of_packages,
+        cells=kept_cells(comparison.pairing, reasoning),
     )
 
 
@@ -328,6 +332,7 @@ def comparisons_table(
     numbers = {
         "new_specs": [_new_specs(kept.rows) for kept in every],
         "removed_specs": [_removed_specs(kept.rows) for kept in every],
+        "cells": [kept.cells for kept in every],
     }
     others = pa.schema([field for field in COMPARISONS if field.name not in numbers])
     table = pa.Table.from_pylist(rows, schema=others)

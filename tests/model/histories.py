@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import pyarrow as pa
+from msgspec.structs import replace
 
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.kept_changes import (
     KeptChanges,
@@ -19,9 +21,11 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import NOTHING, RevisionInfo, Spec
 from snapshots.spack.versions import version_key
+from snapshots.timelines.availability import CellSpan
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
+from tests.model.cells import values_of
 from tests.model.changes import added_reasons, removed_reasons
 from tests.model.listings import changed_fields, kind_by_versions, package_kind
 from tests.model.states import State
@@ -181,6 +185,36 @@ class Past:
                 gone_in=None if gone is None else steps[gone].head,
             )
             spans.append(span)
+        return spans
+
+    def cell_spans(
+        self, series: str, name: str, cell: Mapping[CoverageDimension, str]
+    ) -> list[CellSpan]:
+        """Return the spans in which a series has specs of a package in a cell.
+
+        Of a stack, revisions that tell no stacks count as if they were not there. Why specs went is
+        what the revision after the last that counts says of them.
+        """
+        spans: list[CellSpan] = []
+        before: list[str] = []
+        last: Neighbours | None = None
+        for step in self.history.neighbours(series):
+            last = last or step
+            if CoverageDimension.STACK in cell and step.head.known_stacks is None:
+                continue
+            hashes = [
+                spec.hash
+                for spec in self._of_package(step.head, name)
+                if all(value in values_of(spec, by.value) for by, value in cell.items())
+            ]
+            if hashes:
+                first = spans.pop().first if before else step.head
+                spans.append(CellSpan(first, step.head, len(hashes)))
+            elif before:
+                reasons = self._reasons(last.pair)
+                gone = Counter(reasons[text] for text in before if text in reasons)
+                spans[-1] = replace(spans[-1], gone_in=step.head, reasons=dict(gone))
+            before, last = hashes, None
         return spans
 
     def holding(self, hashes: Sequence[str], series: str | None = None) -> list[RevisionInfo]:

@@ -286,6 +286,17 @@ CATALOG = """query($of: String!, $name: String!) {
   mainSeries { name }
   packageOf(query: $name) { name }
   package(name: $name) { ...P history(series: $of) { name } }
+  cells: package(name: $name) {
+    had { versions targets stacks }
+    availability(target: "x86_64") {
+      series { name } isCurrent
+      spans {
+        first { tag } last { tag } numSpecs goneIn { tag } reasons { reason numSpecs }
+        comparison { id } mainCauses { title }
+      }
+    }
+    nearest(target: "x86_64", stack: "e4s", version: "1") { hash revision { digest } }
+  }
   packages(search: "a", gone: false, first: 100) {
     totalCount pageInfo { hasNextPage } nodes { ...P } edges { cursor node { name } }
   }

@@ -311,3 +311,42 @@ def test_a_content_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         assert broken.digest[:12] not in done.out
     found = ask(world, "--json", "--series", "develop").json
     assert [it["revision"]["digest"] for it in found["entries"]] == expected
+
+
+def test_since_when_a_package_is_there_so(world: Remembered) -> None:
+    """Spans in each series, why they ended, what is nearest now, and what came and went when."""
+    done = good(world, "zlib", "--version", NEWER_ZLIB.version, "--oneline").out
+    days = {
+        number: f"develop of 2025-01-{number + 5:02} ({digest(world, number)})"
+        for number in (3, 4, 5)
+    }
+    assert done == (
+        "zlib: version 1.3\n"
+        f"develop: {days[3]} to {days[4]}: 1 spec; gone in {days[5]} (1 replaced)\n"
+        "vX.Y.Z: never\n"
+        f"nearest in {days[5]}: {ZLIB.short} /{ZLIB.hash[:7]}\n"
+        f"{digest(world, 5)} 2025-01-10 00:00 develop: - went: 1 replaced\n"
+        f"{digest(world, 3)} 2025-01-08 00:00 develop: + came\n"
+    )
+    told = good(world, "cmake", "--stack", "tools", "--series", "develop", "--json").json
+    assert (told["package"], told["stack"], told["target"]) == ("cmake", "tools", None)
+    assert [it["reasons"] for it in told["spans"]] == [{"package_gone": 1}, {}]
+    assert [it["hash"] for it in told["nearest"]] == [CMAKE.hash]
+    assert [it["kind"] for it in told["entries"]] == ["came", "went", "came"]
+    larger = good(world, "hdf5", "--target", "x86_64_v3", "--series", "vX.Y.Z").out
+    assert "3 specs" not in larger
+    assert "still there" in larger
+
+
+def test_what_cannot_be_asked_of_a_cell(world: Remembered) -> None:
+    """Only of a package, which some revision has to have had; and not with commits."""
+    for arguments in (
+        ["--target", "a"],
+        ["/a", "--stack", "a"],
+        ["zlib", "--version", "1", "--commits"],
+    ):
+        assert "are of a package alone" in ask(world, *arguments).err
+    missing = ask(world, "zlibb", "--version", "1")
+    assert missing.code == 1
+    assert "no revision has ever had 'zlibb'" in missing.err
+    assert "zlib" in missing.err

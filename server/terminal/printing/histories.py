@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from heapq import nlargest
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from server.terminal.printing.commits import (
 from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import wrapped
 from server.terminal.printing.listings import source_text
+from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.kept_changes import PackageCounts, PairCounts
 from snapshots.changes.package_changes import PackageChangeKind
@@ -35,9 +37,10 @@ from snapshots.changes.vocabulary import PACKAGE_KINDS, counted_reasons
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair, age
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, Spec
 from snapshots.refs import title
-from snapshots.texts import counted, in_words, minute, short_digest, versioned
+from snapshots.texts import counted, in_words, minute, short_digest, short_hash, versioned
+from snapshots.timelines.availability import CellSpan, nearest_place
 from snapshots.timelines.growth import GrowthPoint, with_returned
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
@@ -48,6 +51,8 @@ _NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
 """So many packages are named in an entry of a series."""
+
+NO_CELL: Mapping[str, str] = MappingProxyType({})
 
 _AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""
@@ -120,13 +125,17 @@ def log_of(
     *,
     oneline: bool = False,
     commits: bool = False,
+    cell: Mapping[str, str] = NO_CELL,
 ) -> Log:
     """Return the log of a series, or in it of a package, or of the hash after a slash.
 
     ``series`` is by default the main one; of a hash it is all. With ``oneline`` only
     the text of each entry counts. With ``commits`` each entry has what rebuilt specs with it, and
-    the commits that explain that.
+    the commits that explain that. With a ``cell``, values by dimension, it is when specs of the
+    package were in it.
     """
+    if subject is not None and cell:
+        return _cell_log(opened, subject, series, cell, selection, width)
     if subject is not None and subject.startswith("/"):
         past = opened.hash_history(subject)
         log = _hash_log(past, opened.history, series, selection, width)
@@ -318,6 +327,112 @@ def _package_text(entry: PackageEntry | PackageCounts) -> str:
 def package_line(entry: PackageEntry) -> str:
     """Return an entry of a package in one line."""
     return f"{_package_text(entry)} ({counts_text(entry)})"
+
+
+# -- a package for a target, in a stack, of a version
+
+
+class CellEvent(msgspec.Struct, frozen=True):
+    """A revision that specs of a cell came in, or were gone in; ``kind`` is came or went."""
+
+    revision: RevisionInfo
+    series: str
+    kind: str
+    reasons: Mapping[SpecChangeReason, int]
+
+    def text(self) -> str:
+        """Return what happened, and why."""
+        if self.kind == "came":
+            return styles.added("+ came")
+        return styles.removed(f"- went{reasons_text(self.reasons, ': ')}")
+
+
+def reasons_text(reasons: Mapping[SpecChangeReason, int], before: str) -> str:
+    """Return why how many specs went, behind a text; nothing where nothing says why."""
+    parts = counted_reasons(SpecChangeKind.REMOVED, reasons)
+    others = reasons.get(SpecChangeReason.FACTS)
+    every = [parts] * bool(parts) + [f"{others} with other facts"] * bool(others)
+    return before + ", ".join(every) if every else ""
+
+
+def _cell_log(
+    opened: OpenedCatalog,
+    name: str,
+    series: str | None,
+    values: Mapping[str, str],
+    selection: Selection,
+    width: int | None,
+) -> Log:
+    opened, package, cells = opened.package_cells(name)
+    cell = {CoverageDimension(dimension): value for dimension, value in values.items()}
+    spans = {one.series: cells.spans(one.series, cell) for one in package.in_series}
+    nearest: list[tuple[RevisionInfo, Spec]] = []
+    if (place := nearest_place(package, spans)) is not None:
+        base, head = map(opened.frame, place)
+        rows = nearest_rows(base, head, name, dict.fromkeys(cell.items(), 1))
+        nearest = [(place[1], head.spec(row)) for row in rows.tolist()]
+    shown = {one: spans[one] for one in spans if series in (None, one)}
+    events = []
+    for of_series, several in shown.items():
+        for span in several:
+            events.append(CellEvent(span.first, of_series, "came", {}))
+            if span.gone_in is not None:
+                events.append(CellEvent(span.gone_in, of_series, "went", span.reasons))
+    events.sort(key=lambda event: age(event.revision), reverse=True)
+    what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
+    return Log(
+        [
+            f"{styles.name(name)}: {what}",
+            *_cell_lines(shown, width),
+            *(
+                line
+                for revision, spec in nearest
+                for line in wrapped(
+                    f"nearest in {title(revision)}: {spec.short} /{short_hash(spec.hash)}", width
+                )
+            ),
+        ],
+        {
+            "package": name,
+            **{dimension: values.get(dimension) for dimension in ("target", "stack", "version")},
+            "spans": [
+                {"series": of_series, **facts_of(span, *CellSpan.__struct_fields__)}
+                for of_series, several in shown.items()
+                for span in several
+            ],
+            "nearest": [
+                {"revision": revision, **facts_of(spec, "hash", "short")}
+                for revision, spec in nearest
+            ],
+        },
+        (
+            LogEntry(
+                event.revision,
+                opened.history.previous(event.revision),
+                event.text(),
+                [f"{_INDENT}{event.text()}"],
+                event,
+            )
+            for event in selection.of(events, lambda event: event.revision)
+        ),
+    )
+
+
+def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], width: int | None) -> Iterator[str]:
+    """Yield when specs of a cell were there, in each series, and why they went."""
+    for series, several in spans.items():
+        if not several:
+            yield f"{series}: never"
+        for span in several:
+            revisions = title(span.first)
+            if span.first != span.last:
+                revisions += f" to {title(span.last)}"
+            end = "still there"
+            if span.gone_in is not None:
+                end = f"gone in {title(span.gone_in)}{reasons_text(span.reasons, ' (')}"
+                end += ")" if span.reasons else ""
+            text = f"{series}: {revisions}: {counted(span.num_specs, 'spec')}; {end}"
+            yield from wrapped(text, width)
 
 
 # -- a hash

@@ -13,7 +13,7 @@ from tests.server.pages.hostile import TAG, faults, is_relative, published
 from tests.server.pages.reading import Shown, shown
 from tests.server.servers import application
 
-_MOST = 220
+_MOST = 240
 """How many pages are looked at: all kinds, and a few of each."""
 
 _A_KIND = 9

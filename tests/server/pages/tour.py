@@ -11,7 +11,7 @@ _FACTS = """
 {
   revision(ref: "develop") {
     stacks { name }
-    packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) { nodes { name } }
+    packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) { nodes { name targets } }
   }
   compare(base: "develop~1", head: "develop") {
     removed: specs(first: 1, kinds: [REMOVED]) { nodes { before { hash } } }
@@ -33,7 +33,8 @@ def tour(client: httpx.Client) -> dict[str, str]:
     """Return the addresses of all pages of a server, by what they show."""
     facts = _asked(client, _FACTS)
     revision = facts["revision"]
-    package = revision["packages"]["nodes"][0]["name"]
+    largest = revision["packages"]["nodes"][0]
+    package, target = largest["name"], largest["targets"][0]
     found = _asked(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
     gone = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
@@ -49,6 +50,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "package": f"/r/develop/packages/{package}",
         "packages": "/packages",
         "package-everywhere": f"/packages/{package}",
+        "availability": f"/packages/{package}/availability?target={target}",
         "holes": "/r/develop/holes",
         "twins": "/r/develop/twins",
         "spec": f"/r/develop/specs/{found[0]['hash']}",

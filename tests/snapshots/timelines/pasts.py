@@ -25,7 +25,12 @@ def a_past(*lines: tuple[str, int, Sequence[Spec]]) -> Past:
     """Return the past in which tags were seen, on days, in states."""
     contents = [Content.of(specs) for _, _, specs in lines]
     revisions = [
-        replace(a_revision(tag, taken), digest=content.digest)
+        replace(
+            a_revision(tag, taken),
+            digest=content.digest,
+            num_specs=len(content),
+            num_stacks=content.summary().num_stacks,
+        )
         for (tag, taken, _), content in zip(lines, contents, strict=True)
     ]
     by_digest = {it.digest: list(it.specs()) for it in contents}

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.history import History
+from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.growth import count_returned, growth, with_returned
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding
@@ -65,6 +67,24 @@ def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
             else []
         )
         assert found == past.holding(wanted, series)
+
+
+@pytest.mark.no_cover
+@SOME
+@given(PASTS, st.integers(0, 1 << 32))
+def test_cells_of_packages(past: Past, seed: int) -> None:
+    """Every cell of a package has the spans and reasons of the walk, in each series."""
+    random = Random(seed)
+    table = past.comparisons()
+    for name in NAMES:
+        cells = PackageCells([table, table], name, past.history)
+        cell = {
+            by: random.choice(values)
+            for by in (CoverageDimension.VERSION, CoverageDimension.TARGET, CoverageDimension.STACK)
+            if (values := cells.values(by)) and random.random() < 0.5
+        }
+        for series in [*past.history.series_names, "nowhere"]:
+            assert cells.spans(series, cell) == past.cell_spans(series, name, cell)
 
 
 @pytest.mark.no_cover

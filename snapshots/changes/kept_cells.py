@@ -1,0 +1,109 @@
+"""What is kept of how coverage changed between two neighbours: by how many specs each cell grew.
+
+A cell is a package with a version and a target, in a stack or in all, so those of coarser cells
+follow by addition. Rebuilds leave cells as they are: most pairs have few that changed.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from snapshots.changes.coverage import folded, rows_by_stack
+from snapshots.changes.pairings import Pairing, code_of
+from snapshots.changes.reasons import REASONS, Codes, Reasoning, SpecChangeReason
+from snapshots.frames.columns import Column, Rows
+from snapshots.frames.frame import Frame
+from snapshots.spack.names import ROOT_STACK
+from snapshots.tables import CELL
+
+Numbers = npt.NDArray[np.int64]
+
+_FACTS = ("package", "version", "target")
+_NO_REASON = len(REASONS)
+_REASONS = pa.array([*(reason.value for reason in REASONS), None])
+
+
+NO_CELLS: pa.StructArray = pa.array([], CELL)
+
+
+class _Values:
+    """Distinct texts, each with a code; None, which stands for no value, has the code 0."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str | None, int] = {None: 0}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def codes_of(self, values: Sequence[str | None]) -> Numbers:
+        """Return the code of each value; new ones get the next."""
+        codes = (self._codes.setdefault(value, len(self._codes)) for value in values)
+        return np.fromiter(codes, np.int64, len(values))
+
+    def texts(self, codes: Numbers) -> pa.Array:
+        """Return the values with these codes."""
+        return pa.array(list(self._codes), pa.string()).take(pa.array(codes))
+
+
+def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
+    """Return by how many specs each cell grew, or shrank, for which reason; CELL has the fields.
+
+    Each spec is in the cell without a stack, and in one for each of its stacks but root. A cell
+    that as many came to as went is left out. The reason is null of specs that persist, and of which
+    only one of the two sources states the target, or stacks.
+    """
+    values = [_Values() for _ in (*_FACTS, "stack")]
+    parts = []
+    for frame, rows, reasons, sign in _changed_rows(pairing, reasoning):
+        cells, owners = _cells(frame, rows, values)
+        of_frame = np.zeros(len(frame), np.int64)
+        of_frame[rows] = reasons
+        parts.append(np.vstack([cells, of_frame[owners], np.full(len(owners), sign)]))
+    columns = np.hstack(parts)
+    keys, _ = folded([*columns[:4]], [len(known) for known in values])
+    _, of_cell = np.unique(keys, return_inverse=True)
+    grew = np.bincount(of_cell, columns[5]) != 0
+    columns, of_cell = columns[:, grew[of_cell]], of_cell[grew[of_cell]]
+    _, first, same = np.unique(
+        of_cell * len(_REASONS) + columns[4], return_index=True, return_inverse=True
+    )
+    num_specs = np.bincount(same, columns[5], len(first)).astype(np.int64)
+    texts = [known.texts(codes[first]) for known, codes in zip(values, columns, strict=False)]
+    why = _REASONS.take(pa.array(columns[4][first]))
+    return pa.StructArray.from_arrays([*texts, why, pa.array(num_specs)], fields=list(CELL))
+
+
+def _changed_rows(
+    pairing: Pairing, reasoning: Reasoning
+) -> Iterator[tuple[Frame, Rows, Codes, int]]:
+    """Yield rows that may have left cells, with the reason of each and -1, and new ones with 1."""
+    base, head, pairs = pairing.base, pairing.head, pairing.persisting
+    differ = np.zeros(pairs.size, np.bool_)
+    for name in (*_FACTS, "stacks"):
+        before, after = getattr(base, name), getattr(head, name)
+        of_base = before.fingerprints[before.codes[pairs.base_rows]]
+        differ |= of_base != after.fingerprints[after.codes[pairs.head_rows]]
+    is_changed = np.isin(pairs.base_rows[differ], pairing.changed.base_rows)
+    facts = np.where(is_changed, code_of(SpecChangeReason.FACTS), _NO_REASON).astype(np.int8)
+    for frame, rows, persisting, reasons, sign in (
+        (base, pairing.removed, pairs.base_rows, reasoning.of_base, -1),
+        (head, pairing.added, pairs.head_rows, reasoning.of_head, 1),
+    ):
+        every = np.concatenate([rows, persisting[differ]])
+        yield frame, every, np.concatenate([reasons[rows], facts]), sign
+
+
+def _cells(frame: Frame, rows: Rows, values: Sequence[_Values]) -> tuple[Numbers, Rows]:
+    """Return the codes of the cells of some rows, a line for each fact, and whose each cell is."""
+    in_stacks, stacks = rows_by_stack(frame, rows)
+    is_root = np.array([item == ROOT_STACK for item in frame.stacks.items], np.bool_)[stacks]
+    of_items = values[-1].codes_of(frame.stacks.items)[stacks[~is_root]]
+    owners = np.concatenate([rows, in_stacks[~is_root]])
+    columns: list[Column[str | None]] = [getattr(frame, name) for name in _FACTS]
+    codes = [
+        known.codes_of(column.values)[column.codes[owners]]
+        for known, column in zip(values, columns, strict=False)
+    ]
+    return np.vstack([*codes, np.concatenate([np.zeros(len(rows), np.int64), of_items])]), owners
