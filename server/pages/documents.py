@@ -34,7 +34,11 @@ _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 IS_PAGE = "isPage"
 """The variable that leaves a page's table alone in its document where it is false: an export."""
 
-_NOT_ADDRESSED = ("first", "last", IS_PAGE)
+HAS_COSTS = "hasCosts"
+"""The variable that adds what building takes. Costs can change, so that no answer with them is
+permanent: without any they are not asked for."""
+
+_NOT_ADDRESSED = ("first", "last", IS_PAGE, HAS_COSTS)
 """Variables that are not in the address: the sizes follow from the direction that a reader goes."""
 
 

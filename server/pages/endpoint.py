@@ -32,7 +32,7 @@ from server.pages.addresses import (
     raw_path,
     without_slash,
 )
-from server.pages.documents import Answered, Asker, PageQuestion
+from server.pages.documents import HAS_COSTS, Answered, Asker, PageQuestion
 from server.pages.error_pages import ErrorPages, nearest_to
 from server.pages.exports import PARAMETER, Export, ExportResponse, NoTable, table_asked
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, led_to
@@ -140,6 +140,8 @@ class PageEndpoint:
         query = self._page.document.known(parameters)
         if PARAMETER in parameters:
             return await unless_gone(receive, self._export(scope, parameters, query))
+        if HAS_COSTS in self._page.document.parameters and context.catalog.costs.is_there:
+            query[HAS_COSTS] = ["true"]
         keys = self._keys(scope, query)
         for key in keys:
             if (kept := context.responses.get(key)) is not None:
@@ -183,7 +185,7 @@ class PageEndpoint:
 
     def _address(self, scope: Scope, query: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
-        others = {name: query[name] for name in query if name not in params}
+        others = {name: query[name] for name in query if name not in (*params, HAS_COSTS)}
         return self._context.addresses(raw_path(scope), others)
 
     async def _made(

@@ -16,6 +16,7 @@ from server.asgi.static_folder import version_of
 from server.pages.addresses import Address
 from server.pages.routes import Page
 from snapshots import texts
+from snapshots.changes.costs import BuildCost
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.recipes.commits import SpackChange, links_of
@@ -130,6 +131,14 @@ def package_kind(name: str) -> str:
     return PACKAGE_KINDS[PackageChangeKind[name]]
 
 
+def build_cost(counts: Mapping[str, Any]) -> str:
+    """Return what building takes, of seconds, cost and costBasis; empty without costs."""
+    if (basis := counts.get("costBasis")) is None:
+        return ""
+    numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
+    return str(BuildCost(counts["seconds"], counts["cost"], *numbers))
+
+
 def capitalize_first(text: str) -> str:
     """Return a message as a sentence begins, the rest of it as it stands."""
     return text[:1].upper() + text[1:]
@@ -144,6 +153,7 @@ FILTERS = {
     "proven": proven,
     "package_kind": package_kind,
     "href": href,
+    "build_cost": build_cost,
     "capitalize_first": capitalize_first,
     "counted": texts.counted,
     "percent": texts.percent,

@@ -17,7 +17,6 @@ from strawberry.utils.str_converters import to_camel_case
 from server.pages.charts import Line, bars, line
 from snapshots import texts
 from snapshots.changes.cause_names import CauseKind, CauseName
-from snapshots.changes.costs import BuildCost
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
@@ -638,9 +637,6 @@ def plan_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     figures = [(name, f"{count:,}") for name, count in counts.items()]
     figures.append(("Size", plan["sizeLabel"]))
-    if (basis := plan["costBasis"]) is not None:
-        numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
-        figures.append(("Build time", str(BuildCost(plan["seconds"], plan["cost"], *numbers))))
     return {"figures": figures, "num_gone": summary["specsRemoved"] - rebuilt - replaced}
 
 

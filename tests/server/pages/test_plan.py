@@ -80,7 +80,9 @@ def test_what_took_the_place_of_what(client: httpx.Client) -> None:
     page = planned(client, lock, stack="e4s")
     (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
     assert line.endswith("hdf5 1.14.5 → 2.0")
-    assert page.texts("section[aria-labelledby=why] tbody tr") == ["hdf5 1.14.5 → 2.0 1 1"]
+    assert page.texts("section[aria-labelledby=why] tbody tr") == [
+        "hdf5 1.14.5 → 2.0 1 1.0 minutes (1 estimated) 1"
+    ]
     assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
 
 
