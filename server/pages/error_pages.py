@@ -27,6 +27,11 @@ _IN_CATALOG = "nearest_catalog_packages"
 """The document for a package that is looked for in no revision."""
 
 _HASH, _CAUSE, _COMMIT = "hash", "cause", "commit"
+_NARROWING = "narrowing"
+"""The kind of what narrows a comparison: its name is that of the parameter at fault."""
+
+_NARROWED_AT = ["compare", "summary"], ["compare", "releaseNotes"]
+"""The fields of a comparison that are first to need what it is narrowed to."""
 
 
 class Nearest(msgspec.Struct, frozen=True):
@@ -73,11 +78,14 @@ async def nearest_to(
     if (error := answered.error_of(page.subject)) is not None:
         if page.subject == "revision.spec" and "candidates" in error.get("extensions", {}):
             return Nearest("spec", params["hash"], ref=params["ref"])
-        return _of_error(page, address, params, error)
+        near = _of_error(page, address, params, error)
+        if parameter := _narrowing_at_fault(address, error):
+            return msgspec.structs.replace(near, kind=_NARROWING, name=parameter)
+        return near
     kind = page.subject.rpartition(".")[2]
     if kind == _CAUSE:
         all_causes = address.to("compare", f"{params['base']}...{params['head']}")
-        return Nearest(kind, params["package"], [("all causes of the comparison", all_causes)])
+        return Nearest(kind, params["cause"], [("all causes of the comparison", all_causes)])
     if kind not in _SOUGHT or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]
@@ -103,6 +111,16 @@ def _of_error(
             ]
             return Nearest("", value, links)
     return Nearest()
+
+
+def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
+    """Return which parameter that narrows a comparison an error is about; empty if it is not."""
+    if error.get("path") not in _NARROWED_AT:
+        return ""
+    about = error["message"].partition(":")[0]
+    is_bad = error.get("extensions", {}).get("code") == "BAD_USER_INPUT"
+    parameter = about if about in ("stack", "package") else "matching"
+    return parameter if is_bad and address.has(parameter) else ""
 
 
 async def _names_like(

@@ -143,7 +143,7 @@ PAGES = (
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=views.causes_view, table="compare.causes"),
     Page(
-        f"{COMPARISON}/causes/{{package}}",
+        f"{COMPARISON}/causes/{{cause}}",
         "compare_cause",
         subject="compare.cause",
         view=views.cause_view,

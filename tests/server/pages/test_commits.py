@@ -84,10 +84,10 @@ def test_the_tab_is_narrowed(week: httpx.Client) -> None:
     page = shown(week, f"{WEEK}/commits")
     closely = shown(week, link_to(page, "what depends on it", ".choices a"))
     assert [row[0].split(":")[0] for row in rows(closely)] == ["dyninst"]
-    expat = shown(week, f"{WEEK}/commits?package=expat")
+    expat = shown(week, f"{WEEK}/commits?cause=expat")
     assert [row[1:3] for row in rows(expat)] == [["4", "333"]]
-    assert expat.dom.cssselect("input[name=package]")[0].get("value") == "expat"
-    nothing = shown(week, f"{WEEK}/commits?package=zlib")
+    assert expat.dom.cssselect("input[name=cause]")[0].get("value") == "expat"
+    nothing = shown(week, f"{WEEK}/commits?cause=zlib")
     assert nothing.text("#results").startswith("No commit matches.")
 
 

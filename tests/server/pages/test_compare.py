@@ -101,7 +101,7 @@ def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
     largest = causes[0]
     one = shown(client, links(page, ".unfolded a")[0])
     sides = {"from": largest["before"], "to": largest["after"]}
-    names = {key: largest[key] for key in ("package", "kind")}
+    names = {"cause": largest["package"], "kind": largest["kind"]}
     known = told(client, "compare_cause", **names, **sides)
     assert one.text("#tab h2") == largest["title"]
     table = rows(one)
