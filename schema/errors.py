@@ -10,20 +10,7 @@ from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 
 from schema.execution.budget import QUERY_TOO_LARGE, BudgetExceeded
 from schema.limits import Limits
-from snapshots.errors import (
-    AmbiguousHash,
-    AmbiguousRef,
-    CachelogError,
-    CatalogError,
-    ConstraintSyntaxError,
-    EmptyCatalog,
-    IncompleteHistory,
-    InvalidArgument,
-    RevisionNotFound,
-    RevisionsLeftOut,
-    StackNotFound,
-    UnknownPackage,
-)
+from snapshots import errors
 from snapshots.texts import legible, visible
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
@@ -32,17 +19,17 @@ BAD_USER_INPUT = "BAD_USER_INPUT"
 TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
 INTERNAL = "INTERNAL_SERVER_ERROR"
 
-CODES: dict[type[CachelogError], str] = {
-    RevisionNotFound: "REVISION_NOT_FOUND",
-    AmbiguousRef: "AMBIGUOUS_REF",
-    AmbiguousHash: "AMBIGUOUS_HASH",
-    StackNotFound: "REVISION_NOT_FOUND",
-    EmptyCatalog: "REVISION_NOT_FOUND",
-    InvalidArgument: BAD_USER_INPUT,
-    IncompleteHistory: "HISTORY_INCOMPLETE",
-    RevisionsLeftOut: "HISTORY_INCOMPLETE",
-    CatalogError: "CATALOG_UNAVAILABLE",
-    CachelogError: BAD_USER_INPUT,
+CODES: dict[type[errors.CachelogError], str] = {
+    errors.RevisionNotFound: "REVISION_NOT_FOUND",
+    errors.AmbiguousRef: "AMBIGUOUS_REF",
+    errors.AmbiguousHash: "AMBIGUOUS_HASH",
+    errors.StackNotFound: "REVISION_NOT_FOUND",
+    errors.EmptyCatalog: "REVISION_NOT_FOUND",
+    errors.InvalidArgument: BAD_USER_INPUT,
+    errors.IncompleteHistory: "HISTORY_INCOMPLETE",
+    errors.RevisionsLeftOut: "HISTORY_INCOMPLETE",
+    errors.CatalogError: "CATALOG_UNAVAILABLE",
+    errors.CachelogError: BAD_USER_INPUT,
 }
 """The code of each error of the domain, in ``extensions.code``."""
 
@@ -92,7 +79,7 @@ def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
     """Return the error that accompanies data which leaves out revisions of the history."""
     if not left_out:
         return []
-    said = RevisionsLeftOut([*left_out])
+    said = errors.RevisionsLeftOut([*left_out])
     return [GraphQLError(str(said), original_error=said)]
 
 
@@ -126,31 +113,33 @@ def formatted(
         return _shown(error, default_code)
     if isinstance(original, RecursionError):
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
-    if isinstance(original, CatalogError):
-        shown = _shown(error, CODES[CatalogError])
+    if isinstance(original, errors.CatalogError):
+        shown = _shown(error, CODES[errors.CatalogError])
         shown["message"] = "The catalog cannot be read at the moment."  # not where it is
         return shown
-    if isinstance(original, CachelogError):
+    if isinstance(original, errors.CachelogError):
         shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
-        if isinstance(original, ConstraintSyntaxError):
+        if isinstance(original, errors.ConstraintSyntaxError):
             shown["message"] = str(original)  # of two lines
             shown["extensions"]["position"] = original.position
-        elif isinstance(original, IncompleteHistory):
+        elif isinstance(original, errors.IncompleteHistory):
             shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
             shown["extensions"]["numMissing"] = original.num_missing
             shown["extensions"]["numPairs"] = original.num_pairs
-        elif isinstance(original, AmbiguousHash):
+        elif isinstance(original, errors.AmbiguousHash):
             shown["message"] = bounded(str(original), _OWN_MESSAGE)
             shown["extensions"]["candidates"] = [
                 {"hash": digest, "title": title} for digest, title in original.candidates.items()
             ]
-        elif isinstance(original, RevisionsLeftOut):
+        elif isinstance(original, errors.RevisionsLeftOut):
             shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
-        elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
+        elif not suggestions and isinstance(
+            original, errors.RevisionNotFound | errors.UnknownPackage
+        ):
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
         elif error.message == str(original):  # otherwise GraphQL has added a client's value
             shown["message"] = bounded(error.message, _OWN_MESSAGE)
-        if suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
+        if suggestions and isinstance(original, errors.RevisionNotFound | errors.UnknownPackage):
             shown["extensions"] |= _nearest(original)
         return shown
     shown = error.formatted
@@ -176,7 +165,9 @@ def incident(error: BaseException) -> GraphQLFormattedError:
 def _log_outages(raised: Sequence[GraphQLError]) -> None:
     """Log what the catalog's store said: a line for each of its texts, not for each field."""
     causes = (error.original_error for error in raised)
-    for text in dict.fromkeys(str(cause) for cause in causes if isinstance(cause, CatalogError)):
+    for text in dict.fromkeys(
+        str(cause) for cause in causes if isinstance(cause, errors.CatalogError)
+    ):
         _log.error("%s", visible(text))
 
 
@@ -187,15 +178,17 @@ def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     return shown
 
 
-def _nearest(error: RevisionNotFound | UnknownPackage) -> dict[str, Any]:
+def _nearest(error: errors.RevisionNotFound | errors.UnknownPackage) -> dict[str, Any]:
     """Return the names that resemble the one that was looked for, and that one, for programs."""
     if not error.nearest:
         return {}
-    sought = error.name if isinstance(error, UnknownPackage) else error.ref
+    sought = error.name if isinstance(error, errors.UnknownPackage) else error.ref
     return {"nearest": [*error.nearest], "sought": legible(sought, CLIENT_TEXT)}
 
 
-def _without_nearest(error: RevisionNotFound | UnknownPackage) -> CachelogError:
-    if isinstance(error, UnknownPackage):
-        return UnknownPackage(error.name)
-    return RevisionNotFound(error.ref, error.reason)
+def _without_nearest(
+    error: errors.RevisionNotFound | errors.UnknownPackage,
+) -> errors.CachelogError:
+    if isinstance(error, errors.UnknownPackage):
+        return errors.UnknownPackage(error.name)
+    return errors.RevisionNotFound(error.ref, error.reason)

@@ -80,12 +80,14 @@ class SpanType:
     is_current = attribute(
         "span.is_current", "Whether the last revision of the series has it.", bool
     )
-    reason_came = attribute(
-        "span.reason_came",
-        "Why it came with the first. RETURNED where the series had it before, unless "
-        "it took the place of another spec.",
-        SpecChangeReason,
-    )
+
+    @resolver()
+    def reason_came(self) -> SpecChangeReason:
+        """Why it came with the first. RETURNED where the series had it before, unless it took the
+        place of another spec.
+        """
+        return self.span.reason_came
+
     reason_gone = attribute(
         "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
     )
@@ -335,12 +337,11 @@ class PackageInSeriesType:
     num_revisions = attribute("one.num_revisions", "How many revisions of the series have it.", int)
     first_seen = revision_field("one.first_seen", "The first revision that has a spec of it.")
     last_seen = revision_field("one.last_seen", "The last revision that has a spec of it.")
-    gone_in = attribute(
-        "one.gone_in",
-        "The revision after the last, which has it no longer; null where the newest has it.",
-        Revision | None,
-        make=revision_of,
-    )
+
+    @resolver()
+    def gone_in(self) -> Revision | None:
+        """The revision after the last, which has it no longer; null where the newest has it."""
+        return revision_of(self.one.gone_in)
 
     @resolver()
     def is_current(self) -> bool:

@@ -57,11 +57,11 @@ class SeriesCauseType:
 
     cause: strawberry.Private[SeriesCause]
 
-    package = attribute(
-        "cause.package",
-        "The package; null where they are not summed up by package, and of the kind FORMAT.",
-        str | None,
-    )
+    @resolver()
+    def package(self) -> str | None:
+        """The package; null where they are not summed up by package, and of the kind FORMAT."""
+        return self.cause.package
+
     kind = attribute(
         "cause.kind", "The kind; null where they are not summed up by kind.", CauseKind | None
     )
@@ -76,11 +76,13 @@ class SeriesCauseType:
     num_specs = attribute(
         "cause.num_specs", "The sum of the specs that each is the main cause of.", int
     )
-    num_involved = attribute(
-        "cause.num_involved",
-        "The sum of the specs that each is involved in; one in which two of them are counts twice.",
-        int,
-    )
+
+    @resolver()
+    def num_involved(self) -> int:
+        """The sum of the specs that each is involved in; one in which two of them are counts
+        twice.
+        """
+        return self.cause.num_involved
 
     @resolver()
     def size(self) -> ByteCount | None:

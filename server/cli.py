@@ -10,38 +10,19 @@ from typing import Any, NoReturn
 
 import click
 
-from server.commands.checks import check_command, gate_command
-from server.commands.comparisons import diff_command, notes_command, why_command
-from server.commands.exports import export_site_command, feed_command
-from server.commands.histories import (
-    blame_command,
-    causes_command,
-    history_group,
-    log_command,
-    recipes_command,
+from server.commands import (
+    checks,
+    comparisons,
+    exports,
+    histories,
+    imports,
+    keep_lists,
+    lookups,
+    maintenance,
+    plans,
+    questions,
+    service,
 )
-from server.commands.imports import demo_command, import_command
-from server.commands.keep_lists import keep_list_command
-from server.commands.lookups import (
-    find_command,
-    packages_command,
-    revisions_command,
-    show_command,
-    stacks_command,
-    tags_command,
-)
-from server.commands.maintenance import (
-    backup_command,
-    costs_group,
-    prune_command,
-    remove_command,
-    restore_command,
-    vacuum_command,
-    verify_command,
-)
-from server.commands.plans import plan_command
-from server.commands.questions import holes_command, impact_command, twins_command
-from server.commands.service import completion_command, export_schema_command, serve_command
 from server.terminal.console import (
     colour_of,
     drop_output,
@@ -111,41 +92,41 @@ def cachelog(ctx: click.Context) -> None:
 
 
 for _command in (
-    import_command,
-    revisions_command,
-    tags_command,
-    packages_command,
-    stacks_command,
-    log_command,
-    show_command,
-    find_command,
-    check_command,
-    diff_command,
-    why_command,
-    blame_command,
-    causes_command,
-    notes_command,
-    holes_command,
-    twins_command,
-    impact_command,
-    plan_command,
-    feed_command,
-    export_site_command,
-    gate_command,
-    recipes_command,
-    history_group,
-    costs_group,
-    remove_command,
-    prune_command,
-    keep_list_command,
-    vacuum_command,
-    verify_command,
-    backup_command,
-    restore_command,
-    serve_command,
-    demo_command,
-    export_schema_command,
-    completion_command,
+    imports.import_command,
+    lookups.revisions_command,
+    lookups.tags_command,
+    lookups.packages_command,
+    lookups.stacks_command,
+    histories.log_command,
+    lookups.show_command,
+    lookups.find_command,
+    checks.check_command,
+    comparisons.diff_command,
+    comparisons.why_command,
+    histories.blame_command,
+    histories.causes_command,
+    comparisons.notes_command,
+    questions.holes_command,
+    questions.twins_command,
+    questions.impact_command,
+    plans.plan_command,
+    exports.feed_command,
+    exports.export_site_command,
+    checks.gate_command,
+    histories.recipes_command,
+    histories.history_group,
+    maintenance.costs_group,
+    maintenance.remove_command,
+    maintenance.prune_command,
+    keep_lists.keep_list_command,
+    maintenance.vacuum_command,
+    maintenance.verify_command,
+    maintenance.backup_command,
+    maintenance.restore_command,
+    service.serve_command,
+    imports.demo_command,
+    service.export_schema_command,
+    service.completion_command,
 ):
     cachelog.add_command(_command)
 

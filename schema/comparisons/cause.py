@@ -117,6 +117,7 @@ def _of_name(fact: str, description: str) -> Any:
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
+    """Opaque and stable."""
     key = rows.comparison.key
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
@@ -135,6 +136,7 @@ def _counted(name: str, description: str) -> Any:
 
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
+    """The packages of the specs that it is the main cause of."""
     package = rows.comparison.head.frame.package
     return rows.each(
         lambda _, number: tuple(package.present(rows.comparison.rows_of_cause(number)))
@@ -142,6 +144,7 @@ def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
 
 
 def _facts(rows: CauseRows) -> Sublists:
+    """Everything of the package's own that differs; the first of it gave the kind."""
     return Sublists.of(rows.each(Causes.facts_of))
 
 
@@ -166,7 +169,7 @@ class Cause(Node):
     comparison: strawberry.Private[LoadedComparison]
     number: strawberry.Private[int]
 
-    id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
+    id: strawberry.ID = for_many(_ids, cost=Cost(weight=1.5))
     kind: CauseKind = _of_name("kind", "What changed.")
     package: str | None = _of_name(
         "package",
@@ -186,11 +189,7 @@ class Cause(Node):
     why_unknown: str | None = _of_cause(
         Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
     )
-    facts: list[FieldChangeType] = for_many(
-        _facts,
-        "Everything of the package's own that differs; the first of it gave the kind.",
-        cost=FACTS,
-    )
+    facts: list[FieldChangeType] = for_many(_facts, cost=FACTS)
     together: list["Cause"] = for_many(
         _together,
         "Causes that are involved in exactly the same specs, which can't be told apart here: "
@@ -210,9 +209,7 @@ class Cause(Node):
         "num_involved",
         "How many specs it is involved in, also where another cause is the main one.",
     )
-    packages: list[str] = for_many(
-        _packages, "The packages of the specs that it is the main cause of.", cost=PACKAGES
-    )
+    packages: list[str] = for_many(_packages, cost=PACKAGES)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
 
     @classmethod
@@ -313,10 +310,12 @@ def cause_connection(
 
 
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in base; null where it is not in the cache."""
     return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
 
 
 def _steps_after(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in head; null where it is not in the cache."""
     return _specs_at(rows.comparison.head, [step.head_node for step in rows.records])
 
 
@@ -332,12 +331,8 @@ class CauseStepType(ComparisonPart):
     """A step on the way from a spec down to its main cause."""
 
     name: str = of_record("name", "The package's name.")
-    before: SpecType | None = for_many(
-        _steps_before, "The spec in base; null where it is not in the cache."
-    )
-    after: SpecType | None = for_many(
-        _steps_after, "The spec in head; null where it is not in the cache."
-    )
+    before: SpecType | None = for_many(_steps_before)
+    after: SpecType | None = for_many(_steps_after)
 
 
 KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)

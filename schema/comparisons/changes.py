@@ -242,6 +242,7 @@ def size_delta(before: int | None, after: int | None) -> ByteCount | None:
 
 
 def _size_deltas(rows: PartRows[Any]) -> list[ByteCount | None]:
+    """By how much the sum of its known sizes rose."""
     return [size_delta(record.size_before, record.size_after) for record in rows.records]
 
 
@@ -308,11 +309,13 @@ PackageChangeOrderArgument = Annotated[
 
 
 def _packages_before(rows: PartRows[Any]) -> WhereKnown:
+    """The package in base; null where it was added."""
     codes = rows.table.names.in_base[rows.table.places]
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.base, present))
 
 
 def _packages_after(rows: PartRows[Any]) -> WhereKnown:
+    """The package in head; null where it was removed."""
     codes = rows.table.names.in_head[rows.table.places]
     return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
@@ -324,12 +327,8 @@ class PackageChangeType(ComparisonPart):
     name: str = of_record("name", "The package's name.")
     kind: PackageChangeKind = of_record("kind", "How it changed.")
 
-    before: Package | None = for_many(
-        _packages_before, "The package in base; null where it was added."
-    )
-    after: Package | None = for_many(
-        _packages_after, "The package in head; null where it was removed."
-    )
+    before: Package | None = for_many(_packages_before)
+    after: Package | None = for_many(_packages_after)
     versions_added: list[str] = of_record(
         "versions_added", "Versions only in head, newest first.", texts(60)
     )
@@ -339,9 +338,7 @@ class PackageChangeType(ComparisonPart):
     specs_added: int = of_record("specs_added", "How many of its hashes are only in head.")
     specs_removed: int = of_record("specs_removed", "How many of its hashes are only in base.")
     specs_changed: int = of_record("specs_changed", "How many of its hashes have other facts.")
-    size_delta: ByteCount | None = for_many(
-        _size_deltas, "By how much the sum of its known sizes rose."
-    )
+    size_delta: ByteCount | None = for_many(_size_deltas)
 
 
 def package_change_connection(
@@ -382,9 +379,7 @@ class StackChangeType(ComparisonPart):
     num_specs_after: int = of_record("num_specs_after", "How many specs it has in head.")
     specs_added: int = of_record("specs_added", "How many hashes it gained.")
     specs_removed: int = of_record("specs_removed", "How many hashes it lost.")
-    size_delta: ByteCount | None = for_many(
-        _size_deltas, "By how much the sum of its known sizes rose."
-    )
+    size_delta: ByteCount | None = for_many(_size_deltas)
     packages_added: list[str] = of_record(
         "packages_added", "Packages that it has a spec of only in head.", PACKAGES
     )
@@ -407,6 +402,7 @@ NEAREST = Cost(weight=40, items=3)
 
 
 def _nearest(rows: PartRows[Any]) -> Sublists:
+    """For LOST: the nearest specs of the package that are left."""
     head = rows.comparison.head
     nearest = [record.nearest for record in rows.records]
     return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
@@ -422,9 +418,7 @@ class CoverageChangeType(ComparisonPart):
         "values", "One value for each dimension that was asked for, in that order.", texts(80)
     )
     num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
-    nearest: list[SpecType] = for_many(
-        _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
-    )
+    nearest: list[SpecType] = for_many(_nearest, cost=NEAREST)
 
 
 def coverage_connection(

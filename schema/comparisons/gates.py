@@ -203,7 +203,9 @@ BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), e
 
 
 def _specs(rows: PartRows[Any]) -> Interleaved:
-    """Return the first spec of each breach, of the side that it is of."""
+    """The first of these specs, by package, newest version first: of base, or of head for what was
+    added; null where it is in neither.
+    """
     sides = rows.comparison.changes.base, rows.comparison.changes.head
     choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
     for breach in rows.records:
@@ -229,11 +231,7 @@ class BreachType(ComparisonPart):
         "package", "The package that it is about; null where it is not about a single one."
     )
     num_specs: int = of_record("num_specs", "How many specs it is about.")
-    spec: SpecType | None = for_many(
-        _specs,
-        "The first of these specs, by package, newest version first: of base, or of head for what "
-        "was added; null where it is in neither.",
-    )
+    spec: SpecType | None = for_many(_specs)
 
 
 @object_type

@@ -51,25 +51,29 @@ SpecChangeOrderArgument = Annotated[
 
 
 def _specs_before(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in base; null where it was added."""
     return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
 
 
 def _specs_after(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in head; null where it was removed."""
     return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
 
 
 def _fields(rows: PartRows[Any]) -> Sublists:
+    """What differs, for CHANGED."""
     return Sublists.of(rows.table.fields())
 
 
 def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
+    """Why it came, went or changed."""
     comparison = rows.comparison
     codes = comparison.explanation().reasons(rows.table, comparison.returned())
     return [REASONS[code] for code in codes.tolist()]
 
 
 def _counterparts(rows: PartRows[Any]) -> Interleaved:
-    """Return the counterpart of each: in base for an added spec, in head for a removed one."""
+    """What it took the place of, or what took its place; null where nothing did."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
@@ -84,25 +88,34 @@ def _counterparts(rows: PartRows[Any]) -> Interleaved:
 
 
 def _ambiguous(rows: PartRows[Any]) -> list[bool]:
+    """Whether another spec could be its counterpart as well, or it could have one: the sources tell
+    no difference.
+    """
     return [tie is not None for tie in rows.comparison.explanation().ties(rows.table)]
 
 
 def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
+    """What is not known, where it is ambiguous: 1 of 2 was rebuilt; which is not known."""
     return rows.comparison.explanation().why_ambiguous(rows.table)
 
 
 def _main_causes(rows: PartRows[Any]) -> WhereKnown:
+    """The main cause of what took its place, or of it; null without a counterpart."""
     numbers = rows.comparison.explanation().main_causes(rows.table)
     return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
 def _causes(rows: PartRows[Any]) -> Sublists:
+    """All causes that are involved, the main one first."""
     involved = rows.comparison.explanation().involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
 def _paths(rows: PartRows[Any]) -> Sublists:
+    """The chain of dependencies from the spec to its main cause; only itself where the cause is its
+    own. Empty without a counterpart.
+    """
     paths = rows.comparison.explanation().paths(rows.table)
     return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
 
@@ -125,40 +138,16 @@ class SpecChangeType(ComparisonPart):
     hash: str = of_record("hash", "The DAG hash.")
     name: str = of_record("name", "The package's name.")
 
-    before: SpecType | None = for_many(_specs_before, "The spec in base; null where it was added.")
-    after: SpecType | None = for_many(_specs_after, "The spec in head; null where it was removed.")
-    fields: list[FieldChangeType] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
-    reason: SpecChangeReason = for_many(_reasons, "Why it came, went or changed.", cost=EXPLAINED)
-    counterpart: SpecType | None = for_many(
-        _counterparts,
-        "What it took the place of, or what took its place; null where nothing did.",
-        cost=EXPLAINED,
-    )
-    ambiguous: bool = for_many(
-        _ambiguous,
-        "Whether another spec could be its counterpart as well, or it could have one: the sources "
-        "tell no difference.",
-        cost=EXPLAINED,
-    )
-    why_ambiguous: str | None = for_many(
-        _why_ambiguous,
-        "What is not known, where it is ambiguous: 1 of 2 was rebuilt; which is not known.",
-        cost=EXPLAINED,
-    )
-    cause: Cause | None = for_many(
-        _main_causes,
-        "The main cause of what took its place, or of it; null without a counterpart.",
-        cost=Cost(weight=5, once=EXPLAINING),
-    )
-    causes: list[Cause] = for_many(
-        _causes, "All causes that are involved, the main one first.", cost=INVOLVED
-    )
-    path: list[CauseStepType] = for_many(
-        _paths,
-        "The chain of dependencies from the spec to its main cause; only itself where the cause "
-        "is its own. Empty without a counterpart.",
-        cost=PATH,
-    )
+    before: SpecType | None = for_many(_specs_before)
+    after: SpecType | None = for_many(_specs_after)
+    fields: list[FieldChangeType] = for_many(_fields, cost=FIELDS)
+    reason: SpecChangeReason = for_many(_reasons, cost=EXPLAINED)
+    counterpart: SpecType | None = for_many(_counterparts, cost=EXPLAINED)
+    ambiguous: bool = for_many(_ambiguous, cost=EXPLAINED)
+    why_ambiguous: str | None = for_many(_why_ambiguous, cost=EXPLAINED)
+    cause: Cause | None = for_many(_main_causes, cost=Cost(weight=5, once=EXPLAINING))
+    causes: list[Cause] = for_many(_causes, cost=INVOLVED)
+    path: list[CauseStepType] = for_many(_paths, cost=PATH)
 
 
 def spec_change_connection(

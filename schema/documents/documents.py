@@ -9,26 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 from typing import Any
 
+import graphql
 import msgspec
 from cachetools import LRUCache
-from graphql import (
-    DocumentNode,
-    GraphQLError,
-    GraphQLFormattedError,
-    GraphQLSchema,
-    NameNode,
-    NoSchemaIntrospectionCustomRule,
-    OperationDefinitionNode,
-    OperationType,
-    OverlappingFieldsCanBeMergedRule,
-    SelectionSetNode,
-    Source,
-    ValidationContext,
-    get_variable_values,
-    parse,
-    specified_rules,
-    validate,
-)
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 from schema import errors
@@ -38,7 +21,7 @@ from schema.execution.compiled import Declined, Operations
 from schema.execution.kept_rows import KeptRows
 from schema.limits import Limits
 
-Rule = Callable[[ValidationContext], Any]
+Rule = Callable[[graphql.ValidationContext], Any]
 """A validation rule: a class of visitors, or a function that returns one."""
 
 
@@ -47,10 +30,10 @@ class NodeLocation(msgspec.Struct, gc=False):
 
     start: int
     end: int
-    source: Source
+    source: graphql.Source
 
 
-def num_tokens(document: DocumentNode) -> int:
+def num_tokens(document: graphql.DocumentNode) -> int:
     """Return how many tokens a document has that was just parsed."""
     number, token = 1, document.loc.start_token if document.loc else None
     while token is not None and token.next is not None:
@@ -59,18 +42,18 @@ def num_tokens(document: DocumentNode) -> int:
 
 
 def validated(
-    schema: GraphQLSchema,
-    document: DocumentNode,
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
     rules: Collection[Rule],
     *,
     max_errors: int,
     hide_suggestions: bool,
-) -> list[GraphQLError]:
+) -> list[graphql.GraphQLError]:
     """Return the errors that the rules find in a document; break the visitors' reference cycles."""
     made: list[Any] = []
 
     def remembered(rule: Rule) -> Any:
-        def make(context: ValidationContext) -> Any:
+        def make(context: graphql.ValidationContext) -> Any:
             visitor = rule(context)
             made.append(visitor)
             return visitor
@@ -78,7 +61,7 @@ def validated(
         return make
 
     try:
-        return validate(
+        return graphql.validate(
             schema,
             document,
             [remembered(rule) for rule in rules],
@@ -91,22 +74,22 @@ def validated(
             vars(visitor).clear()
 
 
-def without_tokens(document: DocumentNode) -> DocumentNode:
+def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
     """Replace the locations of a document's nodes by places without tokens; return the document.
 
     Names and selection sets are the place of no error, and lose theirs. Equal names become one.
     """
     untie(document)
-    names: dict[str, NameNode] = {}
+    names: dict[str, graphql.NameNode] = {}
     waiting: list[Any] = [document]
     while waiting:
         node = waiting.pop()
         place = node.loc
-        is_named = place is not None and not isinstance(node, SelectionSetNode)
+        is_named = place is not None and not isinstance(node, graphql.SelectionSetNode)
         _set(node, "loc", NodeLocation(place.start, place.end, place.source) if is_named else None)
         for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
             value = getattr(node, key)
-            if isinstance(value, NameNode):
+            if isinstance(value, graphql.NameNode):
                 shared = names.setdefault(value.value, value)
                 _set(shared, "loc", None)
                 _set(node, key, shared)
@@ -121,7 +104,7 @@ _set = object.__setattr__
 """Nodes are frozen for all who use them. This keeps them as small as they are: vars() would not."""
 
 
-def untie(document: DocumentNode) -> None:
+def untie(document: graphql.DocumentNode) -> None:
     """Undo the links from each token to the one before it: so nothing refers to each other."""
     token = document.loc.start_token if document.loc else None
     while token is not None:
@@ -148,17 +131,17 @@ _COMPARISONS = 12_000
 """So much work, in graphql-core's own count, may go into comparing fields of the same name."""
 
 
-class _FewOverlappingFields(OverlappingFieldsCanBeMergedRule):
+class _FewOverlappingFields(graphql.OverlappingFieldsCanBeMergedRule):
     """The rule that compares each two fields of a name, up to some 20 ms of it."""
 
-    def __init__(self, context: ValidationContext) -> None:
+    def __init__(self, context: graphql.ValidationContext) -> None:
         super().__init__(context)
         self.rule_context.remaining_complexity_budget = _COMPARISONS
 
 
 _RULES = tuple(
-    _FewOverlappingFields if rule is OverlappingFieldsCanBeMergedRule else rule
-    for rule in specified_rules
+    _FewOverlappingFields if rule is graphql.OverlappingFieldsCanBeMergedRule else rule
+    for rule in graphql.specified_rules
 )
 
 
@@ -168,8 +151,8 @@ class Document:
     def __init__(
         self,
         text: str,
-        node: DocumentNode | None,
-        shown: tuple[GraphQLFormattedError, ...],
+        node: graphql.DocumentNode | None,
+        shown: tuple[graphql.GraphQLFormattedError, ...],
         tokens: int = 0,
     ) -> None:
         self.node = node
@@ -186,7 +169,7 @@ class Document:
         """About how many bytes the document takes, with its compiled operations."""
         return self._num_bytes + (self._compiled.num_bytes if self._compiled else 0)
 
-    def operation_type(self, name: str | None) -> OperationType | None:
+    def operation_type(self, name: str | None) -> graphql.OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
 
         ``name`` may be None for the only operation of a document.
@@ -196,7 +179,7 @@ class Document:
 
     def execute(
         self,
-        schema: GraphQLSchema,
+        schema: graphql.GraphQLSchema,
         name: str | None,
         variables: Mapping[str, Any],
         context: Any,
@@ -222,7 +205,7 @@ class Document:
         return {name: variables[name] for name in names if name in variables}
 
     def estimate(
-        self, schema: GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
+        self, schema: graphql.GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
         """Return what an operation costs; NOTHING where there is none that can be executed.
 
@@ -238,7 +221,7 @@ class Document:
         if estimated is None:
             coerced: Mapping[str, Any] = {}
             if operation.variable_definitions:
-                values = get_variable_values(
+                values = graphql.get_variable_values(
                     schema, operation.variable_definitions, dict(variables or {}), max_errors=1
                 )
                 if isinstance(values, list):
@@ -264,7 +247,9 @@ class Document:
         return estimated
 
 
-def _key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> tuple[Any, ...]:
+def _key(
+    operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
+) -> tuple[Any, ...]:
     """Return what decides the cost of an operation: its place, and sizes in its variables."""
     names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
     place = operation.loc.start if operation.loc else 0
@@ -295,12 +280,12 @@ def _content(values: list[Any]) -> int | None:
         return None  # the limits refuse it
 
 
-def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:
+def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.OperationDefinitionNode]:
     """Return a document's operations by their names; the only one also by None."""
-    operations: dict[str | None, OperationDefinitionNode] = {
+    operations: dict[str | None, graphql.OperationDefinitionNode] = {
         definition.name.value if definition.name else None: definition
         for definition in node.definitions
-        if isinstance(definition, OperationDefinitionNode)
+        if isinstance(definition, graphql.OperationDefinitionNode)
     }
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))
@@ -316,7 +301,7 @@ class Documents:
 
     def __init__(
         self,
-        schema: GraphQLSchema,
+        schema: graphql.GraphQLSchema,
         limits: Limits,
         *,
         introspection: bool = True,
@@ -326,7 +311,9 @@ class Documents:
         self._schema = schema
         self._limits = limits
         self._suggestions = suggestions
-        self._rules = _RULES if introspection else (*_RULES, NoSchemaIntrospectionCustomRule)
+        self._rules = (
+            _RULES if introspection else (*_RULES, graphql.NoSchemaIntrospectionCustomRule)
+        )
         self._kept: LRUCache[str, Document] = LRUCache(
             max_bytes, lambda document: document.num_bytes
         )
@@ -363,15 +350,15 @@ class Documents:
         if (refusal := bounds.document_bytes(text, self._limits)) is not None:
             return Document(text, None, (refusal,))
         try:
-            node = parse(text, max_tokens=self._limits.max_tokens)
+            node = graphql.parse(text, max_tokens=self._limits.max_tokens)
             refusal = self._refusal(node)
-        except GraphQLError as error:
+        except graphql.GraphQLError as error:
             return self._unreadable(text, error)
         except bounds.FragmentCycle as cycle:
             message = f"Cannot spread fragment '{cycle.name}' within itself."
-            return Document(text, None, self._shown([GraphQLError(message)]))
+            return Document(text, None, self._shown([graphql.GraphQLError(message)]))
         except RecursionError:
-            return self._unreadable(text, GraphQLError("The document nests too deeply."))
+            return self._unreadable(text, graphql.GraphQLError("The document nests too deeply."))
         if refusal is not None:
             untie(node)
             return Document(text, None, (refusal,))
@@ -385,7 +372,7 @@ class Documents:
         shown, tokens = self._shown(problems), num_tokens(node)
         return Document(text, without_tokens(node), shown, tokens)
 
-    def _refusal(self, node: DocumentNode) -> bounds.Refusal:
+    def _refusal(self, node: graphql.DocumentNode) -> bounds.Refusal:
         """Return what the limits refuse in a document that is to be validated."""
         lengths = bounds.measured_lengths(node)
         refusal = bounds.first_refusal(bounds.DOCUMENT_BOUNDS, lengths, self._limits)
@@ -395,9 +382,11 @@ class Documents:
             )
         return refusal
 
-    def _shown(self, problems: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
+    def _shown(
+        self, problems: list[graphql.GraphQLError]
+    ) -> tuple[graphql.GraphQLFormattedError, ...]:
         return errors.shown(problems, self._limits, default_code=errors.VALIDATION_FAILED)
 
-    def _unreadable(self, text: str, error: GraphQLError) -> Document:
+    def _unreadable(self, text: str, error: graphql.GraphQLError) -> Document:
         shown = errors.shown([error], self._limits, default_code=errors.PARSE_FAILED)
         return Document(text, None, shown)

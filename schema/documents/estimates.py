@@ -8,32 +8,8 @@ argument lowers a cost below zero.
 from collections.abc import Mapping
 from typing import Any
 
+import graphql
 import msgspec
-from graphql import (
-    BooleanValueNode,
-    DirectiveNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    GraphQLField,
-    GraphQLFormattedError,
-    GraphQLSchema,
-    IntValueNode,
-    ListValueNode,
-    NullValueNode,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    SchemaMetaFieldDef,
-    SelectionSetNode,
-    TypeMetaFieldDef,
-    ValueNode,
-    VariableNode,
-    get_named_type,
-    get_nullable_type,
-    is_leaf_type,
-    is_list_type,
-)
 
 from schema.documents.bounds import refuse
 from schema.errors import bounded
@@ -49,17 +25,17 @@ def value_of(node: Any, variables: Mapping[str, Any]) -> Any:
 
     ``variables`` are the coerced ones.
     """
-    if node is None or isinstance(node, NullValueNode):
+    if node is None or isinstance(node, graphql.NullValueNode):
         return None
-    if isinstance(node, VariableNode):
+    if isinstance(node, graphql.VariableNode):
         return variables.get(node.name.value)
-    if isinstance(node, ListValueNode):
+    if isinstance(node, graphql.ListValueNode):
         return [value_of(item, variables) for item in node.values]
-    if isinstance(node, ObjectValueNode):
+    if isinstance(node, graphql.ObjectValueNode):
         return {field.name.value: value_of(field.value, variables) for field in node.fields}
-    if isinstance(node, IntValueNode):
+    if isinstance(node, graphql.IntValueNode):
         return int(node.value) if len(node.value) < 20 else PAGE_MAX
-    return node.value is True if isinstance(node, BooleanValueNode) else str(node.value)
+    return node.value is True if isinstance(node, graphql.BooleanValueNode) else str(node.value)
 
 
 def page_size(first: Any, last: Any) -> int:
@@ -88,11 +64,11 @@ def num_parts(value: Any) -> int:
 
 def written(node: Any) -> Any:
     """Return a key of a value in a document; variables count by their names."""
-    if isinstance(node, VariableNode):
+    if isinstance(node, graphql.VariableNode):
         return "$", node.name.value
-    if isinstance(node, ListValueNode):
+    if isinstance(node, graphql.ListValueNode):
         return tuple(map(written, node.values))
-    if isinstance(node, ObjectValueNode):
+    if isinstance(node, graphql.ObjectValueNode):
         return tuple((field.name.value, written(field.value)) for field in node.fields)
     return getattr(node, "value", None)
 
@@ -129,7 +105,7 @@ def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
     }
 
 
-def too_expensive(estimate: Estimate, limits: Limits) -> GraphQLFormattedError | None:
+def too_expensive(estimate: Estimate, limits: Limits) -> graphql.GraphQLFormattedError | None:
     """Return the error of an operation that costs more than is allowed; None where it does not."""
     if estimate.filter_values > limits.max_filter_values:
         return refuse("Values in a filter", estimate.filter_values, limits.max_filter_values)
@@ -169,7 +145,7 @@ _MOST_LOADED = Limits.max_revisions
 _SCOPES = frozenset({"Revision", "Comparison", "Lookup", "SpecComparison"})
 """The types whose objects load or compare something, once for all of their fields."""
 
-_META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
+_META_FIELDS = {"__schema": graphql.SchemaMetaFieldDef, "__type": graphql.TypeMetaFieldDef}
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -201,9 +177,9 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    schema: GraphQLSchema,
-    document: DocumentNode,
-    operation: OperationDefinitionNode,
+    schema: graphql.GraphQLSchema,
+    document: graphql.DocumentNode,
+    operation: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
 ) -> Estimate:
     """Return what an operation of a valid document costs, with its coerced variables."""
@@ -220,13 +196,16 @@ def estimate(
 
 class _Walk:
     def __init__(
-        self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]
+        self,
+        schema: graphql.GraphQLSchema,
+        document: graphql.DocumentNode,
+        variables: Mapping[str, Any],
     ) -> None:
         self._schema = schema
         self._fragments = {
             definition.name.value: definition
             for definition in document.definitions
-            if isinstance(definition, FragmentDefinitionNode)
+            if isinstance(definition, graphql.FragmentDefinitionNode)
         }
         self._variables = variables
         self.kept_units = 0.0
@@ -238,7 +217,7 @@ class _Walk:
         self._texts: dict[int, Any] = {}
         self._rendered: dict[tuple[str, int], bool] = {}
 
-    def below(self, parent: Any, selected: SelectionSetNode | None, place: _Place) -> _Part:
+    def below(self, parent: Any, selected: graphql.SelectionSetNode | None, place: _Place) -> _Part:
         """Return what a selection costs, all of its executions together."""
         units = num_bytes = 0.0
         largest = _Part(0, 0)
@@ -260,9 +239,9 @@ class _Walk:
         return True
 
     def _of(self, parent: Any, node: Any, place: _Place) -> _Part:
-        if isinstance(node, FieldNode):
+        if isinstance(node, graphql.FieldNode):
             return self._of_field(parent, node, place)
-        if isinstance(node, FragmentSpreadNode):
+        if isinstance(node, graphql.FragmentSpreadNode):
             node = self._fragments[node.name.value]
         return self.below(self._narrowed(parent, node), node.selection_set, place)
 
@@ -270,15 +249,15 @@ class _Walk:
         condition = fragment.type_condition
         return self._schema.get_type(condition.name.value) if condition else parent
 
-    def _of_field(self, parent: Any, node: FieldNode, place: _Place) -> _Part:
+    def _of_field(self, parent: Any, node: graphql.FieldNode, place: _Place) -> _Part:
         key = (node.alias or node.name).value
         named = len(key) + _STRUCTURE
         field = _field_of(parent, node.name.value)
         value = RENDERED_VALUE if place.is_rendered else RESOLVED_VALUE
         if field is None:  # __typename
             return _part(key, place.times * value, place.times * (named + 20))
-        kind = get_named_type(field.type)
-        is_list = is_list_type(get_nullable_type(field.type))
+        kind = graphql.get_named_type(field.type)
+        is_list = graphql.is_list_type(graphql.get_nullable_type(field.type))
         cost = cost_of(field, node.name.value, is_list=is_list)
         arguments = _arguments(node)
         units = place.times * (value + cost.weight)
@@ -288,7 +267,7 @@ class _Walk:
             units += self._of_argument(
                 name, argument, self._value(arguments.get(name)), arguments, place
             )
-        if is_leaf_type(kind):
+        if graphql.is_leaf_type(kind):
             length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
             return _part(key, units, place.times * (named + length))
 
@@ -309,7 +288,7 @@ class _Walk:
     def _inner(
         self,
         kind: Any,
-        node: FieldNode,
+        node: graphql.FieldNode,
         arguments: Mapping[str, Any],
         place: _Place,
         items: float,
@@ -384,7 +363,7 @@ class _Walk:
             self._texts[id(node)] = written(node)
         return self._texts[id(node)]
 
-    def _renders(self, kind: Any, selected: SelectionSetNode | None) -> bool:
+    def _renders(self, kind: Any, selected: graphql.SelectionSetNode | None) -> bool:
         """Tell whether all that is selected of a list's objects answers for many of them."""
         if selected is None:
             return True
@@ -396,18 +375,18 @@ class _Walk:
         return self._rendered[key]
 
     def _renders_one(self, kind: Any, node: Any) -> bool:
-        if isinstance(node, FieldNode):
+        if isinstance(node, graphql.FieldNode):
             field = _field_of(kind, node.name.value)
             if field is None:
                 return True
-            inner = get_named_type(field.type)
+            inner = graphql.get_named_type(field.type)
             return is_for_many(field) and self._renders(inner, node.selection_set)
-        if isinstance(node, FragmentSpreadNode):
+        if isinstance(node, graphql.FragmentSpreadNode):
             node = self._fragments[node.name.value]
         return self._renders(self._narrowed(kind, node), node.selection_set)
 
 
-def _arguments(node: FieldNode | DirectiveNode) -> dict[str, ValueNode]:
+def _arguments(node: graphql.FieldNode | graphql.DirectiveNode) -> dict[str, graphql.ValueNode]:
     return {argument.name.value: argument.value for argument in node.arguments or ()}
 
 
@@ -423,7 +402,7 @@ def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) 
     return _Part(units, num_bytes, (key,), units, units)
 
 
-def _field_of(parent: Any, name: str) -> GraphQLField | None:
+def _field_of(parent: Any, name: str) -> graphql.GraphQLField | None:
     """Return the definition of a field; None for __typename."""
-    field: GraphQLField | None = _META_FIELDS.get(name) or parent.fields.get(name)
+    field: graphql.GraphQLField | None = _META_FIELDS.get(name) or parent.fields.get(name)
     return field

@@ -14,27 +14,10 @@ from collections.abc import Callable, Hashable, Mapping
 from hashlib import sha256
 from typing import Any
 
+import graphql
 import msgspec
 import orjson
-from graphql import (
-    DirectiveNode,
-    DocumentNode,
-    FieldNode,
-    FragmentDefinitionNode,
-    GraphQLList,
-    GraphQLNonNull,
-    GraphQLSchema,
-    ListValueNode,
-    ObjectValueNode,
-    OperationDefinitionNode,
-    OperationType,
-    Undefined,
-    VariableNode,
-    get_named_type,
-    is_abstract_type,
-    is_object_type,
-    print_ast,
-)
+from graphql import Undefined
 from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
@@ -179,7 +162,7 @@ class Operations:
     what the closures take.
     """
 
-    def __init__(self, schema: GraphQLSchema, document: DocumentNode) -> None:
+    def __init__(self, schema: graphql.GraphQLSchema, document: graphql.DocumentNode) -> None:
         self._schema = schema
         self._document = document
         self._conditions = _conditions(document)
@@ -189,7 +172,7 @@ class Operations:
 
     def execute(
         self,
-        operation: OperationDefinitionNode,
+        operation: graphql.OperationDefinitionNode,
         variables: Mapping[str, Any],
         context: Any,
         rows: KeptRows,
@@ -224,7 +207,7 @@ class Operations:
         return data
 
     def _coerced(
-        self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
+        self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
     ) -> VariableValues:
         if not operation.variable_definitions:
             return _NO_VARIABLES
@@ -236,7 +219,7 @@ class Operations:
         return values
 
     def _compiled(
-        self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
+        self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
     ) -> CompiledSelection:
         executor = RenderingExecutor.build(
             self._schema,
@@ -260,7 +243,7 @@ _EACH_DECLINED, _MOST_DECLINED = 4, 12
 """Each time that an operation is declined counts so much; with more it is not tried."""
 
 
-def _conditions(document: DocumentNode) -> list[str] | None:
+def _conditions(document: graphql.DocumentNode) -> list[str] | None:
     """Return the variables that ``@skip`` and ``@include`` of a document depend on.
 
     None where it has other directives, or fragments with variables.
@@ -269,9 +252,9 @@ def _conditions(document: DocumentNode) -> list[str] | None:
     waiting: list[Any] = [document]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, FragmentDefinitionNode) and node.variable_definitions:
+        if isinstance(node, graphql.FragmentDefinitionNode) and node.variable_definitions:
             return None
-        if isinstance(node, DirectiveNode):
+        if isinstance(node, graphql.DirectiveNode):
             if node.name.value not in ("skip", "include"):
                 return None
             names += _variables_in(node)
@@ -284,17 +267,17 @@ def _conditions(document: DocumentNode) -> list[str] | None:
     return sorted({*names})
 
 
-def _variables_in(node: FieldNode | DirectiveNode) -> list[str]:
+def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
     """Return the variables in the arguments of a field or directive."""
     names = []
     waiting: list[Any] = [argument.value for argument in node.arguments or ()]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, VariableNode):
+        if isinstance(value, graphql.VariableNode):
             names.append(value.name.value)
-        elif isinstance(value, ListValueNode):
+        elif isinstance(value, graphql.ListValueNode):
             waiting += value.values
-        elif isinstance(value, ObjectValueNode):
+        elif isinstance(value, graphql.ObjectValueNode):
             waiting += [field.value for field in value.fields]
     return names
 
@@ -311,7 +294,7 @@ class _Compiler:
         """Return the selection of the operation."""
         executor = self._executor
         root = self._schema.query_type
-        if executor.operation.operation is not OperationType.QUERY or root is None:
+        if executor.operation.operation is not graphql.OperationType.QUERY or root is None:
             raise Declined
         grouped = collect_fields(
             self._schema, executor.fragments, executor.variable_values, root, executor.operation
@@ -340,12 +323,12 @@ class _Compiler:
         if field is None:  # __schema and __type
             raise Declined
         declared: StrawberryField = field.extensions["strawberry-definition"]
-        item_type = get_named_type(field.type)
+        item_type = graphql.get_named_type(field.type)
         arguments = self._arguments(field, declared, details[0])
         below: CompiledSelection | _OfAnyType | None = None
-        if is_object_type(item_type):
+        if graphql.is_object_type(item_type):
             below = self._below(item_type, details)
-        elif is_abstract_type(item_type):
+        elif graphql.is_abstract_type(item_type):
             kinds = self._schema.get_possible_types(item_type)
             below = _OfAnyType({kind.name: self._below(kind, details) for kind in kinds})
         one = _one(
@@ -382,12 +365,12 @@ def _type_name(key: str, name: str) -> CompiledField:
     return CompiledField(key, "__typename", one, lambda _objects, _run: text, fixed=name)
 
 
-def _fixed(declared: StrawberryField, node: FieldNode, below: Any) -> Hashable:
+def _fixed(declared: StrawberryField, node: graphql.FieldNode, below: Any) -> Hashable:
     """Return what names a field whose values follow from the rows of a frame; None for others.
 
     Those that a query in Spack's language selects depend on the packages of other revisions.
     """
-    arguments = tuple(map(print_ast, node.arguments or ()))
+    arguments = tuple(map(graphql.print_ast, node.arguments or ()))
     names = {argument.name.value for argument in node.arguments or ()}
     is_fixed = declared.metadata.get(FIXED) or declared.is_basic_field
     if not is_fixed or "matching" in names or _variables_in(node):
@@ -442,7 +425,7 @@ def _one(num_bytes: int, resolve: Callable[[Any, Run], Any], complete: Complete)
 
 def _completed(kind: Any, below: Any) -> Complete:
     """Return what makes JSON of a value of a type, with what is selected below it."""
-    if isinstance(kind, GraphQLNonNull):
+    if isinstance(kind, graphql.GraphQLNonNull):
         return _non_null(_completed_value(kind.of_type, below))
     inner = _completed_value(kind, below)
 
@@ -466,9 +449,11 @@ def _non_null(inner: Complete) -> Complete:
 
 def _completed_value(kind: Any, below: Any) -> Complete:
     """Return what makes JSON of a value that is there."""
-    if isinstance(kind, GraphQLList):
+    if isinstance(kind, graphql.GraphQLList):
         item = _completed(kind.of_type, below)
-        counts_texts = below is None and not isinstance(_nullable(kind.of_type), GraphQLList)
+        counts_texts = below is None and not isinstance(
+            _nullable(kind.of_type), graphql.GraphQLList
+        )
         return _list(item, below, counts_texts=counts_texts)
     if below is not None:
 
@@ -494,7 +479,7 @@ def _completed_value(kind: Any, below: Any) -> Complete:
 
 
 def _nullable(kind: Any) -> Any:
-    return kind.of_type if isinstance(kind, GraphQLNonNull) else kind
+    return kind.of_type if isinstance(kind, graphql.GraphQLNonNull) else kind
 
 
 def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:

@@ -283,14 +283,17 @@ def _edges(pages: Pages) -> Sublists:
 
 
 def _nodes(pages: Pages) -> Sublists:
+    """The items of the page."""
     return Sublists(pages.merged().items, pages.counts)
 
 
 def _infos(pages: Pages) -> Sequence[PageInfo]:
+    """Where the page stands in the list."""
     return pages.infos()
 
 
 def _totals(pages: Pages) -> Sequence[int]:
+    """How many items the whole list has."""
     return pages.totals
 
 
@@ -312,11 +315,9 @@ class Connection(Generic[Item]):
     page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
-    nodes: list[Item] = for_many(
-        _nodes, "The items of the page.", cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True
-    )
-    page_info: PageInfo = for_many(_infos, "Where the page stands in the list.", is_fixed=True)
-    total_count: int = for_many(_totals, "How many items the whole list has.", is_fixed=True)
+    nodes: list[Item] = for_many(_nodes, cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True)
+    page_info: PageInfo = for_many(_infos, is_fixed=True)
+    total_count: int = for_many(_totals, is_fixed=True)
 
     def alone(self) -> Pages:
         """Return the pages that are this connection's alone."""

@@ -20,6 +20,7 @@ from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, Cost
+from schema.fields.scalars import described
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 
@@ -206,13 +207,14 @@ ForMany = Callable[..., Answer]
 
 def for_many(
     function: ForMany,
-    description: str,
+    description: str | None = None,
     *,
     cost: Cost | None = None,
     extensions: Sequence[FieldExtension] = (),
     is_fixed: bool = False,
 ) -> Any:
-    """Declare a field by a function of many objects.
+    """Declare a field by a function of many objects; its docstring describes it unless
+    ``description`` does.
 
     The function's parameters after the first are the field's arguments. With ``is_fixed`` its
     values follow from the rows of a frame that the objects are, and from the arguments. Where it
@@ -236,7 +238,7 @@ def for_many(
     resolve.__module__ = function.__module__  # the namespace of the arguments' annotations
     return strawberry.field(
         resolver=resolve,
-        description=description,
+        description=description or described(function),
         metadata={FOR_MANY: function, FIXED: is_fixed} | ({COST: cost} if cost else {}),
         extensions=[*extensions],
     )

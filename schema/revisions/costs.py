@@ -6,7 +6,7 @@ from typing import Any
 import strawberry
 
 from schema.context import Info
-from schema.fields.cost import COST, LOADING, Cost
+from schema.fields.cost import COST, LOADING, Cost, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
@@ -21,16 +21,16 @@ class CostBasis:
 
     build_cost: strawberry.Private[BuildCost]
 
-    unit = attribute(
-        "build_cost.unit",
-        "The unit of `cost`, as usd; null where costs are in seconds alone.",
-        str | None,
-    )
-    num_estimated = attribute(
-        "build_cost.num_estimated",
-        "Of how many specs no cost is known, and the median of their package stands for it.",
-        int,
-    )
+    @resolver()
+    def unit(self) -> str | None:
+        """The unit of `cost`, as usd; null where costs are in seconds alone."""
+        return self.build_cost.unit
+
+    @resolver()
+    def num_estimated(self) -> int:
+        """Of how many specs no cost is known, and the median of their package stands for it."""
+        return self.build_cost.num_estimated
+
     num_unknown = attribute(
         "build_cost.num_unknown", "Of how many specs nothing is known: they are not summed.", int
     )

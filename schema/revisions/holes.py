@@ -47,11 +47,12 @@ class HoleType:
 
     hash = attribute("hole.hash", "The DAG hash.", str)
     name = attribute("hole.name", "The package's name.", str)
-    version = attribute(
-        "hole.version",
-        "The version; null where the revision's source does not tell it.",
-        str | None,
-    )
+
+    @resolver()
+    def version(self) -> str | None:
+        """The version; null where the revision's source does not tell it."""
+        return self.hole.version
+
     num_affected = attribute(
         "hole.num_affected", "How many specs cannot be installed without it.", int
     )

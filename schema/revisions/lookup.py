@@ -169,19 +169,31 @@ def _of_spec(fact: str, description: str, cost: Cost) -> Any:
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
+    """The last revision that has it: of the series of the one looked in, or of any where that
+    series never had it; null where the catalog never saw it.
+    """
     return WhereKnown.of(rows.seen("revision"), revision_object)
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
+    """The revision after `lastSeen`, which has it no longer; null where there is none, or the
+    catalog never saw it.
+    """
     return WhereKnown.of(rows.seen("gone_in"), revision_object)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
+    """The spec of the same package that is most alike: in its architecture, then the version, the
+    variants, the compiler, the recipe; null where the package is not there.
+    """
     nearest = rows.missing.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
     return WhereKnown.at(nearest, lambda at: SpecRows(rows.missing.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
+    """The given facts in which the nearest differs: `before` as it was given, `after` as it is
+    there. Without any, the hashes differ by those of dependencies, or by what was not given.
+    """
     return Sublists.of(list(map(rows.missing.looked_up.differences, rows.numbers)))
 
 
@@ -195,35 +207,15 @@ class MissingSpec:
     name: str = _of_spec("name", "The package's name.", texts(20))
     version: str | None = _of_spec("version", "The version, where it was given.", texts(14))
     is_root: bool = _of_spec("is_root", "Whether it was given as a root.", texts(5))
-    last_seen: LazyRevision | None = for_many(
-        _last_seen,
-        "The last revision that has it: of the series of the one looked in, or of any where that "
-        "series never had it; null where the catalog never saw it.",
-        cost=LAST_SEEN,
-    )
+    last_seen: LazyRevision | None = for_many(_last_seen, cost=LAST_SEEN)
     reason: SpecChangeReason | None = for_many(
         lambda rows: rows.seen("reason"),
         "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
         cost=LAST_SEEN,
     )
-    gone_in: LazyRevision | None = for_many(
-        _gone_in,
-        "The revision after `lastSeen`, which has it no longer; null where there is none, or the "
-        "catalog never saw it.",
-        cost=LAST_SEEN,
-    )
-    nearest: SpecType | None = for_many(
-        _nearest,
-        "The spec of the same package that is most alike: in its architecture, then the version, "
-        "the variants, the compiler, the recipe; null where the package is not there.",
-        cost=NEAREST,
-    )
-    differences: list[FieldChangeType] = for_many(
-        _differences,
-        "The given facts in which the nearest differs: `before` as it was given, `after` as it is "
-        "there. Without any, the hashes differ by those of dependencies, or by what was not given.",
-        cost=DIFFERENCES,
-    )
+    gone_in: LazyRevision | None = for_many(_gone_in, cost=LAST_SEEN)
+    nearest: SpecType | None = for_many(_nearest, cost=NEAREST)
+    differences: list[FieldChangeType] = for_many(_differences, cost=DIFFERENCES)
 
     def alone(self) -> MissingRows:
         """Return the list of this spec alone."""

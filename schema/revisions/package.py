@@ -242,17 +242,18 @@ class ImpactType:
 
     num_specs = attribute("counts.num_specs", "How many specs.", int)
     num_packages = attribute("counts.num_packages", "Of how many packages.", int)
-    size = attribute(
-        "counts.size",
-        "The sum of the known sizes of their binary packages; null where none is known.",
-        ByteCount | None,
-    )
-    size_label = attribute(
-        "counts.size_label",
-        "The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10, 11-100, "
-        "101-500, 501-1000, 1001+.",
-        str,
-    )
+
+    @resolver()
+    def size(self) -> ByteCount | None:
+        """The sum of the known sizes of their binary packages; null where none is known."""
+        return self.counts.size  # type: ignore[return-value] # a number of bytes
+
+    @resolver()
+    def size_label(self) -> str:
+        """The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10, 11-100,
+        101-500, 501-1000, 1001+.
+        """
+        return self.counts.size_label
 
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
@@ -328,12 +329,14 @@ def _stack_names(frame: Frame, code: int) -> list[str] | None:
 
 
 def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
+    """These stacks themselves."""
     frame = packages.loaded.frame
     names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
     return stacks_of_each(packages.loaded, names)
 
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
+    """How many of its specs each stack has, by name."""
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     return Sublists.of(
@@ -351,6 +354,7 @@ def _names(packages: "PackageRows") -> list[str]:
 
 
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
+    """Opaque and stable."""
     key = packages.loaded.info.key
     return [node_id("Package", key, name) for name in _names(packages)]
 
@@ -363,10 +367,12 @@ def revision_object(info: RevisionInfo) -> "Revision":
 
 
 def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    """The revision that it is part of."""
     return [revision_object(packages.loaded.info)] * len(packages)
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
+    """The package through all revisions of the series that this one is part of."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(
@@ -386,6 +392,7 @@ def _specs(
     *,
     page: PageArguments,
 ) -> SpecPages:
+    """Its specs."""
     loaded = packages.loaded
     narrowing = (matching, filter, order_by, page.after, page.before)
     if all(value is None for value in narrowing):
@@ -405,9 +412,9 @@ class Package(Node):
     loaded: strawberry.Private[LoadedRevision]
     code: strawberry.Private[int]
 
-    id: strawberry.ID = for_many(_ids, "Opaque and stable.")
+    id: strawberry.ID = for_many(_ids)
     name: str = for_many(_names, "The package's name.", is_fixed=True)
-    revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
+    revision: LazyRevision = for_many(_revisions)
     versions: list[str] = _for_each(
         _versions, "Newest first, in Spack's own version order.", COUNTED
     )
@@ -429,21 +436,17 @@ class Package(Node):
         COUNTED,
     )
     stack_nodes: list[LazyStack] | None = for_many(
-        _stack_nodes, "These stacks themselves.", cost=Cost(weight=25, items=STACKS), is_fixed=True
+        _stack_nodes, cost=Cost(weight=25, items=STACKS), is_fixed=True
     )
     num_specs: int = _for_each(_num_specs, "How many specs it has.", SUMMED)
     num_specs_by_stack: list[StackCount] = for_many(
-        _num_specs_by_stack,
-        "How many of its specs each stack has, by name.",
-        cost=Cost(weight=30, items=STACKS),
-        is_fixed=True,
+        _num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
     )
     total_size: ByteCount | None = _for_each(
         _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
     )
     specs: SpecConnection = for_many(
         _specs,
-        "Its specs.",
         cost=Cost(
             weight=2,
             arguments={
@@ -458,11 +461,7 @@ class Package(Node):
         is_fixed=True,
     )
 
-    history: LazyHistory | None = for_many(
-        _histories,
-        "The package through all revisions of the series that this one is part of.",
-        cost=Cost(weight=TIMELINE),
-    )
+    history: LazyHistory | None = for_many(_histories, cost=Cost(weight=TIMELINE))
 
     @resolver(CELLS)
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:

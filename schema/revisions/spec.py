@@ -133,30 +133,38 @@ LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.stack")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
+    """Opaque and stable."""
     key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.rows)
     return [node_id("Spec", key, text) for text in texts]
 
 
 def _versions(specs: "SpecRows") -> ListedColumn:
+    """The version that was built, as a list of one."""
     return ListedColumn(specs.loaded.frame, "version", specs.rows)
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
+    """Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release arch=linux-ubuntu24.04-x86_64_v3
+    %gcc@13.2.0. As a query (matching) it finds the spec.
+    """
     spec = specs.loaded.frame.spec
     return [spec(row).short for row in specs.rows.tolist()]
 
 
 def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
+    """The revision that it is part of."""
     revision: Revision = node_of("Revision", info=specs.loaded.info)
     return [revision] * len(specs)
 
 
 def _stack_names(specs: "SpecRows") -> Sequence[Any]:
+    """The stacks that it was built in, sorted; null where the revision's source tells none."""
     frame = specs.loaded.frame
     return ColumnSlice(frame, "stacks", specs.rows) if tells_stacks(frame) else [None] * len(specs)
 
 
 def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
+    """These stacks themselves."""
     names = specs.loaded.frame.stacks.mapped_at(list, specs.rows)
     return stacks_of_each(specs.loaded, names)
 
@@ -174,12 +182,14 @@ def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Su
 
 
 def _packages(specs: "SpecRows") -> Sequence["Package"]:
+    """The package in the same revision."""
     from schema.revisions.package import PackageRows
 
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.rows])
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
+    """In which revisions of all series its hash was, since when, and why it came."""
     frame, context = specs.loaded.frame, specs.loaded.context
     digest = specs.loaded.info.digest
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
@@ -251,33 +261,18 @@ class SpecFacts(Node):
 class SpecType(SpecFacts):
     """One built configuration of a package."""
 
-    id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
-    versions: list[str] = for_many(
-        _versions, "The version that was built, as a list of one.", cost=texts(14), is_fixed=True
-    )
-    short: str = for_many(
-        _short_forms,
-        "Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release "
-        "arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0. As a query (matching) it finds the spec.",
-        cost=Cost(weight=30, num_bytes=500),
-        is_fixed=True,
-    )
-    package: LazyPackage = for_many(_packages, "The package in the same revision.", is_fixed=True)
+    id: strawberry.ID = for_many(_ids, cost=Cost(weight=2))
+    versions: list[str] = for_many(_versions, cost=texts(14), is_fixed=True)
+    short: str = for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
+    package: LazyPackage = for_many(_packages, is_fixed=True)
     stack_names: list[str] | None = for_many(
-        _stack_names,
-        "The stacks that it was built in, sorted; null where the revision's source tells none.",
-        cost=texts(_LENGTHS["stacks"]),
-        is_fixed=True,
+        _stack_names, cost=texts(_LENGTHS["stacks"]), is_fixed=True
     )
     stack_nodes: list[LazyStack] | None = for_many(
-        _stack_nodes, "These stacks themselves.", cost=Cost(items=STACKS), is_fixed=True
+        _stack_nodes, cost=Cost(items=STACKS), is_fixed=True
     )
-    revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
-    history: LazyHistory | None = for_many(
-        _histories,
-        "In which revisions of all series its hash was, since when, and why it came.",
-        cost=Cost(weight=SPANS_OF_EACH),
-    )
+    revision: LazyRevision = for_many(_revisions)
+    history: LazyHistory | None = for_many(_histories, cost=Cost(weight=SPANS_OF_EACH))
 
     @classmethod
     def of_id(cls, context: Context, key: str, hash: str) -> Self | None:

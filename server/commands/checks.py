@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import complete_range, complete_ref
 from server.terminal.console import (
     note,
@@ -14,16 +15,6 @@ from server.terminal.console import (
     say_pages,
     say_result,
     width,
-)
-from server.terminal.parameters import (
-    LATEST,
-    PERCENT,
-    SIDE_FORMS,
-    catalog_command,
-    in_option,
-    refs_of,
-    series_option,
-    split_range,
 )
 from snapshots.errors import CachelogError
 
@@ -40,7 +31,7 @@ UNDER = 1
 _STDIN = "-"
 
 
-@catalog_command("check")
+@parameters.catalog_command("check")
 @click.argument(
     "file",
     metavar="FILE",
@@ -48,16 +39,18 @@ _STDIN = "-"
     help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
     "standard input.",
 )
-@in_option(f"Where to look: {SIDE_FORMS}. By default in {LATEST}.")
+@parameters.in_option(f"Where to look: {parameters.SIDE_FORMS}. By default in {parameters.LATEST}.")
 @click.option(
     "--best",
     is_flag=True,
     help="Look in the newest revision of each tag, and list those that hold most.",
 )
-@series_option("With --best: look in all revisions of this series instead: develop, vX.Y.Z ...")
+@parameters.series_option(
+    "With --best: look in all revisions of this series instead: develop, vX.Y.Z ..."
+)
 @click.option(
     "--fail-under",
-    type=PERCENT,
+    type=parameters.PERCENT,
     metavar="PERCENT",
     help="Exit with 1 if less of all specs is there, else with 0.",
 )
@@ -112,13 +105,13 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
         ctx.exit()
 
 
-@catalog_command("gate", has_json=False)
+@parameters.catalog_command("gate", has_json=False)
 @click.argument(
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD names both at once. Without HEAD it is "
-    "judged alone, by rules that need no other.",
+    help=f"What to compare from: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without "
+    "HEAD it is judged alone, by rules that need no other.",
 )
 @click.argument(
     "head",
@@ -157,8 +150,8 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
     """
     from server.terminal.printing import verdicts
 
-    is_alone = head is None and split_range(base) is None
-    sides = (base,) if is_alone else refs_of(base, head)
+    is_alone = head is None and parameters.split_range(base) is None
+    sides = (base,) if is_alone else parameters.refs_of(base, head)
     try:
         report = verdicts.judge_sides(rules, catalog, sides)
     except CachelogError as error:

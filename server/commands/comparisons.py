@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import (
     DIMENSIONS,
     complete_dimensions,
@@ -19,23 +20,6 @@ from server.terminal.console import (
     say_result,
     width,
 )
-from server.terminal.parameters import (
-    Decorated,
-    Parsed,
-    base_argument,
-    catalog_command,
-    is_written,
-    open_catalog,
-    output_option,
-    package_option,
-    refs_of,
-    require_no_more,
-    require_package_or_hash,
-    split_range,
-    stack_option,
-    two_hashes,
-    two_refs,
-)
 from snapshots.errors import CachelogError, InvalidArgument, OutputError
 from snapshots.notes.formats import NotesFormat
 
@@ -47,15 +31,15 @@ if TYPE_CHECKING:
 # -- what the commands share
 
 
-def scope_options(command: Decorated) -> Decorated:
+def scope_options(command: parameters.Decorated) -> parameters.Decorated:
     """Add ``--package``, ``--stack`` and ``--matching``, which limit what is shown."""
     matching = click.option(
         "--matching",
         metavar="QUERY",
         help="Only specs that this query in Spack's language matches on either side.",
     )
-    stack = stack_option("Only specs that this stack has on either side.")
-    return package_option(stack(matching(command)))
+    stack = parameters.stack_option("Only specs that this stack has on either side.")
+    return parameters.package_option(stack(matching(command)))
 
 
 # -- diff
@@ -80,14 +64,14 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
 
-@catalog_command("diff")
-@two_refs
+@parameters.catalog_command("diff")
+@parameters.two_refs
 @click.option("--stat", is_flag=True, help="Only counts, package by package.")
 @scope_options
 @click.option(
     "--coverage",
     "dimensions",
-    type=Parsed("dimensions", _dimensions),
+    type=parameters.Parsed("dimensions", _dimensions),
     shell_complete=complete_dimensions,
     metavar="LIST",
     help="Instead of specs, the combinations of packages with these that were lost and gained: "
@@ -127,7 +111,7 @@ def diff_command(
     """
     if stat and dimensions is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
-    hashes = two_hashes(base, head)
+    hashes = parameters.two_hashes(base, head)
     are_specs = hashes is not None or spec is not None
     if are_specs and (
         stat or dimensions is not None or any(scope.values()) or (hashes and spec is not None)
@@ -135,10 +119,10 @@ def diff_command(
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
     try:
         if are_specs:
-            sides = hashes or refs_of(base, head)
+            sides = hashes or parameters.refs_of(base, head)
             differs = _diff_specs(catalog, sides, spec, as_json=as_json)
         else:
-            refs = refs_of(base, head)
+            refs = parameters.refs_of(base, head)
             differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
     except (CachelogError, OSError) as error:
         fault = failed_output(error) if isinstance(error, OSError) else error
@@ -189,7 +173,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
     )
 
     if spec is None:
-        compared = compare_specs(open_catalog(catalog), *sides)
+        compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
         compared = compare_specs_of(catalog, sides, spec)
     lines = spec_pair_lines(compared, width())
@@ -200,8 +184,8 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
 # -- why
 
 
-@catalog_command("why")
-@base_argument
+@parameters.catalog_command("why")
+@parameters.base_argument
 @click.argument(
     "words",
     metavar="HEAD [PACKAGE|/HASH]",
@@ -240,13 +224,13 @@ def why_command(
 
     head, subject = _head_and_subject(base, words)
     if subject is not None:
-        require_package_or_hash(subject)
+        parameters.require_package_or_hash(subject)
     if subject is not None and package is not None:
         raise click.UsageError("A package or hash is named twice; leave --package out.")
     is_hash = subject is not None and subject.startswith("/")
     try:
         package = package if is_hash else subject or package
-        compared = compare(catalog, refs_of(base, head), package=package, **scope)
+        compared = compare(catalog, parameters.refs_of(base, head), package=package, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
@@ -266,8 +250,8 @@ def why_command(
 
 def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, str | None]:
     """Return HEAD, and the package or hash; None for what is omitted."""
-    expected = 2 if split_range(base) is None else 1
-    require_no_more(words, expected)
+    expected = 2 if parameters.split_range(base) is None else 1
+    parameters.require_no_more(words, expected)
     named = [*words, None, None]
     return (None, named[0]) if expected == 1 else (named[0], named[1])
 
@@ -275,8 +259,8 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
 # -- notes
 
 
-@catalog_command("notes", has_json=False)
-@two_refs
+@parameters.catalog_command("notes", has_json=False)
+@parameters.two_refs
 @click.option(
     "--format",
     "form",
@@ -292,7 +276,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
     help="Use a Jinja template of your own, or one of cachelog's: chat, or github-release.",
 )
 @scope_options
-@output_option("Write to this file instead of the terminal.")
+@parameters.output_option("Write to this file instead of the terminal.")
 def notes_command(
     base: str,
     head: str | None,
@@ -306,9 +290,9 @@ def notes_command(
     """Write release notes: what changed, and why."""
     from server.terminal.printing.comparisons import compare
 
-    if template is not None and is_written("form"):
+    if template is not None and parameters.is_written("form"):
         raise click.UsageError("--template says how notes are written; leave --format out.")
-    compared = compare(catalog, refs_of(base, head), **scope)
+    compared = compare(catalog, parameters.refs_of(base, head), **scope)
     text = _rendered(compared.changelog(), form, template)
     if output is None:
         click.echo(text, nl=False)

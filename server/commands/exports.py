@@ -8,17 +8,9 @@ from urllib.parse import urlsplit
 import click
 
 from server.output_files import write
+from server.terminal import parameters
 from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note, progress
-from server.terminal.parameters import (
-    catalog_command,
-    described,
-    open_catalog,
-    output_option,
-    require_series,
-    series_option,
-    since_option,
-)
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, quoted
 
@@ -38,13 +30,13 @@ def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) ->
     return url if url.endswith("/") else f"{url}/"
 
 
-_base_url_option = described("--base-url", metavar="URL", callback=_with_slash)
-_server_url_option = described("--server-url", metavar="URL", callback=_with_slash)
+_base_url_option = parameters.described("--base-url", metavar="URL", callback=_with_slash)
+_server_url_option = parameters.described("--server-url", metavar="URL", callback=_with_slash)
 
 # -- feed
 
 
-@catalog_command("feed", has_json=False)
+@parameters.catalog_command("feed", has_json=False)
 @click.argument(
     "series",
     metavar="[SERIES]",
@@ -65,7 +57,7 @@ _server_url_option = described("--server-url", metavar="URL", callback=_with_sla
     is_flag=True,
     help="Write the feed of the series, or of every series, and of each of its packages.",
 )
-@output_option(
+@parameters.output_option(
     "Write to this file instead of the terminal; with --all to files in this folder.",
     type=click.Path(path_type=Path),
     metavar="PATH",
@@ -93,8 +85,8 @@ def feed_command(
     from server.feeds import FeedAddresses
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
-    opened = open_catalog(catalog)
-    require_series(series, opened.history, "SERIES")
+    opened = parameters.open_catalog(catalog)
+    parameters.require_series(series, opened.history, "SERIES")
     opened = opened.complete(series)
     if is_all and output is not None:
         names = opened.history.series_names if series is None else [series]
@@ -127,7 +119,7 @@ def _require_fitting(
 # -- export-site
 
 
-@catalog_command("export-site", has_json=False)
+@parameters.catalog_command("export-site", has_json=False)
 @click.argument(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -139,8 +131,10 @@ def _require_fitting(
     metavar="MANIFEST",
     help="Answer the documents of this manifest, Apollo's or Relay's, instead of cachelog's own.",
 )
-@series_option("Only revisions of this series (repeatable). By default of all.", multiple=True)
-@since_option
+@parameters.series_option(
+    "Only revisions of this series (repeatable). By default of all.", multiple=True
+)
+@parameters.since_option
 @click.option(
     "--last",
     metavar="N",

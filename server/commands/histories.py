@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import complete_package_or_hash, complete_ref
 from server.terminal.console import (
     note,
@@ -16,24 +17,6 @@ from server.terminal.console import (
     say_pages,
     say_result,
     width,
-)
-from server.terminal.parameters import (
-    REF_FORMS,
-    TIME,
-    HintingGroup,
-    Parsed,
-    catalog_command,
-    default_series,
-    jobs_option,
-    limit_option,
-    open_catalog,
-    recipes_option,
-    require_package_or_hash,
-    require_series,
-    require_tag,
-    series_option,
-    since_option,
-    tag_option,
 )
 from snapshots.errors import InvalidArgument
 
@@ -46,7 +29,7 @@ if TYPE_CHECKING:
 # -- log
 
 
-@catalog_command("log")
+@parameters.catalog_command("log")
 @click.argument(
     "subject",
     metavar="[PACKAGE|/HASH]",
@@ -55,13 +38,13 @@ if TYPE_CHECKING:
     help="A package, or the hash of a spec after a slash, of which the first characters are "
     "enough. By default the whole series.",
 )
-@series_option(
+@parameters.series_option(
     "The series of revisions: develop, vX.Y.Z ... By default develop, or else the one with most "
     "revisions; of a hash all."
 )
-@tag_option("Only the revisions of this tag.")
-@since_option
-@limit_option("Only the N newest entries.")
+@parameters.tag_option("Only the revisions of this tag.")
+@parameters.since_option
+@parameters.limit_option("Only the N newest entries.")
 @click.option("--target", metavar="NAME", help="Of a package: when it was there for this target.")
 @click.option("--stack", metavar="NAME", help="Of a package: when it was there in this stack.")
 @click.option("--version", metavar="TEXT", help="Of a package: when this version was there.")
@@ -101,10 +84,10 @@ def log_command(
     if oneline and commits and not as_json:
         raise click.UsageError("--oneline has one line an entry; leave --commits out.")
     if subject is not None:
-        require_package_or_hash(subject)
-    opened = open_catalog(catalog)
-    require_tag(tag, opened.history)
-    require_series(series, opened.history)
+        parameters.require_package_or_hash(subject)
+    opened = parameters.open_catalog(catalog)
+    parameters.require_tag(tag, opened.history)
+    parameters.require_series(series, opened.history)
     if tag is not None and series not in (None, refs.series(tag)):
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
@@ -145,22 +128,27 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
     return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
 
 
-@catalog_command("causes")
-@series_option("The series of revisions: develop, vX.Y.Z ... By default that of the newest one.")
-@since_option
+@parameters.catalog_command("causes")
+@parameters.series_option(
+    "The series of revisions: develop, vX.Y.Z ... By default that of the newest one."
+)
+@parameters.since_option
 @click.option(
-    "--until", metavar="TIME", type=TIME, help="Only revisions taken at this time or earlier."
+    "--until",
+    metavar="TIME",
+    type=parameters.TIME,
+    help="Only revisions taken at this time or earlier.",
 )
 @click.option(
     "--by",
-    type=Parsed("keys", _keys),
+    type=parameters.Parsed("keys", _keys),
     default="package",
     show_default=True,
     metavar="LIST",
     help="What causes are summed up by: package, kind, commit, with commas between them. By commit "
     "only causes in packages whose recipes it touched count.",
 )
-@limit_option("Print only the first N. By default all are printed.")
+@parameters.limit_option("Print only the first N. By default all are printed.")
 def causes_command(
     *,
     series: str | None,
@@ -178,9 +166,9 @@ def causes_command(
     """
     from server.terminal.printing.series_causes import report_document, report_lines, report_of
 
-    opened = open_catalog(catalog)
-    require_series(series, opened.history)
-    name = series or default_series(opened.history)
+    opened = parameters.open_catalog(catalog)
+    parameters.require_series(series, opened.history)
+    name = series or parameters.default_series(opened.history)
     report = report_of(opened, name, by, since, until, limit)
     lines = report_lines(report, width())
     say_result(lambda: report_document(report), lines, as_json=as_json)
@@ -189,15 +177,17 @@ def causes_command(
 # -- history fill
 
 
-@click.group("history", cls=HintingGroup)
+@click.group("history", cls=parameters.HintingGroup)
 def history_group() -> None:
     """Fill in what is missing of the past."""
 
 
-@catalog_command("fill", group=history_group)
-@series_option("Only this series: develop, vX.Y.Z ...")
-@recipes_option
-@jobs_option("Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs.")
+@parameters.catalog_command("fill", group=history_group)
+@parameters.series_option("Only this series: develop, vX.Y.Z ...")
+@parameters.recipes_option
+@parameters.jobs_option(
+    "Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs."
+)
 def fill_command(
     *,
     series: str | None,
@@ -220,8 +210,8 @@ def fill_command(
     from server.terminal.printing.maintenance import filled_facts, filled_lines
     from snapshots.catalog.past import fill, missing_pairs, untold_pairs
 
-    opened = open_catalog(catalog)
-    require_series(series, opened.history)
+    opened = parameters.open_catalog(catalog)
+    parameters.require_series(series, opened.history)
     pairs = [
         *missing_pairs(opened.catalog, opened.history, series, causes=True),
         *untold_pairs(opened.catalog, opened.history, series),
@@ -272,11 +262,14 @@ def _keep_recipes(
 # -- recipes
 
 
-@catalog_command("recipes")
+@parameters.catalog_command("recipes")
 @click.argument(
-    "ref", metavar="REVISION", shell_complete=complete_ref, help=f"The revision: {REF_FORMS}."
+    "ref",
+    metavar="REVISION",
+    shell_complete=complete_ref,
+    help=f"The revision: {parameters.REF_FORMS}.",
 )
-@recipes_option
+@parameters.recipes_option
 @click.option(
     "--commit",
     metavar="COMMIT-OR-REF",
@@ -297,7 +290,7 @@ def recipes_command(
     from server.terminal.printing.commits import recipes_facts, recipes_lines
     from snapshots.recipes.commits import links_of
 
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     revision = opened.history.resolve(ref)
     known = opened.catalog.recipes.of(revision)
     location = recipes or (known.repository if known is not None else None)
@@ -322,17 +315,17 @@ def recipes_command(
 # -- blame
 
 
-@catalog_command("blame")
+@parameters.catalog_command("blame")
 @click.argument(
     "subject",
     metavar="PACKAGE|/HASH",
     shell_complete=complete_package_or_hash,
     help="A package, or the hash of a spec, of which the first characters are enough.",
 )
-@series_option(
+@parameters.series_option(
     "The series: develop, vX.Y.Z ... By default develop, or else the one with most revisions."
 )
-@limit_option("Only the N newest rebuilds; all by default.", type=click.IntRange(min=1))
+@parameters.limit_option("Only the N newest rebuilds; all by default.", type=click.IntRange(min=1))
 def blame_command(
     subject: str, *, series: str | None, limit: int | None, as_json: bool, catalog: str
 ) -> None:
@@ -343,10 +336,10 @@ def blame_command(
     """
     from server.terminal.printing.commits import blame_facts, blame_lines, blamed
 
-    require_package_or_hash(subject)
-    opened = open_catalog(catalog)
-    require_series(series, opened.history)
-    series = series or default_series(opened.history)
+    parameters.require_package_or_hash(subject)
+    opened = parameters.open_catalog(catalog)
+    parameters.require_series(series, opened.history)
+    series = series or parameters.default_series(opened.history)
     entries = blamed(opened, subject, series, limit)
     if as_json:
         say_json(blame_facts(subject, entries))

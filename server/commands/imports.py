@@ -6,14 +6,8 @@ from typing import Any
 
 import click
 
+from server.terminal import parameters
 from server.terminal.console import say, say_lines
-from server.terminal.parameters import (
-    TIME,
-    Decorated,
-    catalog_command,
-    jobs_option,
-    recipes_option,
-)
 from snapshots.texts import counted
 
 _OF_GIT = ("since", "path", "every")
@@ -24,7 +18,7 @@ _NOT_NOTIFIED = 3
 """The exit code where all was published, but a receiver was not notified; 1 means a fault."""
 
 
-@catalog_command("import")
+@parameters.catalog_command("import")
 @click.argument(
     "locations",
     metavar="[LOCATION...]",
@@ -43,7 +37,7 @@ _NOT_NOTIFIED = 3
 )
 @click.option(
     "--taken-at",
-    type=TIME,
+    type=parameters.TIME,
     metavar="TIME",
     help="When the cache had this state (RFC 3339). By default the date in the tag, or in the name "
     "of a folder of pages (TAG-DATE), or now.",
@@ -73,7 +67,9 @@ _NOT_NOTIFIED = 3
     metavar="FOLDER",
     help="With --git: where the pages are in the repository. By default _cache.",
 )
-@click.option("--since", type=TIME, metavar="TIME", help="With --git: only commits since then.")
+@click.option(
+    "--since", type=parameters.TIME, metavar="TIME", help="With --git: only commits since then."
+)
 @click.option(
     "--every",
     type=click.Choice(["commit", "day", "week"]),
@@ -95,14 +91,14 @@ _NOT_NOTIFIED = 3
     help="Notify the program at this URL of each revision that is published (repeatable). By "
     "default those in CACHELOG_NOTIFY.",
 )
-@recipes_option
+@parameters.recipes_option
 @click.option(
     "--recipes-commit",
     metavar="COMMIT-OR-REF",
     help="The commit of the recipes that the specs were concretized with. By default that of a ref "
     "named after the tag, or the last one until the revision was taken.",
 )
-@jobs_option(
+@parameters.jobs_option(
     "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
 )
@@ -140,11 +136,13 @@ def _require_fitting(options: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
 
 
-def _number_option(name: str, default: int, text: str) -> Callable[[Decorated], Decorated]:
+def _number_option(
+    name: str, default: int, text: str
+) -> Callable[[parameters.Decorated], parameters.Decorated]:
     return click.option(name, type=int, default=default, show_default=True, metavar="N", help=text)
 
 
-@catalog_command("demo", has_json=False)
+@parameters.catalog_command("demo", has_json=False)
 @_number_option("--revisions", 30, "How many revisions of develop, a week apart.")
 @_number_option("--packages", 100, "How many packages the first has.")
 @_number_option("--specs", 1_500, "How many specs the first has.")

@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from server.output_files import write
+from server.terminal import parameters
 from server.terminal.console import note, say, say_json, say_lines, width
-from server.terminal.parameters import (
-    catalog_command,
-    keep_option,
-    open_catalog,
-    output_option,
-    whole_tags_option,
-)
 
 if TYPE_CHECKING:
     from snapshots.catalog.retention import RetentionRule
@@ -21,9 +15,9 @@ if TYPE_CHECKING:
 _LOCK_FILE = click.Path(path_type=str)
 
 
-@catalog_command("keep-list")
-@keep_option
-@whole_tags_option
+@parameters.catalog_command("keep-list")
+@parameters.keep_option
+@parameters.whole_tags_option
 @click.option(
     "--lock",
     "locks",
@@ -50,7 +44,9 @@ _LOCK_FILE = click.Path(path_type=str)
     help="With --impact: say how many specs of this lock file are not kept. Write it once for "
     "each.",
 )
-@output_option("Write the list to this file, whole or not at all, instead of the terminal.")
+@parameters.output_option(
+    "Write the list to this file, whole or not at all, instead of the terminal."
+)
 def keep_list_command(
     *,
     keep: "tuple[RetentionRule, ...]",
@@ -79,7 +75,7 @@ def keep_list_command(
     if checked and not impact:
         raise click.UsageError("--check is part of what the rest is; add --impact.")
     kept = list_kept(
-        open_catalog(catalog),
+        parameters.open_catalog(catalog),
         keep,
         locks,
         whole_tags=whole_tags,

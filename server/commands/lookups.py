@@ -5,29 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import (
     complete_query,
     complete_shown,
 )
 from server.terminal.console import note, say_json, say_lines, say_result, width
-from server.terminal.parameters import (
-    LATEST,
-    REF_FORMS,
-    catalog_command,
-    in_option,
-    limit_option,
-    open_catalog,
-    ref_argument,
-    require_no_more,
-    require_package_or_hash,
-    require_series,
-    require_stack,
-    require_tag,
-    series_option,
-    stack_option,
-    tag_option,
-    width_option,
-)
 from snapshots.texts import counted
 
 if TYPE_CHECKING:
@@ -36,10 +19,10 @@ if TYPE_CHECKING:
 # -- lists
 
 
-@catalog_command("revisions")
-@tag_option("Only the revisions of this tag.")
-@limit_option("Only the N newest.")
-@width_option
+@parameters.catalog_command("revisions")
+@parameters.tag_option("Only the revisions of this tag.")
+@parameters.limit_option("Only the N newest.")
+@parameters.width_option
 def revisions_command(
     tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
 ) -> None:
@@ -51,7 +34,7 @@ def revisions_command(
     opened.refresh()
     history = opened.history
     if tag is not None and history.revisions:
-        require_tag(tag, history)
+        parameters.require_tag(tag, history)
     revisions = (history.revisions if tag is None else history.of_tag(tag))[:limit]
     if not history.revisions and not as_json:
         note(
@@ -66,9 +49,9 @@ def revisions_command(
     )
 
 
-@catalog_command("tags")
-@limit_option("Only the first N.")
-@width_option
+@parameters.catalog_command("tags")
+@parameters.limit_option("Only the first N.")
+@parameters.width_option
 def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catalog: str) -> None:
     """List the tags, and the newest revision of each."""
     from server.terminal.printing.listings import tag_facts, tag_lines
@@ -80,9 +63,9 @@ def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catal
     say_result(lambda: tag_facts(history, tags), lines, as_json=as_json)
 
 
-@catalog_command("packages")
-@ref_argument
-@stack_option("Only what this stack has.")
+@parameters.catalog_command("packages")
+@parameters.ref_argument
+@parameters.stack_option("Only what this stack has.")
 @click.option(
     "--search", metavar="TEXT", help="Only packages with this in their name, in any case."
 )
@@ -95,10 +78,10 @@ def packages_command(
     """
     from server.terminal.printing.listings import package_lines, package_listing
 
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     frame = opened.frame(revision)
-    require_stack(stack, frame)
+    parameters.require_stack(stack, frame)
     packages = package_listing(frame, stack, search)
     if not packages and not as_json:
         _note_nothing("No package of {} matches.", revision)
@@ -109,8 +92,8 @@ def packages_command(
     say_result(lambda: document, lines, as_json=as_json)
 
 
-@catalog_command("stacks")
-@ref_argument
+@parameters.catalog_command("stacks")
+@parameters.ref_argument
 def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     """List the stacks of a revision, by name.
 
@@ -118,7 +101,7 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     """
     from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
 
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     stacks = stack_listing(opened.frame(revision))
     if not stacks and not as_json:
@@ -150,7 +133,7 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
 # -- find
 
 
-@catalog_command("find")
+@parameters.catalog_command("find")
 @click.argument(
     "words",
     metavar="[SPEC]...",
@@ -160,9 +143,11 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
     "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
     "variant that is off, or put the query in quotes. Without a query all specs are printed.",
 )
-@in_option(f"The revision to look in: {REF_FORMS}. By default {LATEST}.")
-@stack_option("Only specs of this stack.")
-@limit_option("Print only the first N. By default all are printed.")
+@parameters.in_option(
+    f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
+)
+@parameters.stack_option("Only specs of this stack.")
+@parameters.limit_option("Print only the first N. By default all are printed.")
 def find_command(
     words: tuple[str, ...],
     *,
@@ -181,12 +166,12 @@ def find_command(
     from snapshots.spack.query import query_of
 
     query = query_of(words)
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     matches = opened.library.find(revision.digest, query)
     frame = opened.frame(revision)
     if stack is not None:
-        require_stack(stack, frame)
+        parameters.require_stack(stack, frame)
         matches = matches & frame.in_stack(stack)
     rows = in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
@@ -218,17 +203,17 @@ def find_command(
 # -- show
 
 
-@catalog_command("show")
+@parameters.catalog_command("show")
 @click.argument(
     "words",
     metavar="[REF] [PACKAGE|/HASH]",
     nargs=-1,
     shell_complete=complete_shown,
-    help=f"A revision: {REF_FORMS}; by default {LATEST}, or the newest that has the hash. After "
-    "it, or alone, a package, or the hash of a spec after a slash, of which the first characters "
-    "are enough.",
+    help=f"A revision: {parameters.REF_FORMS}; by default {parameters.LATEST}, or the newest that "
+    "has the hash. After it, or alone, a package, or the hash of a spec after a slash, of which "
+    "the first characters are enough.",
 )
-@series_option(
+@parameters.series_option(
     "The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By default "
     "develop, or else the one with most revisions."
 )
@@ -242,11 +227,11 @@ def show_command(
     """
     from server.terminal.printing.details import subject_of
 
-    require_no_more(words, 2)
-    require_package_or_hash(*words)
-    opened = open_catalog(catalog)
+    parameters.require_no_more(words, 2)
+    parameters.require_package_or_hash(*words)
+    opened = parameters.open_catalog(catalog)
     if series is not None:
-        require_series(series, opened.history)
+        parameters.require_series(series, opened.history)
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series says where to look for a package; leave REF out.")
     shown = subject_of(opened, words, series)

@@ -6,20 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import complete_ref
 from server.terminal.console import note, progress, say_result, width
-from server.terminal.parameters import (
-    DURATION,
-    REF_FORMS,
-    HintingGroup,
-    catalog_command,
-    jobs_option,
-    keep_option,
-    open_catalog,
-    require_series,
-    series_option,
-    whole_tags_option,
-)
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -33,12 +22,12 @@ if TYPE_CHECKING:
 # -- costs
 
 
-@click.group("costs", cls=HintingGroup)
+@click.group("costs", cls=parameters.HintingGroup)
 def costs_group() -> None:
     """Keep what it took to build specs."""
 
 
-@catalog_command("import", group=costs_group)
+@parameters.catalog_command("import", group=costs_group)
 @click.argument(
     "file",
     help="A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a "
@@ -54,7 +43,7 @@ def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
     from snapshots.sources.cost_files import read
 
     rows = read(file)
-    open_catalog(catalog).catalog.costs.replace(rows)
+    parameters.open_catalog(catalog).catalog.costs.replace(rows)
     say_result(lambda: costs_facts(rows), costs_lines(rows), as_json=as_json)
 
 
@@ -66,14 +55,14 @@ _dry_run_option = click.option(
 )
 
 
-@catalog_command("remove")
+@parameters.catalog_command("remove")
 @click.argument(
     "refs",
     metavar="REF...",
     nargs=-1,
     required=True,
     shell_complete=complete_ref,
-    help=f"The revisions to remove: {REF_FORMS}. TAG names the newest one of the tag.",
+    help=f"The revisions to remove: {parameters.REF_FORMS}. TAG names the newest one of the tag.",
 )
 @_dry_run_option
 def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catalog: str) -> None:
@@ -83,7 +72,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     """
     from server.terminal.printing.maintenance import removal_facts, removed_lines
 
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
     say_result(
         lambda: removal_facts(removal, dry_run=dry_run),
@@ -92,10 +81,10 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
     )
 
 
-@catalog_command("prune")
-@keep_option
-@series_option("Only this series: develop, vX.Y.Z ...")
-@whole_tags_option
+@parameters.catalog_command("prune")
+@parameters.keep_option
+@parameters.series_option("Only this series: develop, vX.Y.Z ...")
+@parameters.whole_tags_option
 @_dry_run_option
 def prune_command(
     *,
@@ -114,9 +103,9 @@ def prune_command(
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
     from snapshots.catalog.retention import choose
 
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     history = opened.history
-    require_series(series, history)
+    parameters.require_series(series, history)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
@@ -140,10 +129,10 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
-@catalog_command("vacuum")
+@parameters.catalog_command("vacuum")
 @click.option(
     "--older-than",
-    type=DURATION,
+    type=parameters.DURATION,
     default="1d",
     show_default=True,
     metavar="DURATION",
@@ -185,7 +174,7 @@ def vacuum_command(
 # -- verify
 
 
-@catalog_command("verify")
+@parameters.catalog_command("verify")
 @click.option("--deep", is_flag=True, help="Also compare all neighbours again.")
 @click.option(
     "--repair",
@@ -193,7 +182,9 @@ def vacuum_command(
     help="First drop the last commit or checkpoint of a table's log where it is unreadable, as a "
     "power cut can leave it.",
 )
-@jobs_option("Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.")
+@parameters.jobs_option(
+    "Read in so many processes; each takes up to 400 MB for contents of 60,000 specs."
+)
 def verify_command(
     *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -225,7 +216,7 @@ def verify_command(
 _PLACE = "a folder, or a URL of object storage"
 
 
-@catalog_command("backup")
+@parameters.catalog_command("backup")
 @click.argument(
     "target", metavar="TARGET", help=f"Where to: {_PLACE}; empty, or an earlier copy of it."
 )
@@ -242,7 +233,7 @@ def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
     _say_copied(copied, target, as_json=as_json)
 
 
-@catalog_command("restore")
+@parameters.catalog_command("restore")
 @click.argument("copy", metavar="COPY", help=f"What 'cachelog backup' made: {_PLACE}.")
 def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
     """Copy a backup to where there is no catalog yet.

@@ -5,22 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.terminal import parameters
 from server.terminal.completion import complete_package, complete_stack
 from server.terminal.console import say_result, width
-from server.terminal.parameters import (
-    LATEST,
-    REF_FORMS,
-    catalog_command,
-    in_option,
-    is_written,
-    limit_option,
-    open_catalog,
-    package_option,
-    recipes_option,
-    ref_argument,
-    refs_of,
-    stack_option,
-)
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -29,9 +16,9 @@ if TYPE_CHECKING:
 # -- holes
 
 
-@catalog_command("holes")
-@ref_argument
-@limit_option("List only the N that affect most specs. By default all are listed.")
+@parameters.catalog_command("holes")
+@parameters.ref_argument
+@parameters.limit_option("List only the N that affect most specs. By default all are listed.")
 def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
@@ -40,7 +27,7 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     """
     from server.terminal.printing.questions import find_holes, holes_document, holes_lines
 
-    found = find_holes(open_catalog(catalog), ref, limit)
+    found = find_holes(parameters.open_catalog(catalog), ref, limit)
     lines = holes_lines(found, width())
     say_result(lambda: holes_document(found), lines, as_json=as_json)
 
@@ -48,8 +35,8 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
 # -- twins
 
 
-@catalog_command("twins")
-@ref_argument
+@parameters.catalog_command("twins")
+@parameters.ref_argument
 @click.option(
     "--stack",
     "stacks",
@@ -58,8 +45,8 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     shell_complete=complete_stack,
     help="Only specs of this stack, or of one of several: write it once for each.",
 )
-@package_option
-@limit_option("List only the first N groups.", default=20, show_default=True)
+@parameters.package_option
+@parameters.limit_option("List only the first N groups.", default=20, show_default=True)
 def twins_command(
     ref: str | None,
     *,
@@ -76,14 +63,14 @@ def twins_command(
     """
     from server.terminal.printing.questions import find_twins, twins_document, twins_lines
 
-    found = find_twins(open_catalog(catalog), ref, stacks, package, limit)
+    found = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
     say_result(lambda: twins_document(found), twins_lines(found, width()), as_json=as_json)
 
 
 # -- impact
 
 
-@catalog_command("impact")
+@parameters.catalog_command("impact")
 @click.argument(
     "words",
     metavar="[PACKAGE]...",
@@ -92,15 +79,17 @@ def twins_command(
     help="The packages that would change. With --recipes instead A..B: those that the commits "
     "touch which are in B and not in A.",
 )
-@in_option(f"The revision to look in: {REF_FORMS}. By default {LATEST}.")
-@stack_option("Count only specs of this stack.")
+@parameters.in_option(
+    f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
+)
+@parameters.stack_option("Count only specs of this stack.")
 @click.option(
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
     help="Instead of packages: list the N whose change would build most specs again.",
 )
-@recipes_option
+@parameters.recipes_option
 def impact_command(
     words: tuple[str, ...],
     *,
@@ -123,9 +112,9 @@ def impact_command(
     is_range = len(words) == 1 and ".." in words[0]
     if is_range and not recipes:
         raise click.UsageError("A..B names commits of --recipes, which is missing.")
-    if not is_range and is_written("recipes"):
+    if not is_range and parameters.is_written("recipes"):
         raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
-    opened = open_catalog(catalog)
+    opened = parameters.open_catalog(catalog)
     if top is not None:
         largest = questions.find_largest(opened, ref, stack, top)
         lines = questions.largest_lines(largest, width())
@@ -143,7 +132,7 @@ def _touched(location: str, commits: str) -> "Touched":
     from server.terminal.printing.questions import Touched
     from snapshots.recipes.repository import open_recipes
 
-    base, head = refs_of(commits, None)
+    base, head = parameters.refs_of(commits, None)
     settings = settings_from(os.environ)
     with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
         try:
