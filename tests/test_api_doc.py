@@ -14,6 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo.revisions import develop_history
 from tests.schema.usual import api
 from tests.server.servers import application
+from tests.test_docs import blocks
 
 TEXT = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
 DOCUMENTS = re.findall(r"^```graphql\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -33,13 +34,20 @@ console.log(JSON.stringify({ answers, long, message, code: errors[0].extensions.
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the catalog of ``cachelog serve --demo``; tests only read it."""
+    folder = tmp_path_factory.mktemp("sample")
+    Catalog(str(folder)).publish(develop_history())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answered(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what a program prints that asks by the example's function, on the sample data."""
     folder = tmp_path_factory.mktemp("api")
-    Catalog(str(folder / "catalog")).publish(develop_history())
     (folder / "ask.mjs").write_text(FUNCTION)
     (folder / "main.mjs").write_text(ASKING)
-    with application(Settings(catalog=str(folder / "catalog"))) as client:
+    with application(Settings(catalog=str(sample))) as client:
         request = {"endpoint": str(client.base_url.join("graphql")), "documents": DOCUMENTS}
         done = subprocess.run(
             ["node", "main.mjs"],
@@ -90,3 +98,34 @@ def test_the_table_has_the_codes_of_the_domain() -> None:
     """Each that an error of a field can have."""
     section = TEXT.split("\n## Errors\n")[1].split("\n## ")[0]
     assert {*CODES.values()} <= {*re.findall(r"`([A-Z_]{6,})`", section)}
+
+
+SPEC = {"hash": "2vjdhbexpudcyxd3gqoooedvb5pjqwu4", "name": "snappy", "version": "1.1.15"}
+VARIABLES: dict[str, Any] = {
+    "Newest": {"compiler": "gcc@13.2.0"},
+    "Check": {"specs": [SPEC]},
+    "Plan": {"specs": [SPEC]},
+    "TwoSpecs": {"base": "3vbmtyd", "head": "h26udvm"},
+    "Holes": {"ref": "develop"},
+    "Twins": {"ref": "develop"},
+    "Impact": {"ref": "develop"},
+    "Narrowed": {"base": "develop~1", "head": "develop"},
+}
+"""What the questions of other documents are asked with."""
+
+
+def test_questions_of_other_documents_are_answered(sample: Path) -> None:
+    """Each of them, on the sample data; subscriptions are another test's."""
+    asked = set()
+    with application(Settings(catalog=str(sample))) as client:
+        for name, text in blocks("graphql"):
+            operation = re.match(r"query (\w+)", text)
+            if name == "api.md" or text.startswith("subscription"):
+                continue
+            variables = VARIABLES[operation[1]] if operation else {}
+            request = {"query": text, "variables": variables}
+            answer = client.post("/graphql", json=request).json()
+            assert "errors" not in answer, (name, answer["errors"])
+            assert None not in answer["data"].values(), name
+            asked.add(operation[1] if operation else None)
+    assert asked - {None} == VARIABLES.keys()

@@ -1,7 +1,9 @@
-"""All documents: no link dangles, and what they show is a command, a query or a program."""
+"""All documents: no link dangles, and each block of code is run by a test, or said not to be."""
 
 import re
 import shlex
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +99,66 @@ def command_lines() -> Iterator[tuple[str, str]]:
                 found = re.match(r"(?:[A-Z_]+=\S+ |.*\bcd \S+ )*(?:\S*/)?cachelog (.+)", part)
                 if found and ("=" in part or not part.startswith(("docker", "podman"))):
                     yield name, found[1]
+
+
+RUN = {
+    "tests/deploy/test_dockerfile.py": "deploy/README.md dockerfile 1",
+    "tests/deploy/test_pull_requests.py": "deploy/README.md yaml 2",
+    "tests/server/test_cli_export_site.py": "static-site.md python 1",
+    "tests/server/test_cli_spec_pairs.py": "two-specs.md console 1",
+    "tests/server/test_python_client.py": "clients/python/README.md python 1",
+    "tests/server/test_typescript_client.py": "clients/typescript/README.md ts 1",
+    "tests/test_api_doc.py": """api.md graphql 10, api.md js 1, life-of-a-query.md graphql 3,
+        lock-files.md graphql 1, plan.md graphql 1, questions.md graphql 3, sides.md graphql 1,
+        two-specs.md graphql 1""",
+    "tests/test_gates_doc.py": "gates.md console 1, gates.md toml 1",
+    "tests/test_history_doc.py": "history.md console 9",
+    "tests/test_lock_files_doc.py": "lock-files.md console 1",
+    "tests/test_notes_doc.py": "notes.md jinja 1",
+    "tests/test_notifications_doc.py": "notifications.md graphql 1, notifications.md python 1",
+    "tests/test_plan_doc.py": "plan.md console 1",
+    "tests/test_questions_doc.py": "questions.md console 1, questions.md csv 1",
+    "tests/test_readme.py": "README.md console 5",
+    "tests/test_real_cache_doc.py": "real-cache.md console 6",
+    "tests/test_sides_doc.py": "sides.md console 1",
+    "tests/test_tables_doc.py": "tables.md sql 10",
+    "tests/test_tables_doc_programs.py": "tables.md python 7",
+    "tests/test_tour_doc.py": "nightly.md console 5, sources.md console 1, tour.md console 6",
+}
+"""Which test runs which blocks: their document, language and number."""
+
+NOT_RUN = {
+    "sh": "commands for a network or the reader's own machine; those of cachelog are parsed",
+    "text": "what a command prints",
+}
+"""The languages of blocks that no test runs, and why."""
+
+
+def test_each_block_is_run_or_said_not_to_be() -> None:
+    """A new one belongs into RUN, beside the test that runs it, or is in a language of NOT_RUN."""
+    shown = Counter(
+        (name, language)
+        for name, text in DOCUMENTS.items()
+        for language in re.findall(r"^ *```(.*)\n(?:.*\n)*?^ *```$", text, re.MULTILINE)
+        if language not in NOT_RUN
+    )
+    run: Counter[tuple[str, str]] = Counter()
+    for test, listed in RUN.items():
+        source = (ROOT / test).read_text("utf-8")
+        for block in listed.split(","):
+            name, language, number = block.split()
+            run[name, language] += int(number)
+            assert re.search(rf"```{language}|\b(examples|blocks)\(|\\^\\\\\$ cachelog", source), (
+                test
+            )
+    assert (shown - run, run - shown) == (Counter(), Counter())
+
+
+@pytest.mark.parametrize(("document", "block"), blocks("sh"))
+def test_each_block_of_commands_is_one(document: str, block: str) -> None:
+    """By the syntax of the shell that people paste it into."""
+    done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), document
 
 
 @pytest.mark.parametrize(("document", "line"), [*command_lines()])

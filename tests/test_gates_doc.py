@@ -70,7 +70,7 @@ def test_bounds_and_forms_are_those_of_the_code() -> None:
 
 def test_the_file_in_the_text_judges_the_demo(demo_catalog: Path, tmp_path: Path) -> None:
     """With the command in the text, and every name of the JSON that it leads to is described."""
-    (command,) = re.findall(r"^\$ cachelog (gate .*)$", TEXT, re.M)
+    (command,) = re.findall(r"^```console\n\$ cachelog (gate .*)\n```$", TEXT, re.M)
     file = tmp_path / "rules.toml"
     file.write_text(EXAMPLE, "utf-8")
     words = [str(file) if it == "rules.toml" else it for it in command.split()]

@@ -48,3 +48,14 @@ def test_labels_are_those_of_the_code() -> None:
     """From the smallest to the largest."""
     labels = dict.fromkeys(map(size_label, range(2_000)))
     assert f"its pull requests: {', '.join(labels)}." in TEXT
+
+
+def test_the_costs_in_the_text_are_imported(tmp_path: Path) -> None:
+    """As the file that they are shown as."""
+    (text,) = re.findall(r"```csv\n(.*?)```", TEXT, re.DOTALL)
+    file = tmp_path / "costs.csv"
+    file.write_text(text, "utf-8")
+    catalog = tmp_path / "catalog"
+    cachelog("demo", "--revisions", 1, "--packages", 9, "--specs", 30, catalog=catalog)
+    kept = cachelog("costs", "import", file, "--json", catalog=catalog).json
+    assert (kept["num_rows"], kept["num_hashes"], kept["num_names"]) == (2, 1, 2)

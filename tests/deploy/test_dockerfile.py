@@ -50,6 +50,15 @@ def test_it_follows_the_rules() -> None:
     assert findings(FILE) == ""
 
 
+def test_the_image_of_ones_own_in_the_text_follows_them(tmp_path: Path) -> None:
+    """But for the tag of the image that it begins with, and versions, which are the reader's."""
+    text = (ROOT / "deploy" / "README.md").read_text("utf-8")
+    (example,) = re.findall(r"```dockerfile\n(.*?)```", text, re.DOTALL)
+    file = tmp_path / "Dockerfile"
+    file.write_text(example.replace("FROM cachelog\n", "FROM cachelog:0.2.0\n"), "utf-8")
+    assert set(re.findall(r"\bDL\d+", findings(file))) <= {"DL3013"}
+
+
 def test_the_judge_refuses_what_is_wrong(tmp_path: Path) -> None:
     """So its word on the file counts."""
     broken = tmp_path / "Dockerfile"

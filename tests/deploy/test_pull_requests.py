@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -63,6 +64,23 @@ def test_the_component_is_one(tmp_path: Path) -> None:
     assert is_valid("vendor.gitlab-ci", file)
     file.write_text(yaml.safe_dump({"cachelog": {"script": 5}}))
     assert not is_valid("vendor.gitlab-ci", file)
+
+
+def test_the_examples_of_the_text_are_a_workflow_and_a_pipeline(tmp_path: Path) -> None:
+    """That name the inputs of the action, and of the component."""
+    text = (ACTION.parents[1] / "README.md").read_text("utf-8")
+    workflow, pipeline = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    for name, schema, shown in (
+        ("workflow.yml", "vendor.github-workflows", workflow),
+        (".gitlab-ci.yml", "vendor.gitlab-ci", pipeline),
+    ):
+        file = tmp_path / name
+        file.write_text(shown, "utf-8")
+        assert is_valid(schema, file), name
+    (step,) = [it for it in yaml.safe_load(workflow)["jobs"]["plan"]["steps"] if "with" in it]
+    assert step["with"].keys() <= yaml.safe_load(ACTION.read_text("utf-8"))["inputs"].keys()
+    (include,) = yaml.safe_load(pipeline)["include"]
+    assert "$[[" not in str(component(**include["inputs"]))
 
 
 class Project:

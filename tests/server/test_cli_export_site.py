@@ -1,9 +1,11 @@
 """``cachelog export-site``: runs, and further runs, over what is there."""
 
+import json
 import re
 import shlex
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -209,3 +211,16 @@ def test_the_documentation_s_example_runs(small: Path, tmp_path: Path) -> None:
         done = cachelog(*given, catalog=small)
         assert done.code == 0, done.err
     assert (tmp_path / "public" / "index.html").is_file()
+
+
+def test_the_documentation_s_program_finds_answers(small: Path, tmp_path: Path) -> None:
+    """Without the index, by the document and its variables."""
+    (block,) = re.findall(r"```python\n(.*?)```", STATIC_SITE.read_text("utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)  # noqa: S102
+    assert exported(small, tmp_path, "--no-pages", "--last", 1).code == 0
+    files = json.loads((tmp_path / "index.json").read_bytes())["files"]
+    answers = {path: it for path, it in files.items() if path.startswith("graphql/")}
+    assert answers
+    for path, it in answers.items():
+        assert names["file_of"](it["document"], it.get("variables", {})) == path

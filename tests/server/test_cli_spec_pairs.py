@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests.server.commands import cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.snapshots.templates import copied
 
 
@@ -21,6 +23,7 @@ def built(seed: str, *needs: tuple[str, str], **facts: Any) -> Spec:
     return a_spec(seed, dependencies=edges, **facts)
 
 
+TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
 BEFORE = [
     built("ssl1", version="3.3"),
     built("cmake1", ("ssl", "ssl1")),
@@ -198,6 +201,22 @@ def test_what_cannot_be_compared(
 
 def test_the_document_is_described(catalog: Path) -> None:
     """Each key has a row in docs/two-specs.md, in the order of the document."""
-    text = (Path(__file__).parents[2] / "docs" / "two-specs.md").read_text("utf-8")
+    text = TWO_SPECS.read_text("utf-8")
     keys = re.findall(r"^\| `([a-z_]+)` \|", text, re.MULTILINE)
     assert keys == [*document(catalog, APP, NEW_APP)]
+
+
+def test_the_documentation_s_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those with hashes on the catalog of the tour, those with queries beside a lock file."""
+    monkeypatch.chdir(tmp_path)
+    Path("spack.lock").write_bytes(as_bytes(small_lock_file()))
+    cachelog("demo", "--revisions", 3, "--packages", 60, "--specs", 600, catalog="tour")
+    hdf5 = {"name": "hdf5", "version": "1.14.5", "variants": ("+mpi",), "target": "x86_64_v3"}
+    Catalog("other").publish(
+        [a_snapshot([a_spec(seed, **hdf5)], "develop", day(n)) for n, seed in enumerate("12")]
+    )
+    (block,) = re.findall(r"```console\n(.*?)```", TWO_SPECS.read_text("utf-8"), re.DOTALL)
+    for line in block.splitlines():
+        done = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")
+        assert (done.code, done.err) == (int("--exit-code" in line), ""), line
+        assert done.lines
