@@ -11,13 +11,11 @@ import strawberry
 
 from schema.comparisons.changes import (
     FIELDS,
-    OF_SPEC,
     ComparisonPart,
     FieldChangeType,
     LoadedComparison,
     PartRows,
-    comparison_of_keys,
-    load_comparison,
+    loaded_of_keys,
     of_record,
 )
 from schema.comparisons.commits import (
@@ -217,7 +215,7 @@ class Cause(Node):
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
     ) -> "Cause | None":
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
-        comparison = _comparison_of_keys(context, base_key, head_key)
+        comparison = loaded_of_keys(context, base_key, head_key)
         return None if comparison is None else cause_of_key(comparison, key)
 
     def build_cost(self) -> BuildCost | None:
@@ -254,22 +252,6 @@ class Cause(Node):
         """
         check_size("first", first)
         return commits_of_cause(self.comparison, self.number, first)
-
-
-def _comparison_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
-    """Return the comparison of ids: of sides, of twins, or of specs behind their keys."""
-    (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
-    if of_base or of_head:
-        from schema.comparisons.spec_comparison import comparison_of_ids
-
-        return comparison_of_ids(context, (one, of_base), (other, of_head))
-    if (name := comparison_of_keys(context, base, head)) is None:
-        return None
-    if base == head:
-        from schema.revisions.twins import twins_comparison
-
-        return twins_comparison(context, name.base, context.twins(name.base))
-    return load_comparison(context, name.base, name.head, name.only)
 
 
 def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:

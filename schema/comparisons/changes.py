@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from schema.fields.connections import (
 from schema.fields.cost import VALUE, Cost, field, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum, object_type
-from schema.node import info_of_key
+from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
@@ -197,6 +197,22 @@ def comparison_of_keys(context: Context, base: str, head: str) -> ComparisonName
     return None if before is None or after is None else ComparisonName(before, after, only)
 
 
+def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
+    """Return the comparison of ids: of sides, of twins, or of specs behind their keys."""
+    (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
+    if of_base or of_head:
+        from schema.comparisons.spec_comparison import comparison_of_ids
+
+        return comparison_of_ids(context, (one, of_base), (other, of_head))
+    if (name := comparison_of_keys(context, base, head)) is None:
+        return None
+    if base == head:
+        from schema.revisions.twins import twins_comparison
+
+        return twins_comparison(context, name.base, context.twins(name.base))
+    return load_comparison(context, name.base, name.head, name.only)
+
+
 class PartRows(LazyList[Item], Generic[Item]):
     """Parts of a comparison (changes, breaches, steps), one for each record of a table."""
 
@@ -234,6 +250,26 @@ def of_record(name: str, description: str, cost: Cost = VALUE) -> Any:
     """Declare a field that is a fact of the record of a part."""
     value = attrgetter(name)
     return for_many(lambda rows: list(map(value, rows.records)), description, cost=cost)
+
+
+def id_of_record(kind: str, name: str) -> Any:
+    """Declare the id of a part: its comparison, and a fact of its record."""
+    value = attrgetter(name)
+
+    def ids(rows: PartRows[Any]) -> list[strawberry.ID]:
+        key = rows.comparison.key
+        return [node_id(kind, *key, value(record)) for record in rows.records]
+
+    return for_many(ids, "Opaque and stable.", cost=Cost(weight=1.5))
+
+
+def part_at(
+    make: Callable[..., Item], comparison: LoadedComparison, table: Any, place: int | None
+) -> Item | None:
+    """Return the part of the record at a place of a table; None for None."""
+    if place is None:
+        return None
+    return make(rows=PartRows(make, comparison, table[place : place + 1]))
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
@@ -321,8 +357,21 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
 
 
 @object_type
-class PackageChangeType(ComparisonPart):
+class PackageChangeType(ComparisonPart, Node):
     """How a package changed."""
+
+    id: strawberry.ID = id_of_record("PackageChange", "name")
+
+    @classmethod
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
+    ) -> Self | None:
+        """Return the change of a package in a comparison."""
+        comparison = loaded_of_keys(context, base_key, head_key)
+        if comparison is None:
+            return None
+        table = comparison.changes.packages
+        return part_at(cls, comparison, table, table.find(name))
 
     name: str = of_record("name", "The package's name.")
     kind: PackageChangeKind = of_record("kind", "How it changed.")
@@ -370,8 +419,21 @@ describe_enum(
 
 
 @object_type
-class StackChangeType(ComparisonPart):
+class StackChangeType(ComparisonPart, Node):
     """How a stack changed."""
+
+    id: strawberry.ID = id_of_record("StackChange", "name")
+
+    @classmethod
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
+    ) -> Self | None:
+        """Return the change of a stack in a comparison."""
+        comparison = loaded_of_keys(context, base_key, head_key)
+        if comparison is None:
+            return None
+        table = comparison.changes.stacks
+        return part_at(cls, comparison, table, table.find(name))
 
     name: str = of_record("name", "The stack's name.")
     kind: StackChangeKind = of_record("kind", "How it changed.")

@@ -81,7 +81,7 @@ from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=180_000, once=EXPLAINING + 30_000, num_bytes=15_000_000)
+NOTES = Cost(weight=195_000, once=EXPLAINING, num_bytes=15_000_000)
 """Release notes, which are not cached. Two formats of them may be requested at once.
 
 Notes between revisions months apart are long, as JSON most of all.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
+from enum import Enum
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,15 +22,20 @@ from schema.fields.cost import (
     texts,
 )
 from schema.fields.many import Interleaved, attribute, for_many
-from schema.fields.scalars import describe_enum, given_values, object_type
+from schema.fields.scalars import describe_enum, given_values, object_type, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import BY_COMMIT, Judged
+from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Judged, Measure
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
+    Cover,
+    Fault,
+    Forbid,
     Forbidden,
+    Limit,
+    Require,
     Rule,
     RuleLevel,
     RuleResult,
@@ -52,6 +58,56 @@ describe_enum(
 )
 
 
+class RuleKind(Enum):
+    """The key of a file that a rule has exactly one of."""
+
+    FORBID = Forbid.key
+    REQUIRE = Require.key
+    LIMIT = Limit.key
+    COVER = Cover.key
+
+
+describe_enum(
+    RuleKind,
+    "What a rule demands.",
+    {
+        RuleKind.FORBID: "Something may not have happened, or be in head.",
+        RuleKind.REQUIRE: "A query in Spack's language has a match in head.",
+        RuleKind.LIMIT: "A count or a size is not exceeded.",
+        RuleKind.COVER: "Head holds concrete specs.",
+    },
+)
+describe_enum(
+    Forbidden,
+    "What may not have happened from base to head, or be in head. docs/gates.md defines each.",
+    {
+        Forbidden.PACKAGE_REMOVED: "Base has a package that head does not have.",
+        Forbidden.PACKAGE_DOWNGRADED: "The newest version of a package fell.",
+        Forbidden.VERSION_REMOVED: "Base has a version that head does not have.",
+        Forbidden.STACK_REMOVED: "Base has a stack that head does not have.",
+        Forbidden.COVERAGE_LOST: "Base has a cell that head has no spec in.",
+        Forbidden.SPEC_REMOVED: "Base has a hash that head does not have.",
+        Forbidden.HOLE: "A spec of head cannot be installed from the cache alone.",
+    },
+)
+
+
+def _about_measure(measure: Measure) -> str:
+    counted = "Bytes of binary packages" if measure.is_size else f"{measure.noun.capitalize()}s"
+    return f"{counted} {measure.happened}."
+
+
+MeasureName = Enum(  # type: ignore[misc] # its members follow from the measures
+    "MeasureName", {name.upper().replace("-", "_"): name for name in MEASURES}
+)
+describe_enum(
+    MeasureName,
+    "What a rule can limit.",
+    {member: _about_measure(MEASURES[member.value]) for member in MeasureName},
+    name="Measure",
+)
+
+
 class RuleInput:
     """A rule of a request: a field for each key of a file."""
 
@@ -63,6 +119,12 @@ _OWN_TYPES: Mapping[str, Any] = {
     "except": list[str],
 }
 """The keys whose values are no texts here."""
+
+_OF_ENUMS: Mapping[str, tuple[str, type[Enum], str]] = {
+    "forbid": ("forbidden", Forbidden, "What may not have happened, or be in head."),
+    "limit": ("measure", MeasureName, "What is limited."),
+}
+"""The keys whose values are members of enums, in a field of another name."""
 
 _OWN_NAMES = {"package": "packages"}
 _OWN_ABOUT = {"cover": "Concrete specs, as a lock file has them: head must hold them."}
@@ -79,13 +141,21 @@ def _declare_input() -> None:
             default, type_ = RuleLevel.ERROR, RuleLevel
         about = _OWN_ABOUT.get(key.name, key.about)
         shown = "except" if key.name == "except" else None
-        field = strawberry.field(name=shown, default=default, description=about)
+        reason = None
+        if key.name in _OF_ENUMS:
+            successor, enum, about_enum = _OF_ENUMS[key.name]
+            setattr(RuleInput, successor, optional_field(about_enum))
+            RuleInput.__annotations__[successor] = enum | None
+            reason = f"Use `{successor}`, an enum."
+        field = strawberry.field(
+            name=shown, default=default, description=about, deprecation_reason=reason
+        )
         setattr(RuleInput, name, field)
         RuleInput.__annotations__[name] = type_
     strawberry.input(
         RuleInput,
         description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
-        "means. It has exactly one of forbid, require, limit and cover.",
+        "means. It has exactly one of forbidden, require, measure and cover.",
     )
 
 
@@ -120,6 +190,11 @@ def _read(rule: RuleInput) -> Rule:
         for key in KEYS.values()
         if fields.get(name := _OWN_NAMES.get(key.name, key.field)) is not None
     }
+    for key, (successor, _, _) in _OF_ENUMS.items():
+        if (member := fields.get(successor)) is not None:
+            if key in values:
+                raise BadRule([Fault(key, f"stands beside {successor}, which is the same")])
+            values[key] = member.value
     values["level"] = fields["level"].value
     for name in ("package", "except"):
         if name in values:
@@ -166,14 +241,24 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return what a rule costs once its specs are found."""
-    kind = f"{rule.get('forbid')} {rule.get('limit')}"
-    holes = 150 if rule.get("forbid") == Forbidden.HOLE.value else 0
-    twins = 300 if rule.get("limit") == "twins" else 0
+    forbidden, measure = (_value_of(rule, key) for key in _OF_ENUMS)
+    kind = f"{forbidden} {measure}"
+    holes = 150 if forbidden == Forbidden.HOLE.value else 0
+    twins = 300 if measure == "twins" else 0
     cells, commits = 50 if "coverage" in kind else 0, 60 if BY_COMMIT in kind else 0
     looked_up = holes + twins + cells + commits
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
     return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
+
+
+def _value_of(rule: Mapping[str, Any], key: str) -> str:
+    """Return what a rule forbids or limits; a member of an enum is a text in a document."""
+    successor, _, _ = _OF_ENUMS[key]
+    member = rule.get(successor)
+    if isinstance(member, Enum):
+        return str(member.value)
+    return str(rule.get(key)) if member is None else str(member).lower().replace("_", "-")
 
 
 def _weigh_query(query: Any) -> float:
@@ -242,6 +327,7 @@ class RuleResultType:
     comparison: strawberry.Private[LoadedComparison]
 
     name = attribute("result.rule.name", "What the rule is called.", str)
+    kind = attribute("result.rule.key", "What it demands.", RuleKind, make=RuleKind)
     level = attribute("result.rule.level", "How much it weighs.", RuleLevel)
     passed = attribute("result.passed", "Whether it holds.", bool)
     message = attribute("result.message", "What was found, in one line.", str, texts(100))

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
+import msgspec
 import numpy as np
+import strawberry
 
 from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import (
@@ -14,12 +16,17 @@ from schema.comparisons.changes import (
     LoadedComparison,
     PartRows,
     change_connection,
+    id_of_record,
+    loaded_of_keys,
     of_record,
+    part_at,
 )
+from schema.context import Context
 from schema.fields.connections import Connection, Order, PageArguments, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, former
 from schema.fields.scalars import describe_enum, object_type
+from schema.node import Node
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
 from snapshots.changes.pairings import code_of
@@ -61,8 +68,9 @@ def _specs_after(rows: PartRows[Any]) -> WhereKnown:
 
 
 def _fields(rows: PartRows[Any]) -> Sublists:
-    """What differs, for CHANGED."""
-    return Sublists.of(rows.table.fields())
+    """What differs: of a hash that changed, or of the two of which one took the other's place."""
+    counterparts = rows.comparison.explanation().counterpart_rows(rows.table)
+    return Sublists.of(rows.table.fields(counterparts))
 
 
 def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
@@ -131,8 +139,21 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 
 
 @object_type
-class SpecChangeType(ComparisonPart):
+class SpecChangeType(ComparisonPart, Node):
     """How a hash changed, and why."""
+
+    id: strawberry.ID = id_of_record("SpecChange", "hash")
+
+    @classmethod
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, hash: str
+    ) -> Self | None:
+        """Return the change of a hash in a comparison, among twins, or of two specs."""
+        comparison = loaded_of_keys(context, base_key, head_key)
+        if comparison is None:
+            return None
+        table = comparison.changes.specs
+        return part_at(cls, comparison, table, table.find(hash))
 
     kind: SpecChangeKind = of_record("kind", "How it changed.")
     hash: str = of_record("hash", "The DAG hash.")
@@ -140,7 +161,9 @@ class SpecChangeType(ComparisonPart):
 
     before: SpecType | None = for_many(_specs_before)
     after: SpecType | None = for_many(_specs_after)
-    fields: list[FieldChangeType] = for_many(_fields, cost=FIELDS)
+    fields: list[FieldChangeType] = for_many(
+        _fields, cost=msgspec.structs.replace(FIELDS, once=EXPLAINING)
+    )
     reason: SpecChangeReason = for_many(_reasons, cost=EXPLAINED)
     counterpart: SpecType | None = for_many(_counterparts, cost=EXPLAINED)
     ambiguous: bool = for_many(_ambiguous, cost=EXPLAINED)

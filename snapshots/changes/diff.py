@@ -114,11 +114,17 @@ class SpecChanges(ChangeTable[SpecChange]):
                 return next(iter(np.flatnonzero(rows == row).tolist()), None)
         return None
 
-    def fields(self) -> list[list[FieldChange]]:
-        """Return for each change the facts that differ; none unless it is of kind CHANGED."""
+    def fields(self, counterparts: Rows) -> list[list[FieldChange]]:
+        """Return for each change the facts that differ, also from its counterpart.
+
+        ``counterparts`` are rows of base for what was added, of head for what was removed; -1 is
+        none, as for what changed.
+        """
         fields: list[list[FieldChange]] = [[] for _ in range(len(self))]
-        places = np.flatnonzero(self.of_kinds([SpecChangeKind.CHANGED]))
-        pairs = RowPairs(self.base, self.before[places], self.head, self.after[places])
+        before = np.where(self.before == _NO_ROW, counterparts, self.before)
+        after = np.where(self.after == _NO_ROW, counterparts, self.after)
+        places = np.flatnonzero((before != _NO_ROW) & (after != _NO_ROW))
+        pairs = RowPairs(self.base, before[places], self.head, after[places])
         for place, changes in zip(places.tolist(), field_changes(pairs), strict=True):
             fields[place] = changes
         return fields

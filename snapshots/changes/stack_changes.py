@@ -201,6 +201,11 @@ class StackChanges(ChangeTable[StackChange]):
             packages_removed=self._names(self._lost.at(number)),
         )
 
+    def find(self, name: str) -> int | None:
+        """Return the place of a stack; None where it is not among the changes."""
+        (numbers,) = np.nonzero(self._places == self._stacks.place_of(name))
+        return int(numbers[0]) if len(numbers) else None
+
     @property
     def num_bytes(self) -> int:
         """About how much memory the table takes, without the names."""

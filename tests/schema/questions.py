@@ -82,18 +82,21 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
       nodes {{
-        name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged sizeDelta
+        id name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged sizeDelta
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
-      nodes {{ kind hash name before {{ ...S }} after {{ ...S }} fields {{ path before after }} }}
+      nodes {{
+        id kind hash name before {{ ...S }} after {{ ...S }} counterpart {{ hash }}
+        fields {{ path before after }}
+      }}
     }}
     stacks {{ ...T }} stackChanges {{ ...T }}
   }}
 }}
 fragment T on StackChange {{
-  name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved packagesAdded
+  id name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved packagesAdded
   packagesRemoved
 }}
 {SPEC}"""
@@ -104,6 +107,7 @@ NARROWED = """query(
     id
     summary { specsAdded specsRemoved specsChanged specsRebuilt specsReplaced numSpecsAfter }
     specs(first: 50) { nodes { kind hash reason counterpart { hash } cause { title } } }
+    changes: specs(first: 50) { nodes { id } }
     causes(first: 20) { nodes { id title numSpecs numInvolved packages
       specs(first: 20) { nodes { hash } } } }
     causeKinds { kind numSpecs }
@@ -209,7 +213,7 @@ PUBLISHED = f"""subscription($series: String, $tag: String) {{
 CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
   compare(base: $base, head: $head) { check(rules: $rules) {
     passed
-    rules { name level passed message numBreaches
+    rules { name kind level passed message numBreaches
       breaches(first: 10) { message package numSpecs spec { hash } } }
   } }
 }"""

@@ -21,11 +21,16 @@ IDS = """query($base: String!, $head: String!) {
     stacks { __typename id name }
     package(name: "lib2") { __typename id name specs(first: 2) { nodes { __typename id hash } } }
   }
-  compare(base: $base, head: $head) { __typename id }
+  compare(base: $base, head: $head) {
+    __typename id
+    packages { nodes { __typename id name } } stackChanges { __typename id name }
+    specs(first: 1000) { nodes { __typename id hash } }
+  }
 }"""
 FETCH = """fragment Facts on Node {
   __typename id ... on Package { name } ... on Spec { hash } ... on Stack { name }
-  ... on Tag { name }
+  ... on Tag { name } ... on PackageChange { name } ... on StackChange { name }
+  ... on SpecChange { hash }
 } query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
@@ -53,7 +58,7 @@ def refs_of(world: World) -> dict[str, str]:
 
 
 def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
-    """Objects of all six types come back as they were, in the order asked for."""
+    """Objects of all these types come back as they were, in the order asked for."""
     known = objects_in(world.data(IDS, **refs_of(world)))
     assert {it["__typename"] for it in known} == {
         "Revision",
@@ -62,6 +67,9 @@ def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
         "Spec",
         "Stack",
         "Comparison",
+        "PackageChange",
+        "StackChange",
+        "SpecChange",
     }
     ids = [it["id"] for it in known]
     assert world.data(FETCH, ids=ids)["nodes"] == known
@@ -74,11 +82,14 @@ def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
 def test_ids_name_one_object_each(world: World) -> None:
     """Two objects never share an id; the same object has the same one wherever it is met."""
     facts: dict[str, dict[str, Any]] = {}
-    for it in objects_in(world.data(IDS, **refs_of(world))):
+    data = world.data(IDS, **refs_of(world))
+    compared = data["compare"]
+    for it in objects_in(data):
         assert facts.setdefault(it["id"], it) == it
+    changes = [compared["packages"]["nodes"], compared["stackChanges"], compared["specs"]["nodes"]]
     numbers = len(world.newest.specs), len({spec.name for spec in world.newest.specs})
     stacks = len({stack for spec in world.newest.specs for stack in spec.stacks})
-    assert len(facts) == sum(numbers) + stacks + 3
+    assert len(facts) == sum(numbers) + stacks + sum(map(len, changes)) + 3
 
 
 def test_ids_outlive_the_process(world: World) -> None:
@@ -117,6 +128,12 @@ def test_an_id_of_nothing_is_null(world: World) -> None:
         node_id("Spec", key, "short"),
         node_id("Stack", key, "nope"),
         node_id("Comparison", digest, digest, key, "0" * 18),
+        node_id("PackageChange", digest, digest, key, "0" * 18, "zlib"),
+        node_id("PackageChange", digest, digest, key, key, "zlib"),
+        node_id("StackChange", digest, digest, key, "0" * 18, "e4s"),
+        node_id("StackChange", digest, digest, key, key, "e4s"),
+        node_id("SpecChange", digest, digest, key, "0" * 18, "a" * 32),
+        node_id("SpecChange", digest, digest, key, key, "a" * 32),
         node_id("Tag", "nope"),
         node_id("Tag"),
         node_id("Package", key),

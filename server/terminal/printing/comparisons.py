@@ -32,7 +32,7 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.pairings import FieldChange
+from snapshots.changes.pairings import FieldChange, RowPairs, field_changes
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
@@ -597,16 +597,18 @@ STEP = ("name", "before", "after")
 def spec_changes_facts(
     compared: Compared, changes: Iterable[ReportedChange]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each changed hash with its reason, its counterpart and its causes."""
+    """Yield each changed hash with its reason, its counterpart, what differs, and its causes."""
     causes = compared.why.causes
+    changes = list(changes)
+    fields = _fields(compared, changes)
     rows = np.array(
         [reported.head_row for reported in changes if reported.head_row is not None], int
     )
     involved, paths = causes.involved_in(rows), iter(causes.paths(rows))
     keys = [causes.name_of(number).key for number in range(len(causes))]
     bounds = pairwise(involved.offsets.tolist())
-    for reported in changes:
-        facts = _reported_facts(compared, reported)
+    for place, reported in enumerate(changes):
+        facts = _reported_facts(compared, reported) | {"fields": fields.get(place, [])}
         if reported.change.kind is SpecChangeKind.CHANGED:
             yield facts
         elif reported.head_row is None:
@@ -620,13 +622,28 @@ def spec_changes_facts(
             yield facts | {"cause": own[0], "causes": own, "path": path}
 
 
+def _fields(compared: Compared, changes: Sequence[ReportedChange]) -> dict[int, list[FieldChange]]:
+    """Return by its place what differs of each hash, or of it and its counterpart."""
+    rows = {}
+    for place, reported in enumerate(changes):
+        change = reported.change
+        before = reported.counterpart if change.before is None else change.before
+        after = reported.counterpart if change.after is None else change.after
+        if before is not None and after is not None:
+            rows[place] = before, after
+    before_rows, after_rows = np.array([*rows.values()], np.int32).reshape(-1, 2).T
+    base, head = compared.why.base.frame, compared.why.head.frame
+    pairs = RowPairs(base, before_rows, head, after_rows)
+    return dict(zip(rows, field_changes(pairs), strict=True))
+
+
 def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
-    """Return what a change is, why, and what differs of it or stands against it."""
+    """Return what a change is, why, and what stands against it."""
     change, own = reported.change, compared.own(reported)
     facts: dict[str, Any] = {"hash": own.hash, "name": own.name, "version": own.version}
     facts["reason"] = reported.reason
     if change.kind is SpecChangeKind.CHANGED:
-        return facts | {"fields": compared.comparison.field_changes(change)}
+        return facts
     other = compared.why.base if change.kind is SpecChangeKind.ADDED else compared.why.head
     row = reported.counterpart
     return facts | {

@@ -9,8 +9,9 @@ from schema.comparisons.gates import BREACHES_MAX, MOST_RULES
 from schema.documents.documents import MOST_WEIGHED
 from schema.limits import Limits
 from snapshots.catalog.library import judged
+from snapshots.changes.rules.measures import MEASURES
 from snapshots.changes.rules.rule_files import parse_rules
-from snapshots.changes.rules.rules import judge
+from snapshots.changes.rules.rules import KINDS, Forbidden, judge
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.usual import api
@@ -100,6 +101,40 @@ def test_it_says_what_a_file_of_the_same_rules_does(world: World) -> None:
             assert shown["spec"] == {"hash": hashes[0]}
 
 
+ENUMS = {"forbid": "forbidden", "limit": "measure"}
+
+
+def with_enums(rule: dict[str, Any]) -> dict[str, Any]:
+    """Return the same rule with enums where it has texts."""
+    return {
+        ENUMS.get(key, key): value.upper().replace("-", "_") if key in ENUMS else value
+        for key, value in rule.items()
+    }
+
+
+def test_kinds_are_enums(world: World) -> None:
+    """Judgement and cost are those of the texts; each result tells its kind."""
+    rules = [*map(with_enums, RULES)]
+    told = check(world, *rules)
+    assert told == check(world, *RULES)
+    kinds = [rule["kind"] for rule in told["rules"]]
+    assert kinds == ["FORBID", "FORBID", "FORBID", "FORBID", "REQUIRE", "LIMIT", "LIMIT"]
+    for rule in [*RULES, {"name": "a", "forbid": "hole"}, {"name": "a", "limit": "twins"}]:
+        assert cost(rule) == cost(with_enums(rule))
+    literal = '{ compare(base: "a", head: "b") { check(rules: [{ name: "a", %s }]) { passed } } }'
+    units = [api.cost(literal % it, None, {}).units for it in ('forbid: "hole"', "forbidden: HOLE")]
+    assert units[0] == units[1]
+    names = {
+        "Forbidden": [it.value for it in Forbidden],
+        "Measure": [*MEASURES],
+        "RuleKind": [*KINDS],
+    }
+    for name, values in names.items():
+        query = '{ __type(name: "%s") { enumValues { name } } }'
+        members = world.data(query % name)["__type"]["enumValues"]
+        assert [it["name"].lower().replace("_", "-") for it in members] == values
+
+
 def test_covering(world: World) -> None:
     """A spec that is missing is in neither revision."""
     spec = next(it for it in HEAD.specs.values() if it.name == "app")
@@ -127,6 +162,10 @@ def test_covering(world: World) -> None:
             "rules[1].atMost: 'x' is no number (100)",
         ),
         ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
+        ({"forbidden": "HOLE", "require": "a"}, "rules[1]: the rule has forbid and require"),
+        ({"forbid": "hole", "forbidden": "HOLE"}, "rules[1].forbid: stands beside forbidden"),
+        ({"limit": "twins", "measure": "TWINS"}, "rules[1].limit: stands beside measure"),
+        ({"measure": "SPECS_ADDED"}, "rules[1].atMost: is missing"),
         ({"require": "a", "packages": ["b"]}, "rules[1].packages: does not go with require"),
         ({"forbid": "spec-removed", "forEach": ["STACK"]}, "rules[1].forEach: goes with"),
         ({"require": "+mpi"}, "rules[1].require: '+mpi' names no package"),

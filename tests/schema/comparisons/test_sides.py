@@ -93,7 +93,7 @@ ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
 def test_ids_of_stacks_and_scopes_are_good(world: World) -> None:
-    """A comparison, a cause and a spec of a side come back by their ids."""
+    """A comparison, a cause and a change in scope come back by their ids."""
     narrowings: list[dict[str, Any]] = [
         {"base": "develop~1:e4s", "head": "develop:e4s"},
         {"base": "develop~1", "head": "develop", "package": "app"},
@@ -102,7 +102,8 @@ def test_ids_of_stacks_and_scopes_are_good(world: World) -> None:
     ids = set()
     for names in narrowings:
         compare = world.data(questions.NARROWED, **names)["compare"]
-        ids |= {compare["id"], *(it["id"] for it in compare["causes"]["nodes"])}
+        changes = [*compare["causes"]["nodes"], *compare["changes"]["nodes"]]
+        ids |= {compare["id"], *(it["id"] for it in changes)}
     assert len(ids) > len(narrowings)
     for text in ids:
         assert world.data(ONE, id=text)["node"]["id"] == text

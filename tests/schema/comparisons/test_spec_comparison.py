@@ -29,7 +29,7 @@ BASE, HEAD = state_of(BUILDS), state_of(LATER)
 
 
 NODES = """query($ids: [ID!]!) {
-  nodes(ids: $ids) { id ... on Cause { title commits { level } specs { nodes { hash } } } }
+  nodes(ids: $ids) { id ... on Cause { title commits { level } specs { nodes { id hash } } } }
 }"""
 
 
@@ -113,7 +113,9 @@ def test_ids_lead_to_the_causes(world: World) -> None:
     nodes = world.data(NODES, ids=ids)
     assert [node["id"] for node in nodes["nodes"]] == ids
     assert [node["title"] for node in nodes["nodes"]] == [it["title"] for it in shown["causes"]]
-    assert nodes["nodes"][0]["specs"]["nodes"] == [{"hash": spec(HEAD, "zlib").hash}]
+    (change,) = nodes["nodes"][0]["specs"]["nodes"]
+    assert change["hash"] == spec(HEAD, "zlib").hash
+    assert world.data(NODES, ids=[change["id"]])["nodes"] == [{"id": change["id"]}]
     assert nodes["nodes"][0]["commits"] is None
 
 

@@ -153,7 +153,7 @@ TWINS = """query($ref: String!, $stack: String, $package: String, $after: String
     totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
     causes(first: 3) {
       id kind package before after title numSpecs numInvolved commits { level }
-      specs(first: 5) { nodes { hash kind reason counterpart { hash } path { name } } }
+      specs(first: 5) { nodes { id hash kind reason counterpart { hash } path { name } } }
     }
     nodes {
       package version numSpecs specs { hash } causes { id title } numSaved sizeSaved
@@ -214,6 +214,9 @@ def test_twins(twice: World) -> None:
             assert spec["hash"] in groups[spec["counterpart"]["hash"]]
             assert [step["name"] for step in spec["path"]][-1] == "zlib"
             assert spec["path"][0]["name"] == names[spec["hash"]]
+            query = "query($id: ID!) { node(id: $id) { ... on SpecChange { hash reason } } }"
+            again = twice.data(query, id=spec["id"])["node"]
+            assert again == {name: spec[name] for name in ("hash", "reason")}
         query = "query($id: ID!) { node(id: $id) { ... on Cause { title numSpecs } } }"
         node = twice.data(query, id=cause["id"])["node"]
         assert node == {name: cause[name] for name in ("title", "numSpecs")}

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.diff import Comparison
+from snapshots.changes.pairings import FieldChange
 from snapshots.models import Spec
 from tests.snapshots.factories import SPECS, random_facts
 from tests.snapshots.records import frame_of
@@ -15,6 +17,11 @@ from tests.snapshots.records import frame_of
 def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
     """Compare two contents."""
     return Comparison(frame_of(base), frame_of(head))
+
+
+def fields_of(comparison: Comparison) -> list[list[FieldChange]]:
+    """Return the facts that differ of each hash that changed, as if nothing had a counterpart."""
+    return comparison.specs.fields(np.full(len(comparison.specs), -1, np.int32))
 
 
 @st.composite

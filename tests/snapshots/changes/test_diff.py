@@ -20,7 +20,7 @@ from snapshots.models import SPEC_FACTS, Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
-from tests.snapshots.changes.states import compare, pairs, tell_stacks
+from tests.snapshots.changes.states import compare, fields_of, pairs, tell_stacks
 from tests.snapshots.factories import (
     NAMES,
     SPECS,
@@ -179,7 +179,7 @@ def test_one_fact(name: str, value: Any) -> None:
     if name in ("variants", "stacks"):
         values = [[item for item in value if item != "root"] for value in values]
     (fact,) = comparison.field_changes(change)
-    assert comparison.specs.fields() == [[fact]]
+    assert fields_of(comparison) == [[fact]]
     assert fact.path == name
     assert [as_json(fact.before), as_json(fact.after)] == values
 
@@ -400,8 +400,8 @@ def test_backwards(states: tuple[list[Spec], list[Spec]]) -> None:
 def test_field_changes_agree_with_the_comparison(states: tuple[list[Spec], list[Spec]]) -> None:
     """A hash has changed where some of its facts have, and those are told by name."""
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
-    specs = compare(*states).specs
-    for change, fields in zip(specs, specs.fields(), strict=True):
+    comparison = compare(*states)
+    for change, fields in zip(comparison.specs, fields_of(comparison), strict=True):
         names: set[str] = set()
         if change.kind is SpecChangeKind.CHANGED:
             names = differing(base[change.hash], head[change.hash], states)
@@ -449,7 +449,7 @@ def of_hashes(comparison: Comparison) -> list[tuple[str, str, str]]:
 def assert_alike(one: Comparison, other: Comparison) -> None:
     """Hold that two comparisons tell the same."""
     assert of_hashes(one) == of_hashes(other)
-    assert one.specs.fields() == other.specs.fields()
+    assert fields_of(one) == fields_of(other)
     assert list(one.packages) == list(other.packages)
     assert list(one.stacks) == list(other.stacks)
     assert asdict(summarize(one)) == asdict(summarize(other))

@@ -88,6 +88,28 @@ def test_columns() -> None:
     assert told == expected
 
 
+def test_fields_of_counterparts() -> None:
+    """What took another's place differs from it in facts of its own, on both of its sides."""
+    found = explained(BASE, HEAD)
+    changes = found.comparison.specs
+    fields = changes.fields(found.counterpart_rows(changes))
+    told = {
+        change.hash: {it.path: (it.before, it.after) for it in own}
+        for change, own in zip(changes, fields, strict=True)
+    }
+    version: dict[str, Any] = {"version": ("1.2", "1.3")}
+    variants: dict[str, Any] = {"variants": ([], ["+mpi"])}
+    assert {name: told[hash_of(name)] for name in ("zlib", "hdf5", "py", "gone", "new")} == {
+        "zlib": version,
+        "hdf5": variants,
+        "py": {},
+        "gone": {},
+        "new": {},
+    }
+    assert (told[hash_of("zlib:2")], told[hash_of("hdf5:2")]) == (version, variants)
+    assert told[hash_of("moved")] == {"stacks": (["e4s"], ["hep"])}
+
+
 def test_parts_of_the_table() -> None:
     """The answers about some of the changes are those of the whole comparison."""
     found = explained(BASE, HEAD)

@@ -19,7 +19,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
-from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.changes.states import compare, fields_of, pairs
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
 
@@ -200,7 +200,7 @@ def test_the_memory_of_a_comparison_is_what_it_says() -> None:
         summarize(comparison)
         comparison.changed_facts()
         list(comparison.stacks)
-        comparison.specs.fields()
+        fields_of(comparison)
         comparison.specs.select([SpecChangeKind.ADDED])
 
     use(Comparison(base, head))  # what this makes of the frames they keep

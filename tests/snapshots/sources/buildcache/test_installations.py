@@ -14,6 +14,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.sources.buildcache.reader import recognise
 from snapshots.sources.reports import Report
+from tests.snapshots.changes.states import fields_of
 from tests.snapshots.sources.buildcache.folders import put, put_installation
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
@@ -138,7 +139,7 @@ def test_what_changes_of_an_installation(tmp_path: Path) -> None:
     unasked = msgspec.structs.replace(again, explicit=False)
     comparison = Comparison(frame_of(libelf), frame_of(unasked))
     (change,) = comparison.specs
-    ((field,),) = comparison.specs.fields()
+    ((field,),) = fields_of(comparison)
     assert (change.hash, field.path, field.before, field.after) == (
         LIBELF,
         "explicit",
