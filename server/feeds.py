@@ -192,10 +192,10 @@ class FeedMaker:
         self._answers = answers
         self._lanes = lanes
         self.stories: SharedCache[Neighbours, str] = SharedCache(
-            self._story, sys.getsizeof, STORY_BYTES
+            self._story, STORY_BYTES, sys.getsizeof
         )
         self.commits: SharedCache[_Explained, EntryCommits | None] = SharedCache(
-            lambda key: entry_commits(library, key[0]), _size_of_commits, STORY_BYTES
+            lambda key: entry_commits(library, key[0]), STORY_BYTES, _size_of_commits
         )
 
     async def series(self, history: History, series: str, after: str | None) -> FeedDocument:

@@ -142,32 +142,24 @@ def _of_content(
 
 
 _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
-    About.HASH: lambda library, history, question: library.past.hash_history(
-        history, question.text
-    ),
-    About.HASHES: lambda library, history, question: library.past.hash_histories(
-        history, dict(question.items)
-    ),
+    About.HASH: lambda of, history, topic: of.past.hash_history(history, topic.text),
+    About.HASHES: lambda of, history, topic: of.past.hash_histories(history, dict(topic.items)),
     About.CONTENT: _of_content,
-    About.PACKAGE: lambda library, history, question: library.package_timeline(
-        history, question.series or "", question.text
+    About.PACKAGE: lambda of, history, topic: of.package_timeline(
+        history, topic.series or "", topic.text
     ),
-    About.PACKAGES: lambda library, history, question: library.past.package_timelines(
-        history, question.series or "", question.items
+    About.PACKAGES: lambda of, history, topic: of.past.package_timelines(
+        history, topic.series or "", topic.items
     ),
-    About.ALL_PACKAGES: lambda library, history, _: library.past.all_packages(history),
-    About.GROWTH: lambda library, history, question: library.past.growth(
-        history, question.series or ""
+    About.ALL_PACKAGES: lambda of, history, _: of.past.all_packages(history),
+    About.GROWTH: lambda of, history, topic: of.past.growth(history, topic.series or ""),
+    About.CAUSES: lambda of, history, topic: of.past.causes(history, topic.series or ""),
+    About.PACKAGE_CAUSES: lambda of, history, topic: of.past.package_causes(
+        history, topic.series, topic.text, topic.items
     ),
-    About.CAUSES: lambda library, history, question: library.past.causes(
-        history, question.series or ""
-    ),
-    About.PACKAGE_CAUSES: lambda library, history, question: library.past.package_causes(
-        history, question.series, question.text, question.items
-    ),
-    About.CELLS: lambda library, history, question: library.past.cells(history, question.text),
-    About.HOLDING: lambda library, history, question: library.past.holding(
-        history, sorted(question.items), question.series
+    About.CELLS: lambda of, history, topic: of.past.cells(history, topic.text),
+    About.HOLDING: lambda of, history, topic: of.past.holding(
+        history, sorted(topic.items), topic.series
     ),
 }
 
@@ -268,7 +260,7 @@ class HistoryAnswers:
 
     def _cache_of(self, history: History) -> "SharedCache[HistoryTopic, HistoryAnswer]":
         make: Callable[[HistoryTopic], HistoryAnswer] = partial(self._make, history)
-        return SharedCache(make, lambda answer: answer.num_bytes, self._max_bytes)
+        return SharedCache(make, self._max_bytes)
 
     def _make(self, history: History, question: HistoryTopic) -> HistoryAnswer:
         answer = partial(_ANSWERS[question.about], self._library)

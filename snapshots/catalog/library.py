@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from concurrent.futures import Future
 from functools import cache, partial
 from itertools import islice
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 import msgspec
@@ -86,8 +87,8 @@ class SharedCache(Generic[Key, Value]):
     def __init__(
         self,
         make: Callable[[Key], Value],
-        size_of: Callable[[Value], int],
         max_bytes: int,
+        size_of: Callable[[Value], int] = attrgetter("num_bytes"),
         shared_by: Callable[[Value], Iterable[Shared | None]] = lambda _: (),
     ) -> None:
         self._make = make
@@ -179,47 +180,45 @@ class Library:
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self._history_names: tuple[History | None, Suggestions] = None, Suggestions([])
         self.frames: SharedCache[str, Frame] = SharedCache(
-            self._load, lambda value: value.num_bytes, frame_bytes, lambda value: (value.shared,)
+            self._load, frame_bytes, shared_by=lambda value: (value.shared,)
         )
         self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
-            self._load_dependencies, lambda value: value.num_bytes, frame_bytes
+            self._load_dependencies, frame_bytes
         )
         self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
             self._make_comparison,
-            lambda value: value.num_bytes,
             comparison_bytes,
-            lambda value: (value.base.shared, value.head.shared),
+            shared_by=lambda value: (value.base.shared, value.head.shared),
         )
         self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
             self._make_explanation,
-            lambda value: value.num_bytes,
             comparison_bytes,
-            lambda value: (value.base.frame.shared, value.head.frame.shared),
+            shared_by=lambda value: (value.base.frame.shared, value.head.frame.shared),
         )
         self.holes: SharedCache[str, Holes] = SharedCache(
-            lambda digest: Holes(self.dependencies.get(digest)),
-            lambda value: value.num_bytes,
-            HOLES_BYTES,
+            lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES
         )
         self.twins: SharedCache[tuple[str, str | None, str | None], Twins] = SharedCache(
-            self._find_twins, lambda value: value.num_bytes, TWINS_BYTES
+            self._find_twins, TWINS_BYTES
         )
         self.costs: SharedCache[tuple[int, str], FrameCosts | None] = SharedCache(
-            self._find_costs, lambda value: 0 if value is None else value.num_bytes, COSTS_BYTES
+            lambda key: self.costs_of_frame(self.frames.get(key[1])),
+            COSTS_BYTES,
+            lambda value: 0 if value is None else value.num_bytes,
         )
         self.names: SharedCache[str, Suggestions] = SharedCache(
-            lambda digest: Suggestions(names_of(self.frames.get(digest))),
-            lambda value: value.num_bytes,
-            NAMES_BYTES,
+            lambda digest: Suggestions(names_of(self.frames.get(digest))), NAMES_BYTES
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
-            catalog.load_hash_set, lambda value: value.num_bytes, HASH_SET_BYTES
+            catalog.load_hash_set, HASH_SET_BYTES
         )
         self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
-            self._find_returned, lambda value: value.num_bytes, RETURNED_BYTES
+            self._find_returned, RETURNED_BYTES
         )
         self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
-            self._read_package_changes, lambda value: value.nbytes + _ROWS_BYTES, CHANGES_BYTES
+            lambda key: catalog.changes.changes_of([key[1]]),
+            CHANGES_BYTES,
+            lambda value: value.nbytes + _ROWS_BYTES,
         )
 
     def find(self, digest: str, query: str) -> Mask:
@@ -229,11 +228,7 @@ class Library:
         ``require_known`` does for the name of a spec that nothing has.
         """
         constraint = queries.read(query)
-        frame = self.frames.get(digest)
-
-        def graph() -> DependencyGraph:
-            return self.dependencies.get(digest)
-
+        frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
         matches = queries.select(frame, constraint, graph)
         if not matches.any():
             require_known(constraint, frame, graph, self.package_names)
@@ -241,11 +236,7 @@ class Library:
 
     def unknown_names(self, digest: str, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither a content nor the newest of any tag knows."""
-        frame = self.frames.get(digest)
-
-        def graph() -> DependencyGraph:
-            return self.dependencies.get(digest)
-
+        frame, graph = self.frames.get(digest), partial(self.dependencies.get, digest)
         return unknown_names(queries.read(query), frame, graph, self.package_names)
 
     def hold(self, content: Content) -> None:
@@ -288,9 +279,6 @@ class Library:
         """Return what building each spec of a content takes; None without costs."""
         key = self.costs_key(digest)
         return None if key is None else self.costs.get(key)
-
-    def _find_costs(self, key: tuple[int, str]) -> FrameCosts | None:
-        return self.costs_of_frame(self.frames.get(key[1]))
 
     def links(self, repository: str) -> Links:
         """Return where commits of a repository are looked at."""
@@ -345,9 +333,6 @@ class Library:
             ]
             self._history_names = history, Suggestions(names)
         return self._history_names[1]
-
-    def _read_package_changes(self, key: tuple[int, str]) -> pa.Table:
-        return self._catalog.changes.changes_of([key[1]])
 
     def _load(self, digest: str) -> Frame:
         return self._pools.share(self._reader().frame(digest))

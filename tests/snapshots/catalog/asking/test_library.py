@@ -71,7 +71,7 @@ def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseExcepti
 
 def test_made_once_for_many_threads(maker: Maker) -> None:
     """Of threads that ask for the same one makes it, and all get it."""
-    cache = SharedCache(maker, len, 100)
+    cache = SharedCache(maker, 100, len)
     assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     assert cache.get("a") == "aa"
     assert maker.made == {"a": 1}
@@ -99,7 +99,7 @@ def test_what_is_shared_counts_once() -> None:
         pots[key[0]].texts.append(key)
         return key
 
-    cache = SharedCache(make, len, 70, lambda it: (pots[it[0]], None))
+    cache = SharedCache(make, 70, len, lambda it: (pots[it[0]], None))
     cache.get("a1")
     assert cache.num_bytes == 12
     cache.get("a2")
@@ -127,9 +127,9 @@ def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
         return number
 
     if is_shared:
-        cache = SharedCache(maker, len, 100, lambda _: (None,) * fail_once(1))
+        cache = SharedCache(maker, 100, len, lambda _: (None,) * fail_once(1))
     else:
-        cache = SharedCache(maker, lambda it: fail_once(len(it)), 100)
+        cache = SharedCache(maker, 100, lambda it: fail_once(len(it)))
     with pytest.raises(MemoryError):
         cache.get("a")
     with ThreadPoolExecutor(1) as pool:
@@ -139,7 +139,7 @@ def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
 def test_others_need_not_wait(maker: Maker) -> None:
     """While one thing is being made, another one can be made and taken."""
     cache: SharedCache[str, str] = SharedCache(
-        lambda key: maker(key) if key == "slow" else key, len, 100
+        lambda key: maker(key) if key == "slow" else key, 100, len
     )
     maker.may_end.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -155,7 +155,7 @@ def test_others_need_not_wait(maker: Maker) -> None:
 
 def test_bounded(maker: Maker) -> None:
     """What was not asked for the longest goes as soon as the rest would be too much."""
-    cache = SharedCache(maker, len, 6)
+    cache = SharedCache(maker, 6, len)
     for key in ("a", "b", "c"):
         cache.get(key)
     assert cache.get("a") == "aa"
@@ -170,7 +170,7 @@ def test_bounded(maker: Maker) -> None:
 
 def test_too_large_to_keep(maker: Maker) -> None:
     """What alone is more than may be kept is made each time, for all that wait for it."""
-    cache = SharedCache(maker, len, 1)
+    cache = SharedCache(maker, 1, len)
     assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     made = maker.made["a"]
     assert cache.kept("a") is None
@@ -181,7 +181,7 @@ def test_too_large_to_keep(maker: Maker) -> None:
 @pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
 def test_failures_reach_all_and_are_not_kept(maker: Maker, failure: BaseException) -> None:
     """Who waits for what cannot be made gets the reason; the next to ask tries again."""
-    cache = SharedCache(maker, len, 100)
+    cache = SharedCache(maker, 100, len)
     maker.failure = failure
     assert ask_together(maker, lambda: cache.get("a")) == [failure] * THREADS
     assert maker.made == {"a": 1}
