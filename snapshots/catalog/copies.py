@@ -137,8 +137,7 @@ class _Copy:
             or any(not before[name].equals(log[name]) for name in both)
             or not (both or _id_of(self._source) == _id_of(self._target))
         ):
-            raise CatalogError(
-                self._target.location.text,
+            raise self._target.error(
                 f"its revisions are no earlier ones of {self._source.location.text}; name an "
                 "empty place, or that of an earlier copy",
             )
@@ -175,8 +174,7 @@ class _Copy:
         there = self._target.find("specs")
         named = {file.path for files in rows.files.values() for file in files}
         if missing := len(named - there.keys()):
-            raise CatalogError(
-                self._target.location.text,
+            raise self._target.error(
                 f"{missing:,} files that its revisions name were not there to copy; copy again, "
                 f"and see 'cachelog verify --catalog {self._source.location.text}'",
             )

@@ -12,7 +12,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.delta import Mark
 from snapshots.catalog.storage import Storage, translated
-from snapshots.catalog.whole_table import WholeTable
+from snapshots.catalog.whole_table import WholeTable, plain
 from snapshots.changes.costs import Costs
 from snapshots.errors import CatalogError
 from snapshots.tables import COSTS
@@ -28,7 +28,7 @@ class CostsTable:
 
     def __init__(self, storage: Storage) -> None:
         self._location = storage.location.text
-        self._rows = WholeTable(storage, COSTS_TABLE, COSTS, _same, required=COSTS.names)
+        self._rows = WholeTable(storage, COSTS_TABLE, COSTS, plain, required=COSTS.names)
         self._lock = threading.RLock()
         self._mark: Mark | None = None
         self._costs: Costs | None = None
@@ -79,7 +79,3 @@ class CostsTable:
         with self._lock, translated(self._location):
             self._rows.replace(rows.append_column("recorded_at", moment).cast(COSTS))
         self.refresh()
-
-
-def _same(table: pa.Table) -> pa.Table:
-    return table

@@ -25,7 +25,6 @@ from deltalake.transaction import (
 )
 
 from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
-from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 # -- actions of a commit
@@ -444,7 +443,7 @@ class CatalogTable:
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
-            raise self._error(self._with_advice(f"{path} is empty"))
+            raise self._storage.error(self._with_advice(f"{path} is empty"))
 
     def _is_worn(self, opened: _Open) -> bool:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
@@ -485,7 +484,7 @@ class CatalogTable:
             if column in actions.column_names:
                 columns["partition"] = actions[column]
             elif len(actions):
-                raise self._error(f"the table {self.name} is not partitioned by {name}")
+                raise self._storage.error(f"the table {self.name} is not partitioned by {name}")
             else:
                 columns["partition"] = pa.nulls(0, pa.string())
         return pa.table(columns)
@@ -569,7 +568,7 @@ class CatalogTable:
                 if attempt == _ATTEMPTS:
                     raise
             except (DeltaError, OSError) as error:
-                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+                raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
             else:
                 return
 
@@ -674,7 +673,7 @@ class CatalogTable:
         except (DeltaError, OSError) as error:
             # Two imports that both make the table: the second finds it there, or loses the race.
             if not self._log.has(0):
-                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+                raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
 
     @contextmanager
@@ -683,18 +682,15 @@ class CatalogTable:
             yield
         except TableNotFoundError:
             if self._log.is_lost():
-                raise self._error(f"{self._log.folder} is empty; {self._advice}") from None
+                raise self._storage.error(f"{self._log.folder} is empty; {self._advice}") from None
             raise
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
             reason = reason or f"the table {self.name}: {reason_of(error)}"
-            raise self._error(self._with_advice(reason)) from error
+            raise self._storage.error(self._with_advice(reason)) from error
 
     def _with_advice(self, reason: str) -> str:
         return f"{reason}; {what_to_do(self._storage, self.name, reason, self._advice)}"
-
-    def _error(self, reason: str) -> CatalogError:
-        return CatalogError(self._storage.location.text, reason)
 
 
 def keeps_the_first_commit(storage: Storage) -> bool:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.storage import Storage, translated
-from snapshots.catalog.whole_table import WholeTable
+from snapshots.catalog.whole_table import WholeTable, plain
 from snapshots.errors import CatalogError
 from snapshots.models import FileInfo, RevisionInfo, SideInfo
 from snapshots.recipes.commits import (
@@ -59,7 +59,7 @@ class RecipesTables:
     def __init__(self, storage: Storage) -> None:
         self._location = storage.location.text
         self._recipes = WholeTable(storage, "recipes", RECIPES, _assigned, required=RECIPES.names)
-        self._commits = WholeTable(storage, "commits", COMMITS, _same, required=COMMITS.names)
+        self._commits = WholeTable(storage, "commits", COMMITS, plain, required=COMMITS.names)
         self._lock = threading.RLock()
         self._of_revisions: dict[_RevisionKey, _Assigned] = {}
         self._graphs: dict[Source, CommitGraph] | None = None
@@ -210,10 +210,6 @@ def _refresh_or_none(table: WholeTable[list[_Assigned]] | WholeTable[pa.Table]) 
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:
     return revision.tag, revision.taken_at, revision.digest
-
-
-def _same(table: pa.Table) -> pa.Table:
-    return table
 
 
 def _assigned(table: pa.Table) -> list[_Assigned]:

@@ -115,10 +115,8 @@ def drop_rows(
         ):
             return rewriting.num_dropped
         rewriting.undo()
-    raise CatalogError(
-        storage.location.text,
-        f"others wrote into the table {table.name} all the time; nothing was dropped, try again",
-    )
+    reason = f"others wrote into the table {table.name} all the time"
+    raise storage.error(f"{reason}; nothing was dropped, try again")
 
 
 class _Rewriting:
@@ -157,7 +155,7 @@ def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
     try:
         return with_plain_texts(from_parquet(path, storage.read(path, size)))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
-        raise CatalogError(storage.location.text, f"{reason_of(error)}; {RESTORE}") from None
+        raise storage.error(f"{reason_of(error)}; {RESTORE}") from None
 
 
 # -- contents that nothing needs
@@ -222,9 +220,7 @@ class Contents:
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone
-        raise CatalogError(
-            self.storage.location.text, "others wrote into the table specs all the time; try again"
-        )
+        raise self.storage.error("others wrote into the table specs all the time; try again")
 
     def relist(self) -> list[str]:
         """List the files of contents that rows name and the table does not have; return those.

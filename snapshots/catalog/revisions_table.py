@@ -10,7 +10,7 @@ from snapshots.catalog.delta import CatalogTable, keeps_the_first_commit
 from snapshots.catalog.overlays import by_owner
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
-from snapshots.errors import CatalogError, NewerCatalog
+from snapshots.errors import NewerCatalog
 from snapshots.models import RevisionInfo
 from snapshots.tables import (
     LATER_COLUMNS,
@@ -72,8 +72,7 @@ class RevisionsTable:
         if store in probed:
             return
         if not keeps_the_first_commit(self._storage):
-            raise CatalogError(
-                self._storage.location.text,
+            raise self._storage.error(
                 "the store lets one write replace another (it ignores If-None-Match), so imports "
                 "that run at once would lose revisions, and nothing is imported; use a store with "
                 "conditional writes, or a folder: see docs/object-storage.md",

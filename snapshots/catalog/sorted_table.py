@@ -147,12 +147,14 @@ class SortedTable:
         try:
             table = self._table.current()
         except TableNotFoundError:
-            raise self._error(f"the table {self._name} is missing; {self._advice}") from None
+            raise self._storage.error(
+                f"the table {self._name} is missing; {self._advice}"
+            ) from None
         listing, mark = self._listed, self._table.mark()
         if listing is None or listing[0] != mark:
             if missing := missing_columns(table, self._schema.names):
                 reason = f"the table {self._name} has no column {', '.join(missing)}"
-                raise self._error(f"{reason}; {self._advice}")
+                raise self._storage.error(f"{reason}; {self._advice}")
             listed = self._table.files([self._key])
             columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
             rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
@@ -176,10 +178,7 @@ class SortedTable:
         return rows.filter(pa.concat_arrays([pa.array([True]), differs]))
 
     def _damaged(self, error: Exception) -> CatalogError:
-        return self._error(f"{reason_of(error)}; {self._advice}")
-
-    def _error(self, reason: str) -> CatalogError:
-        return CatalogError(self._storage.location.text, reason)
+        return self._storage.error(f"{reason_of(error)}; {self._advice}")
 
     # -- writing
 

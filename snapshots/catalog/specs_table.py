@@ -267,11 +267,9 @@ class SpecsTable:
         except TableNotFoundError:
             return {}
         if unreadable := sorted(_UNREADABLE & features):
-            raise CatalogError(
-                self._storage.location.text,
-                f"the table {_TABLE} has features that cachelog cannot read: "
-                + ", ".join(unreadable),
-            )
+            names = ", ".join(unreadable)
+            reason = f"the table {_TABLE} has features that cachelog cannot read: {names}"
+            raise self._storage.error(reason)
         return {f"{_TABLE}/{path}": size for path, size in self._sizes(digest).items()}
 
     def _sizes(self, digest: str) -> dict[str, int]:
@@ -354,11 +352,8 @@ class SpecsTable:
         """
         for digest, files in contents.items():
             if not self.is_intact(digest, files or None):
-                raise CatalogError(
-                    self._storage.location.text,
-                    f"the content {short_digest(digest)} was removed while this import ran; "
-                    "import again",
-                )
+                reason = f"the content {short_digest(digest)} was removed while this import ran"
+                raise self._storage.error(f"{reason}; import again")
         self.list_again(contents)
 
     def list_again(self, missing: Files) -> list[str]:

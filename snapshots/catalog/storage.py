@@ -140,6 +140,10 @@ class Storage:
         self._unsynced: set[Path] = set()
         self._synced_folders: set[Path] = set()
 
+    def error(self, reason: str) -> CatalogError:
+        """Return what is wrong with the catalog that is stored here."""
+        return CatalogError(self.location.text, reason)
+
     @property
     def identity(self) -> str | None:
         """What tells a store of objects from others: 16 hexadecimal digits; None of a folder."""

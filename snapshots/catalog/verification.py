@@ -544,7 +544,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 rows = from_parquet(whole, self.storage.read(whole, num_bytes))
                 rows = of_schema(whole, rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
-                raise CatalogError(self.storage.location.text, reason_of(error)) from None
+                raise self.storage.error(reason_of(error)) from None
             yield path, rows
 
 

@@ -19,7 +19,6 @@ from snapshots.catalog.parquet import (
     with_first,
 )
 from snapshots.catalog.storage import RESTORE, Storage, reason_of
-from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 _MAX_FILES = 32
@@ -140,7 +139,7 @@ class WholeTable(Generic[Rows]):
         self.table.current()
         listed = self._sizes()
         if lost := [reason for path, reason in gone.items() if path in listed]:
-            raise self._error(f"{lost[0]}; {self._advice}")
+            raise self._storage.error(f"{lost[0]}; {self._advice}")
         for path, table in self._whole(
             {
                 path_listed: listed[path_listed]
@@ -155,14 +154,14 @@ class WholeTable(Generic[Rows]):
         try:
             table = self._read_whole(path, size, columns)
         except pa.ArrowInvalid as error:
-            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+            raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
         return self._checked(path, table, columns)
 
     def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
         missing = set(columns).difference(table.column_names)
         if lost := missing.intersection(self._required):
             names = ", ".join(sorted(lost))
-            raise self._error(f"{path} has no column {names}; {self._advice}")
+            raise self._storage.error(f"{path} has no column {names}; {self._advice}")
         for name in missing:
             field = self._schema.field(name)
             table = table.append_column(field, pa.nulls(len(table), field.type))
@@ -197,20 +196,17 @@ class WholeTable(Generic[Rows]):
             for some in _in_pieces(num_bytes, _READ_AT_ONCE):
                 yield from zip(some, self._storage.side_by_side(read, [*some]), strict=True)
         except (pa.ArrowInvalid, FileNotFoundError) as error:
-            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+            raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
     def _read_whole(self, path: str, size: int, columns: Sequence[str] | None = None) -> pa.Table:
         return from_parquet(path, self._storage.read(path, size), columns)
 
     def _check_columns(self, table: DeltaTable) -> None:
         if missing := missing_columns(table, self._required):
-            raise self._error(
+            raise self._storage.error(
                 f"the table {self._name} is not cachelog's: it has no column "
                 f"{', '.join(missing)}; {self._advice}"
             )
-
-    def _error(self, reason: str) -> CatalogError:
-        return CatalogError(self._storage.location.text, reason)
 
     def append(self, rows: pa.Table) -> None:
         """Add rows in one commit, and read them: from then on readers see them."""
@@ -252,6 +248,11 @@ class WholeTable(Generic[Rows]):
                 self._read_new()
             else:
                 self._storage.remove(f"{self._name}/{file.path}")
+
+
+def plain(rows: pa.Table) -> pa.Table:
+    """Keep rows as they are."""
+    return rows
 
 
 def _in_pieces(sizes: Mapping[str, int], most: int) -> Iterator[dict[str, int]]:

@@ -1,6 +1,7 @@
-"""Random choices that are the same in every version of Python."""
+"""Random choices that are the same in every version of Python, and the data they are made of."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 from typing import TypeVar
 
@@ -32,3 +33,8 @@ class Draw(Random):
         left = list(choices)
         picks = min(number, len(left))
         return [left.pop(int(self.random() * len(left))) for _ in range(picks)]
+
+
+def data_of(name: str) -> str:
+    """Return the text of a file beside this one."""
+    return Path(__file__).with_name(name).read_text("utf-8")

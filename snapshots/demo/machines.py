@@ -10,6 +10,7 @@ from hashlib import sha1
 import msgspec
 import orjson
 
+from snapshots.demo.draws import data_of
 from snapshots.models import Dependency, Spec
 from snapshots.spack.virtuals import LANGUAGES_OF_COMPILERS
 
@@ -29,24 +30,6 @@ class Machine(msgspec.Struct, frozen=True):
         return self.platform, self.operating_system, self.target
 
 
-_TABLE = """
-linux-ubuntu24.04-x86_64_v3: gcc@13.2.0 llvm@17.0.6: build_systems radiuss tutorial \
-developer-tools-x86_64_v3-linux-gnu ml-linux-x86_64-cpu ml-linux-x86_64-cuda ml-linux-x86_64-rocm
-linux-ubuntu22.04-x86_64_v3: gcc@11.4.0 intel-oneapi-compilers@2025.1.0: data-vis-sdk e4s \
-e4s-oneapi e4s-rocm-external gpu-tests hep
-linux-ubuntu24.04-aarch64: gcc@13.2.0: developer-tools-aarch64-linux-gnu ml-linux-aarch64-cpu \
-ml-linux-aarch64-cuda
-darwin-sequoia-aarch64: apple-clang@16.0.0: bootstrap-aarch64-darwin ml-darwin-aarch64-mps
-linux-ubuntu22.04-neoverse_v2: gcc@11.4.0: e4s-neoverse-v2
-linux-amzn2-x86_64_v4: gcc@12.4.0 intel-oneapi-compilers@2025.1.0: aws-isc \
-aws-pcluster-x86_64_v4 radiuss-aws
-linux-amzn2-neoverse_v1: gcc@12.4.0: aws-isc-aarch64 aws-pcluster-neoverse_v1 radiuss-aws-aarch64
-linux-rhel8-zen4: cce@18.0.0 gcc@12.4.0: e4s-cray-rhel
-darwin-sequoia-m1: apple-clang@16.0.0: developer-tools-darwin
-linux-ubuntu24.04-x86_64: gcc@13.2.0: bootstrap-x86_64-linux-gnu
-"""
-
-
 def _machine(line: str) -> Machine:
     architecture, compilers, stacks = line.split(": ")
     platform, operating_system, target = architecture.split("-")
@@ -55,7 +38,7 @@ def _machine(line: str) -> Machine:
     )
 
 
-MACHINES = tuple(map(_machine, _TABLE.split("\n")[1:-1]))
+MACHINES = tuple(map(_machine, data_of("machines.txt").splitlines()))
 """The most used machines first."""
 
 

@@ -215,28 +215,22 @@ def specs_sentence(
     return Sentence("No spec was added, removed or rebuilt.")
 
 
+_VERBS: dict[Section, Callable[[int], str]] = {
+    Section.ADDED: lambda count: _were(count, "added"),
+    Section.REMOVED: lambda count: _were(count, "removed"),
+    Section.UPGRADED: lambda count: f"{count:,} went up",
+    Section.DOWNGRADED: lambda count: f"{count:,} went down",
+}
+
+
 def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | None:
     """Return what became of the packages; the few that were removed or went down are named."""
-    clauses: list[list[str]] = []
-    added = packages.get(Section.ADDED.value, [])
-    removed = packages.get(Section.REMOVED.value, [])
-    up, down = packages.get(Section.UPGRADED.value, []), packages.get(Section.DOWNGRADED.value, [])
-    if added:
-        clauses.append(
-            [_were(len(added), "added"), *_named([[Name(package.name)] for package in added])]
-        )
-    if removed:
-        clauses.append(
-            [_were(len(removed), "removed"), *_named([[Name(package.name)] for package in removed])]
-        )
-    if up:
-        clauses.append(
-            [f"{len(up):,} went up", *_named([_version_step(package) for package in up])]
-        )
-    if down:
-        clauses.append(
-            [f"{len(down):,} went down", *_named([_version_step(package) for package in down])]
-        )
+    clauses = []
+    for section, verb in _VERBS.items():
+        if entries := packages.get(section.value):
+            is_step = section in (Section.UPGRADED, Section.DOWNGRADED)
+            named = [_version_step(entry) if is_step else [Name(entry.name)] for entry in entries]
+            clauses.append([verb(len(entries)), *_named(named)])
     if not clauses:
         return None
     return Sentence("Of the packages, ", *enumerated(clauses), ".")
