@@ -1,6 +1,6 @@
 """The catalog's tables in Arrow's terms, and revisions and specs as their rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, get_args, get_origin
 
@@ -12,7 +12,34 @@ import pyarrow.compute as pc
 
 from snapshots.models import SOURCE_KIND_TEXT, SPEC_FACTS, RevisionInfo, Source, Spec, Unproven
 
+_TYPES = {
+    "text": pa.string(),
+    "int": pa.int64(),
+    "real": pa.float64(),
+    "bool": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
+}
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+
+
+def _type_of(text: str) -> pa.DataType:
+    """Return the type that a text names: brackets make a list, and commas the parts of a struct."""
+    if text[0] == "[":
+        return pa.list_(_type_of(text[1:-1]))
+    if text in _TYPES:
+        return _TYPES[text]
+    parts = (part.partition(" ") for part in text.split(", "))
+    return pa.struct([(name, _type_of(kind)) for name, _, kind in parts])
+
+
+def _columns(text: str) -> list[pa.Field]:
+    """Return columns of which each line has the name, the type, and what it is; lines go on."""
+    columns = []
+    for line in text.replace("\n    ", " ").strip().split("\n"):
+        column, comment = line.split(": ", 1)
+        name, _, kind = column.partition(" ")
+        columns.append(pa.field(name, _type_of(kind), metadata={"comment": comment}))
+    return columns
 
 
 def _arrow_type(value_type: Any) -> pa.DataType:
@@ -25,93 +52,58 @@ def _arrow_type(value_type: Any) -> pa.DataType:
     return pa.struct([(field.name, _arrow_type(field.type)) for field in fields])
 
 
-def _field(name: str, column_type: pa.DataType, comment: str) -> pa.Field:
-    return pa.field(name, column_type, metadata={"comment": comment})
-
-
 SPEC_ROWS = pa.schema(
     [
         *(
-            _field(fact.name, _arrow_type(fact.value_type), fact.description)
-            for fact in SPEC_FACTS.values()
+            pa.field(name, _arrow_type(fact.value_type), metadata={"comment": fact.description})
+            for name, fact in SPEC_FACTS.items()
         ),
-        _field(
-            "in_cache",
-            pa.bool_(),
-            "False for a row that is no spec of the content, but outside the cache: a spec of the "
-            "content depends on it. Null is true, in catalogs older than this column.",
-        ),
+        *_columns("""
+in_cache bool: False for a row that is no spec of the content, but outside the cache: a spec of the
+    content depends on it. Null is true, in catalogs older than this column.
+"""),
     ]
 )
 """What a row says of a spec."""
 
 SPECS = pa.schema(
     [
-        _field("digest", pa.string(), "The content that the row belongs to."),
+        *_columns("digest text: The content that the row belongs to."),
         *SPEC_ROWS,
-        _field(
-            "base",
-            pa.string(),
-            "The content that this one is laid over: its other rows are there. Null where all of "
-            "the content is here.",
-        ),
-        _field(
-            "place",
-            pa.int64(),
-            "Where the row stands in its content, from 0. Null where that is laid over another, "
-            "and in catalogs older than this column.",
-        ),
-        _field(
-            "base_place",
-            pa.int64(),
-            "The place of a row of the base that is not in this content: this row stands in its "
-            "stead or, where it has no hash, none.",
-        ),
+        *_columns("""
+base text: The content that this one is laid over: its other rows are there. Null where all of the
+    content is here.
+place int: Where the row stands in its content, from 0. Null where that is laid over another, and in
+    catalogs older than this column.
+base_place int: The place of a row of the base that is not in this content: this row stands in its
+    stead or, where it has no hash, none.
+"""),
     ]
 )
 """One row a spec. The comments describe the columns to any reader of Delta tables."""
 
-_TIME = pa.timestamp("us", tz="UTC")
-
-_FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
-
-_UNPROVEN = pa.struct([("reason", pa.string()), ("num_specs", pa.int64())])
-
-
 REVISIONS = pa.schema(
-    [
-        _field("tag", pa.string(), "The tag that was published."),
-        _field("digest", pa.string(), "Its content: rows of the table specs with this digest."),
-        _field("taken_at", _TIME, "When the build cache stood so."),
-        _field("published_at", _TIME, "When the catalog learned of it."),
-        _field("num_packages", pa.int64(), "How many packages the content has."),
-        _field("num_specs", pa.int64(), "How many specs the content has."),
-        _field("num_stacks", pa.int64(), "How many stacks the content has, root not counted."),
-        _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
-        _field("source_kind", pa.string(), SOURCE_KIND_TEXT),
-        _field("source_location", pa.string(), "Where it was read: a path or URL."),
-        _field("source_version", pa.string(), "The commit or ETag that was read, if it had one."),
-        _field("source_importer", pa.string(), "The program that read it, with its version."),
-        _field("source_synthetic", pa.bool_(), "Whether a generator made the data up."),
-        _field(
-            "files",
-            pa.list_(_FILE),
-            "The Parquet files of the content, that of its base first: path below the table "
-            "specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs "
-            "older than this column.",
-        ),
-        _field(
-            "num_proven",
-            pa.int64(),
-            "How many hashes the import computed anew and found right; null where it did not try.",
-        ),
-        _field(
-            "unproven",
-            pa.list_(_UNPROVEN),
-            "How many hashes it could not compute, by reason: converted, spliced, external, "
-            "format_unknown.",
-        ),
-    ]
+    _columns(f"""
+tag text: The tag that was published.
+digest text: Its content: rows of the table specs with this digest.
+taken_at time: When the build cache stood so.
+published_at time: When the catalog learned of it.
+num_packages int: How many packages the content has.
+num_specs int: How many specs the content has.
+num_stacks int: How many stacks the content has, root not counted.
+total_size int: The sum of the known sizes in bytes; null if none is.
+source_kind text: {SOURCE_KIND_TEXT}
+source_location text: Where it was read: a path or URL.
+source_version text: The commit or ETag that was read, if it had one.
+source_importer text: The program that read it, with its version.
+source_synthetic bool: Whether a generator made the data up.
+files [path text, size int, checksum text]: The Parquet files of the content, that of its base
+    first: path below the table specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes.
+    Null in catalogs older than this column.
+num_proven int: How many hashes the import computed anew and found right; null where it did not try.
+unproven [reason text, num_specs int]: How many hashes it could not compute, by reason: converted,
+    spliced, external, format_unknown.
+""")
 )
 """One row each time that a tag was seen in a state.
 
@@ -119,91 +111,61 @@ Rows of a tag that follow one another with the same digest are one revision, con
 """
 
 RECIPES = pa.schema(
-    [
-        _field("tag", pa.string(), "The tag of the revision."),
-        _field("taken_at", _TIME, "When the build cache stood so."),
-        _field("digest", pa.string(), "The content of the revision."),
-        _field(
-            "repository",
-            pa.string(),
-            "The git repository of the recipes: a path or URL, without credentials.",
-        ),
-        _field("commit", pa.string(), "The commit that the specs were concretized with."),
-        _field(
-            "found_by",
-            pa.string(),
-            "How it was found: given, by the ref of the tag, or by date.",
-        ),
-        _field(
-            "line",
-            pa.int64(),
-            "How often the repository's history had been rewritten before, as far as imports saw: "
-            "commits of two lines cannot be compared.",
-        ),
-        _field("recorded_at", _TIME, "When the catalog learned of it; the newest row counts."),
-    ]
+    _columns("""
+tag text: The tag of the revision.
+taken_at time: When the build cache stood so.
+digest text: The content of the revision.
+repository text: The git repository of the recipes: a path or URL, without credentials.
+commit text: The commit that the specs were concretized with.
+found_by text: How it was found: given, by the ref of the tag, or by date.
+line int: How often the repository's history had been rewritten before, as far as imports saw:
+    commits of two lines cannot be compared.
+recorded_at time: When the catalog learned of it; the newest row counts.
+""")
 )
 """One row each time that the recipes of a revision became known."""
 
 COMMITS = pa.schema(
-    [
-        _field(
-            "repository",
-            pa.string(),
-            "The repository, as the table recipes has it, without slashes or .git at its end.",
-        ),
-        _field("line", pa.int64(), "As in the table recipes."),
-        _field("hash", pa.string(), "The whole hash of the commit."),
-        _field("parents", pa.list_(pa.string()), "The hashes of what it follows on."),
-        _field("committed_at", _TIME, "When it was committed."),
-        _field(
-            "subject",
-            pa.string(),
-            "The first line of its message, with invisible characters escaped.",
-        ),
-        _field(
-            "pull_request",
-            pa.int64(),
-            "The number of the pull request that the subject ends with; null without one.",
-        ),
-        _field("packages", pa.list_(pa.string()), "The packages whose recipes it touched, sorted."),
-        _field("stacks", pa.list_(pa.string()), "The stacks that it touched, sorted."),
-        _field("changes_spack", pa.bool_(), "Whether it changed which Spack is used."),
-        _field("spack_before", pa.string(), "The Spack before that; null where it is not known."),
-        _field("spack_after", pa.string(), "The Spack after that; null where it is not known."),
-    ]
+    _columns("""
+repository text: The repository, as the table recipes has it, without slashes or .git at its end.
+line int: As in the table recipes.
+hash text: The whole hash of the commit.
+parents [text]: The hashes of what it follows on.
+committed_at time: When it was committed.
+subject text: The first line of its message, with invisible characters escaped.
+pull_request int: The number of the pull request that the subject ends with; null without one.
+packages [text]: The packages whose recipes it touched, sorted.
+stacks [text]: The stacks that it touched, sorted.
+changes_spack bool: Whether it changed which Spack is used.
+spack_before text: The Spack before that; null where it is not known.
+spack_after text: The Spack after that; null where it is not known.
+""")
 )
 """One row a commit that the recipes of some revisions reach, and not those of all."""
 
 COSTS = pa.schema(
-    [
-        _field("hash", pa.string(), "The DAG hash of the spec that was built; null for a package."),
-        _field("name", pa.string(), "The package's name; null where only the hash is known."),
-        _field("seconds", pa.float64(), "How long the build took."),
-        _field("cost", pa.float64(), "What it cost; null where the file had no such column."),
-        _field("unit", pa.string(), "The unit of the cost, as the header of the file named it."),
-        _field("recorded_at", _TIME, "When the file was imported; each import replaces all rows."),
-    ]
+    _columns("""
+hash text: The DAG hash of the spec that was built; null for a package.
+name text: The package's name; null where only the hash is known.
+seconds real: How long the build took.
+cost real: What it cost; null where the file had no such column.
+unit text: The unit of the cost, as the header of the file named it.
+recorded_at time: When the file was imported; each import replaces all rows.
+""")
 )
 """One row for each measured build of a spec, or of a package."""
 
-_BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
-_HEAD = _field("head", pa.string(), "The digest of the content after.")
-
+_PAIR = """
+base text: The digest of the content before; of nothing for the first.
+head text: The digest of the content after.
+"""
 CHANGES = pa.schema(
-    [
-        _field("name", pa.string(), "The package's name."),
-        _field("hash", pa.string(), "The DAG hash."),
-        _BASE,
-        _HEAD,
-        _field("kind", pa.string(), "What became of the hash: added, removed or changed."),
-        _field("version", pa.string(), "The version that was built."),
-        _field(
-            "reason",
-            pa.string(),
-            "Why, as the two contents tell: rebuilt, replaces, new_version, replaced ...",
-        ),
-    ]
+    _columns(f"""
+name text: The package's name.
+hash text: The DAG hash.{_PAIR}kind text: What became of the hash: added, removed or changed.
+version text: The version that was built.
+reason text: Why, as the two contents tell: rebuilt, replaces, new_version, replaced ...
+""")
 )
 """One row for each hash that was added, removed or changed between two neighbours of a series.
 
@@ -211,150 +173,65 @@ The rows of a file are sorted by the columns in their order.
 """
 
 HASHES = pa.schema(
-    [
-        _field("hash", pa.string(), "The DAG hash."),
-        _field("name", pa.string(), "Its package: the name to look for in the table changes."),
-    ]
+    _columns("""
+hash text: The DAG hash.
+name text: Its package: the name to look for in the table changes.
+""")
 )
 """One row for each hash that was ever added; sorted likewise."""
 
-
-_COUNTED = (
-    "specs_added",
-    "specs_removed",
-    "specs_changed",
-    "packages_added",
-    "packages_removed",
-    "packages_changed",
-)
-_COUNTED_REASONS = (
-    "rebuilt",
-    "replaces",
-    "new_package",
-    "new_stack",
-    "new_version",
-    "new_target",
-    "new_build",
-    "replaced",
-    "package_gone",
-    "stack_gone",
-    "version_gone",
-    "target_gone",
-    "build_gone",
-)
+_COUNTED = """
+specs_added specs_removed specs_changed packages_added packages_removed packages_changed
+"""
+_COUNTED_REASONS = """
+rebuilt replaces new_package new_stack new_version new_target new_build
+replaced package_gone stack_gone version_gone target_gone build_gone
+"""
 
 
-def _count_of(counted: str) -> pa.Field:
-    what, _, became = counted.partition("_")
-    return _field(f"num_{counted}", pa.int64(), f"How many {what} were {became}.")
+def _counts() -> Iterator[str]:
+    for counted in _COUNTED.split():
+        what, _, became = counted.partition("_")
+        yield f"num_{counted} int: How many {what} were {became}."
+    for reason in _COUNTED_REASONS.split():
+        yield f"num_{reason} int: How many specs have the reason {reason}."
 
-
-def _count_of_reason(reason: str) -> pa.Field:
-    return _field(f"num_{reason}", pa.int64(), f"How many specs have the reason {reason}.")
-
-
-_PACKAGE = pa.struct(
-    [
-        ("name", pa.string()),
-        ("kind", pa.string()),
-        ("versions_added", pa.list_(pa.string())),
-        ("versions_removed", pa.list_(pa.string())),
-        ("specs_added", pa.int64()),
-        ("specs_removed", pa.int64()),
-        ("specs_changed", pa.int64()),
-        ("specs_rebuilt", pa.int64()),
-        ("specs_replaced", pa.int64()),
-        ("specs_new", pa.int64()),
-    ]
-)
-
-_CAUSE = pa.struct(
-    [
-        ("kind", pa.string()),
-        ("package", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-        ("num_specs", pa.int64()),
-        ("num_involved", pa.int64()),
-        ("size", pa.int64()),
-    ]
-)
-
-_PACKAGE_CAUSE = pa.struct(
-    [("package", pa.string()), ("cause", pa.int64()), ("num_specs", pa.int64())]
-)
-
-CELL = pa.struct(
-    [
-        ("package", pa.string()),
-        ("version", pa.string()),
-        ("target", pa.string()),
-        ("stack", pa.string()),
-        ("reason", pa.string()),
-        ("num_specs", pa.int64()),
-    ]
-)
 
 COMPARISONS = pa.schema(
     [
-        _BASE,
-        _HEAD,
-        *map(_count_of, _COUNTED),
-        *map(_count_of_reason, _COUNTED_REASONS),
-        _field(
-            "packages",
-            pa.list_(_PACKAGE),
-            "The packages that changed: what became of each, versions newest first, and how many "
-            "specs were added, removed and changed; of the added ones how many have the reason "
-            "rebuilt, how many replaces, and how many are new.",
-        ),
-        _field(
-            "new_specs",
-            pa.list_(pa.struct([("number", pa.int64()), ("reason", pa.string())])),
-            "The added specs that are new: the number of the hash, and the reason.",
-        ),
-        _field("removed_specs", pa.list_(pa.int64()), "The number of each hash that was removed."),
-        _field(
-            "story",
-            pa.string(),
-            "What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not "
-            "among the newest of a series, and in catalogs older than this column.",
-        ),
-        _field(
-            "causes",
-            pa.list_(_CAUSE),
-            "Why specs took the place of others, what explains most first: of how many specs it is "
-            "the main cause, in how many it is involved, and the sum of the known sizes of the "
-            "former. Null in catalogs older than this column.",
-        ),
-        _field(
-            "package_causes",
-            pa.list_(
-                pa.struct(
-                    [("package", pa.string()), ("cause", pa.int64()), ("num_specs", pa.int64())]
-                )
-            ),
-            "Of how many specs of each package each of the causes, by its place in them, is the "
-            "main one. Null in catalogs older than this column.",
-        ),
-        _field(
-            "cells",
-            pa.list_(CELL),
-            "By how many specs each combination of package, version, target and stack grew, or "
-            "shrank, for which reason; a target that is not stated is null, and with no stack all "
-            "specs count. Null in catalogs older than this column.",
-        ),
-        _field(
-            "causes_format",
-            pa.int64(),
-            "The version of causes and cells; null where there are none. Other versions are made "
-            "anew.",
-        ),
-        _field("made_by", pa.string(), "The program that compared the two, with its version."),
-        _field("made_at", _TIME, "When it did so."),
+        *_columns(_PAIR),
+        *_columns("\n".join(_counts())),
+        *_columns("""
+packages [name text, kind text, versions_added [text], versions_removed [text], specs_added int,
+    specs_removed int, specs_changed int, specs_rebuilt int, specs_replaced int, specs_new int]: The
+    packages that changed: what became of each, versions newest first, and how many specs were
+    added, removed and changed; of the added ones how many have the reason rebuilt, how many
+    replaces, and how many are new.
+new_specs [number int, reason text]: The added specs that are new: the number of the hash, and the
+    reason.
+removed_specs [int]: The number of each hash that was removed.
+story text: What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not
+    among the newest of a series, and in catalogs older than this column.
+causes [kind text, package text, before text, after text, num_specs int, num_involved int, size
+    int]: Why specs took the place of others, what explains most first: of how many specs it is the
+    main cause, in how many it is involved, and the sum of the known sizes of the former. Null in
+    catalogs older than this column.
+package_causes [package text, cause int, num_specs int]: Of how many specs of each package each of
+    the causes, by its place in them, is the main one. Null in catalogs older than this column.
+cells [package text, version text, target text, stack text, reason text, num_specs int]: By how many
+    specs each combination of package, version, target and stack grew, or shrank, for which reason;
+    a target that is not stated is null, and with no stack all specs count. Null in catalogs older
+    than this column.
+causes_format int: The version of causes and cells; null where there are none. Other versions are
+    made anew.
+made_by text: The program that compared the two, with its version.
+made_at time: When it did so.
+"""),
     ]
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
+
+CELL = COMPARISONS.field("cells").type.value_type
 
 READ_ON_DEMAND = (
     "packages",
