@@ -160,19 +160,13 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
         )
 
 
-def packages_cell(packages: Iterable[PackageCounts]) -> list[dict[str, Any]]:
-    """Return packages as the column ``packages`` has them."""
-    return [msgspec.structs.asdict(package) | {"kind": package.kind.value} for package in packages]
-
-
 def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     """Read the column ``packages`` of rows of the table ``comparisons``."""
     rows = table.select(["base", "head", "packages"]).to_pylist()
-    return {Pair(row["base"], row["head"]): tuple(map(_package, row["packages"])) for row in rows}
-
-
-def _package(cell: dict[str, Any]) -> PackageCounts:
-    return msgspec.convert(cell, PackageCounts)
+    return {
+        Pair(row["base"], row["head"]): msgspec.convert(row["packages"], tuple[PackageCounts, ...])
+        for row in rows
+    }
 
 
 CAUSES_FORMAT = 3
@@ -314,13 +308,11 @@ def comparisons_table(
     rows = [
         counts_row(kept.pair, kept.counts)
         | {
-            "packages": packages_cell(kept.packages),
+            "packages": msgspec.to_builtins(kept.packages),
             "story": kept.story,
-            "causes": None if kept.causes is None else _causes_cell(kept.causes),
+            "causes": msgspec.to_builtins(kept.causes),
             "package_causes": (
-                None
-                if kept.causes is None
-                else list(map(msgspec.structs.asdict, kept.package_causes))
+                None if kept.causes is None else msgspec.to_builtins(kept.package_causes)
             ),
             "causes_format": None if kept.causes is None else CAUSES_FORMAT,
             "made_by": made_by,
@@ -339,14 +331,6 @@ def comparisons_table(
     for name, values in numbers.items():
         table = table.append_column(COMPARISONS.field(name), _lists(name, values))
     return table.select(COMPARISONS.names).cast(COMPARISONS)
-
-
-def _cell(cause: PackageCause) -> dict[str, Any]:
-    return msgspec.structs.asdict(cause)
-
-
-def _causes_cell(causes: Iterable[KeptCause]) -> list[dict[str, Any]]:
-    return [msgspec.structs.asdict(cause) | {"kind": cause.kind.value} for cause in causes]
 
 
 def _lists(name: str, values: Sequence[pa.Array]) -> pa.ListArray:
