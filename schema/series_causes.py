@@ -6,8 +6,11 @@ from typing import Annotated
 
 import strawberry
 
+from schema.comparisons.cause import Cause, CauseRows
+from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.commits import CommitType
-from schema.context import Context, Info
+from schema.comparisons.comparison import ComparisonType
+from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check_size, page_of
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
@@ -15,6 +18,8 @@ from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.revisions.revision import revision_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.impact import Outcome, outcome
+from snapshots.refs import series as series_of
 from snapshots.timelines.causes import (
     SeriesCause,
     SeriesCauseKey,
@@ -37,6 +42,7 @@ CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)}
 """Causes of years, from what is kept of each neighbours, summed up."""
 
 POINTS_DEFAULT = 100
+CAUSES_DEFAULT = 10
 
 
 @object_type
@@ -102,6 +108,52 @@ class SeriesCauseType:
         check_size("last", last)
         points = self.cause.points
         return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]
+
+
+@object_type
+class ImpactOutcome:
+    """What a change of a package came to: how many specs its causes reached."""
+
+    package: strawberry.Private[str]
+    loaded: strawberry.Private[LoadedComparison]
+    outcome: strawberry.Private[Outcome]
+
+    num_specs = attribute(
+        "outcome.num_specs", "How many specs of head were built again for it.", int
+    )
+
+    @resolver()
+    def comparison(self) -> ComparisonType:
+        """The comparison of the two revisions between which it changed."""
+        return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
+
+    @resolver(Cost(weight=5, items=NumberOf("first", default=CAUSES_DEFAULT)))
+    def causes(
+        self,
+        first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = (
+            CAUSES_DEFAULT
+        ),
+    ) -> list[Cause]:
+        """What changed of it, what explains most first."""
+        check_size("first", first)
+        return CauseRows(self.loaded, self.outcome.causes[:first])  # type: ignore[return-value]
+
+
+def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | None:
+    """Return what the next change of a package after a revision came to; None where there is none.
+
+    Raises IncompleteHistory.
+    """
+    context = revision.context
+    topic = HistoryTopic(About.CAUSES, series=series_of(revision.info.tag))
+    every: SeriesCauses = context.of_history(topic)
+    context.require_time()
+    pair = every.next_in({package}, revision.info)
+    if pair is None or pair.base is None:
+        return None
+    loaded = load_comparison(context, pair.base, pair.head)
+    came_to = outcome(loaded.explanation(), {package})
+    return ImpactOutcome(package=package, loaded=loaded, outcome=came_to)
 
 
 def series_cause_connection(

@@ -17,6 +17,7 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import (
+    EXPLAINING,
     STACKS,
     TIMELINE,
     ArgumentCost,
@@ -71,6 +72,7 @@ from snapshots.models import RevisionInfo, StackInfo
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
     from schema.revisions.revision import Revision
+    from schema.series_causes import ImpactOutcome
 
 
 @strawberry.input(
@@ -231,6 +233,11 @@ BY_STACK = Cost(items=STACKS)
 IMPACT = Cost(weight=20_000, num_bytes=1_000)
 """All that depends on a package, however far, is found and counted."""
 
+OUTCOME = Cost(weight=5_000, once=60_000 + EXPLAINING)
+"""The causes of a series are looked through, and one of its comparisons is explained."""
+
+LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.series_causes")]
+
 
 @object_type
 class ImpactType:
@@ -238,6 +245,7 @@ class ImpactType:
     any edge, its own included.
     """
 
+    package: strawberry.Private["Package"]
     counts: strawberry.Private[Impact]
 
     num_specs = attribute("counts.num_specs", "How many specs.", int)
@@ -268,6 +276,16 @@ class ImpactType:
         """How many are for each target, the largest first."""
         counts = self.counts.by_target
         return [FacetCount(value=target, num_specs=num_specs) for target, num_specs in counts]
+
+    @resolver(OUTCOME)
+    def outcome(self) -> LazyOutcome | None:
+        """What the package's next change in the series came to; null where it has not changed since
+        in any revision.
+        """
+        from schema.series_causes import impact_outcome
+
+        loaded = self.package.loaded
+        return impact_outcome(loaded, loaded.frame.packages[self.package.code])
 
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
@@ -488,7 +506,7 @@ class Package(Node):
             return None
         mask = rows_above(frame, graph, [frame.packages[self.code]])
         costs = self.loaded.context.costs(self.loaded.info)
-        return ImpactType(counts=impact(frame, mask, costs))
+        return ImpactType(package=self, counts=impact(frame, mask, costs))
 
     @classmethod
     def of_id(cls, context: Context, key: str, name: str) -> Self | None:

@@ -4,13 +4,14 @@ A changed recipe gives a new hash to every spec of the package, and to every spe
 of these over any edge. Specs outside the cache lead on, but are not counted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from snapshots.changes.costs import BuildCost, FrameCosts
+from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -85,6 +86,29 @@ def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
         by_target=targets,
         **of_all,
     )
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a change of packages came to: the numbers of its causes, and the specs they reached."""
+
+    causes: Sequence[int]
+    num_specs: int
+
+
+def outcome(
+    explanation: Explanation, packages: Collection[str], mask: Mask | None = None
+) -> Outcome:
+    """Return what the causes in some packages came to among the marked rows of head, or all."""
+    causes = explanation.causes
+    numbers = []
+    reached = np.zeros(len(explanation.head.frame), np.bool_)
+    for number in range(len(causes)):
+        if causes.name_of(number).package in packages:
+            rows = causes.rows_of(number, involved=True)
+            rows = rows if mask is None else rows[mask[rows]]
+            reached[rows] = True
+            numbers += [number] if len(rows) else []
+    return Outcome(numbers, int(np.count_nonzero(reached)))
 
 
 class PackageImpact(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What rebuilt most in a series: the causes of its neighbours, summed up over time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
-from snapshots.history import History, Pair
+from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.steps import Steps
@@ -140,6 +140,19 @@ class SeriesCauses:
         are_within = self._are_within(since, until)
         revisions = zip(self.steps.revisions, are_within.tolist(), strict=True)
         return [revision for revision, is_within in revisions if is_within]
+
+    def next_in(self, packages: Collection[str], revision: RevisionInfo) -> Neighbours | None:
+        """Return the first neighbours after a revision that a cause in one of the packages is of.
+
+        None where there are none, and for a revision that is not in the series.
+        """
+        revisions = self.steps.revisions
+        if revision not in revisions:
+            return None
+        codes = [code for code, name in enumerate(self._values["package"]) if name in packages]
+        places = self._places[np.isin(self._codes["package"], codes)]
+        later = places[places > revisions.index(revision)]
+        return self.steps.neighbours[int(later.min())] if len(later) else None
 
     def summed(
         self,

@@ -262,6 +262,13 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     }
   }
 }"""
+OUTCOME = """query($ref: String!, $name: String!) {
+  revision(ref: $ref) {
+    package(name: $name) {
+      impact { outcome { numSpecs causes { title } comparison { head { tag } } } }
+    }
+  }
+}"""
 SERIES_CAUSES = """query($of: String!) {
   series(name: $of) {
     causes(first: 20, by: [PACKAGE, KIND]) {
@@ -346,5 +353,6 @@ DOCUMENTS = (
     TWO_SPECS,
     CATALOG,
     SUGGESTIONS,
+    OUTCOME,
     SERIES_CAUSES,
 )

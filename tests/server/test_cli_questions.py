@@ -268,6 +268,27 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Week:
     return Week(tmp_path_factory.mktemp("week"))
 
 
+def test_what_a_change_came_to(tmp_path: Path) -> None:
+    """The first later revision in which a package changed, and how many specs that reached."""
+    catalog = tmp_path / "catalog"
+    for date in ("2026-06-20", "2026-06-27"):
+        index = real_data.folder() / "spack-history" / date / "e4s/index.json"
+        cachelog("import", index, "--tag", f"develop-{date}", catalog=catalog)
+    foretold = ("impact", "gettext", "--in", "develop-2026-06-20")
+    document = cachelog(*foretold, "--json", catalog=catalog).json
+    later = document["later"]
+    assert (later["num_specs"], document["num_specs"]) == (112, 112)
+    assert [later[name]["tag"][-2:] for name in ("base", "revision")] == ["20", "27"]
+    assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
+    (line,) = [
+        line for line in cachelog(*foretold, catalog=catalog).lines if line.startswith("next")
+    ]
+    assert line.startswith("next change, in develop-2026-06-27 of 2026-06-27 (")
+    assert line.endswith("): recipe of gettext changed; 112 specs were built again")
+    for never in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
+        assert cachelog("impact", *never, "--json", catalog=catalog).json["later"] is None
+
+
 def test_impact_of_commits(week: Week) -> None:
     """The packages that they touch, those of which the revision has none apart."""
     commits = "refs/snapshots/base..refs/snapshots/head"

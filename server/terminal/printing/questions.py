@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import facts_of
+from server.terminal.console import facts_of, note
 from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
@@ -24,19 +24,21 @@ from snapshots.changes.impact import (
     PackageImpact,
     impact,
     largest_impacts,
+    outcome,
     rows_above,
     size_label,
 )
 from snapshots.changes.pairings import tells_stacks
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
-from snapshots.changes.vocabulary import twins_title, without_direction
-from snapshots.errors import InvalidArgument
+from snapshots.changes.vocabulary import cause_title, twins_title, without_direction
+from snapshots.errors import CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Commit
+from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import (
@@ -346,10 +348,20 @@ class Touched(msgspec.Struct, frozen=True):
         return sorted({name for commit in self.commits for name in commit.packages})
 
 
+class LaterChange(msgspec.Struct, frozen=True):
+    """What a change of packages came to: the first one after a revision, with its causes."""
+
+    base: RevisionInfo
+    revision: RevisionInfo
+    causes: Sequence[CauseName]
+    num_specs: int
+
+
 class FoundImpact(msgspec.Struct, frozen=True):
     """What would be built again if packages of a revision changed; None where it is not known.
 
-    ``absent`` are packages that commits touch and the revision does not have.
+    ``absent`` are packages that commits touch and the revision does not have. ``later`` is what
+    their next change came to; None where none of them changed since, or it is not known.
     """
 
     revision: RevisionInfo
@@ -360,6 +372,7 @@ class FoundImpact(msgspec.Struct, frozen=True):
     touched: Touched | None
     counts: Impact | None
     num_specs: int
+    later: LaterChange | None
 
 
 def find_impact(
@@ -391,7 +404,29 @@ def find_impact(
             opened.library.costs_of(revision.digest),
         )
     num_specs = int(np.count_nonzero(counted_rows))
-    return FoundImpact(revision, graph, stack, present, absent, touched, counts, num_specs)
+    later = _find_later(opened, revision, stack, present) if is_told else None
+    return FoundImpact(revision, graph, stack, present, absent, touched, counts, num_specs, later)
+
+
+def _find_later(
+    opened: OpenedCatalog, revision: RevisionInfo, stack: str | None, packages: Sequence[str]
+) -> LaterChange | None:
+    """Return what the next change of some packages came to, in a stack or in all."""
+    series = series_of(revision.tag)
+    try:
+        opened = opened.complete(series, causes=True)
+        causes = opened.library.past.causes(opened.history, series)
+    except (CatalogError, IncompleteHistory) as error:
+        note(f"It is unknown what a change came to: {error}")
+        return None
+    pair = causes.next_in({*packages}, revision)
+    if pair is None or pair.base is None:
+        return None
+    explanation = opened.library.explanations.get((pair.base.content, pair.head.content))
+    mask = None if stack is None else explanation.head.frame.in_stack(stack)
+    came_to = outcome(explanation, packages, mask)
+    names = [explanation.causes.name_of(number) for number in came_to.causes]
+    return LaterChange(pair.base, pair.head, names, came_to.num_specs)
 
 
 def _looked_in(
@@ -439,6 +474,8 @@ def impact_lines(found: FoundImpact, width: int | None) -> Iterator[str]:
     if counts.build_cost is not None:
         text += f"; building them takes {counts.build_cost}"
     yield from wrapped(text, width)
+    if found.later is not None:
+        yield from wrapped(_later_text(found.later), width)
     for head, items, costs in (
         ("stack", counts.by_stack, counts.stack_costs),
         ("target", counts.by_target, counts.target_costs),
@@ -450,6 +487,16 @@ def impact_lines(found: FoundImpact, width: int | None) -> Iterator[str]:
                 for (name, num_specs), cost in zip(items, of_each, strict=True)
             ]
             yield from table(rows, _of_each(head, bool(costs)), width)
+
+
+def _later_text(later: LaterChange) -> str:
+    titles = [cause_title(name) for name in later.causes]
+    causes = ", ".join(titles[:_MOST_NAMES])
+    if more := len(titles) - _MOST_NAMES:
+        causes += f" and {more:,} more" if more > 0 else ""
+    were = "was" if later.num_specs == 1 else "were"
+    rebuilt = f"{counted(later.num_specs, 'spec')} {were} built again"
+    return f"next change, in {title(later.revision)}: {causes and f'{causes}; '}{rebuilt}"
 
 
 def _of_each(head: str, has_costs: bool) -> Sequence[TableColumn]:
@@ -478,6 +525,15 @@ def impact_document(found: FoundImpact) -> dict[str, Any]:
         "by_stack": counts and _by_name("stack", counts.by_stack, counts.stack_costs),
         "by_target": counts and _by_name("target", counts.by_target, counts.target_costs),
         "commits": commits,
+        "later": found.later
+        and facts_of(found.later, "base", "revision", "num_specs")
+        | {
+            "causes": [
+                facts_of(name, "kind", "package", "before", "after", "key")
+                | {"title": cause_title(name)}
+                for name in found.later.causes
+            ]
+        },
     }
 
 

@@ -1,7 +1,9 @@
 """What a revision lacks, and what a package's change would rebuild, beside the model."""
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from snapshots.catalog.catalog import Catalog
@@ -11,7 +13,7 @@ from tests.model.builds import Build, Need, state_of
 from tests.model.explained import frame_and_graph
 from tests.model.states import State
 from tests.schema.worlds import SOURCE, World, opened
-from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 HOLES = """query($ref: String!, $after: String, $first: Int!) {
   revision(ref: $ref) { holes(first: 2, after: $after) {
@@ -24,6 +26,7 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
     numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value numSpecs }
+    outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
   } } }
 }"""
 
@@ -137,7 +140,28 @@ def test_impact(world: World, name: str) -> None:
         "sizeLabel": "1-10",
         "byStack": [{"stack": "e4s", "numSpecs": len(expected)}],
         "byTarget": [{"value": "zen4", "numSpecs": len(expected)}],
+        "outcome": None,
     }
+
+
+def test_what_a_change_came_to(tmp_path: Path) -> None:
+    """The first later revision in which it changed, with its causes and the specs they reached."""
+    spec = a_spec("old", name="a", version="1", dependencies=())
+    states = [[spec], [spec, a_spec("b", name="b", dependencies=())]]
+    changed = msgspec.structs.replace(spec, hash=hash_of("new"), version="2")
+    Catalog(str(tmp_path)).publish(
+        [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate([*states, [changed]])]
+    )
+    world = opened(tmp_path)
+    for back, head in ((2, day(2)), (1, day(2)), (0, None)):
+        asked = world.data(IMPACT, ref=f"develop~{back}", name="a")
+        outcome = asked["revision"]["package"]["impact"]["outcome"]
+        if head is None:
+            assert outcome is None
+        else:
+            assert outcome["numSpecs"] == 1
+            assert outcome["causes"] == [{"title": "a 1 → 2"}]
+            assert outcome["comparison"]["head"]["takenAt"].startswith(f"{head:%Y-%m-%d}")
 
 
 def test_an_impact_that_nobody_can_know(world: World) -> None:

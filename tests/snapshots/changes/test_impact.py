@@ -9,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.impact import Impact, impact, largest_impacts, rows_above, size_label
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import explain
+from snapshots.changes.impact import (
+    Impact,
+    impact,
+    largest_impacts,
+    outcome,
+    rows_above,
+    size_label,
+)
 from tests.model import questions
 from tests.model.builds import towers, weeks
+from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
 from tests.model.real import STACKS, dates, history, records
 from tests.model.states import State
@@ -59,6 +69,30 @@ def test_the_largest_of_some_rows(pair: tuple[State, State]) -> None:
     for package in largest_impacts(frame, graph, mask, 10_000):
         expected = questions.rebuilt(state, {package.package}) & some
         assert package.num_specs == len(expected) > 0
+
+
+@given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2), st.booleans())
+def test_what_a_change_came_to(
+    week: tuple[State, State], packages: set[str], is_part: bool
+) -> None:
+    """The specs that any cause in the packages reached, each once; those marked alone."""
+    model = Causes(*week, counterparts(*week))
+    (base, base_graph), (head, head_graph) = map(frame_and_graph, week)
+    explanation = explain(Comparison(base, head), base_graph, head_graph)
+    mask = np.arange(len(head)) % 2 == 1 if is_part else None
+    are_marked = [True] * len(head) if mask is None else mask.tolist()
+    marked = {digest for digest, is_in in zip(head.hashes.texts, are_marked, strict=True) if is_in}
+    reached = {
+        cause: model.involved_in(cause) & marked
+        for cause in model.num_involved
+        if cause.package in packages and model.involved_in(cause) & marked
+    }
+    came_to = outcome(explanation, packages, mask)
+    names = [explanation.causes.name_of(number) for number in came_to.causes]
+    assert {(name.kind.name, name.package, name.before, name.after) for name in names} == {
+        (cause.kind.name, cause.package, cause.before, cause.after) for cause in reached
+    }
+    assert came_to.num_specs == len(set[str]().union(*reached.values()))
 
 
 @pytest.mark.parametrize("date", dates())

@@ -67,6 +67,22 @@ class Told:
         return points
 
 
+@given(st.lists(weeks(), min_size=1, max_size=3), st.sets(st.sampled_from("ab"), max_size=2))
+def test_the_next_change_of_packages(pairs: list[tuple[State, State]], packages: set[str]) -> None:
+    """The first neighbours after a revision that have a cause in one of the packages."""
+    series = Told([state for pair in pairs for state in pair])
+    points = series.expected([PACKAGE])
+    numbers = {number for (name,), of in points.items() if name in packages for number in of}
+    causes = series.causes()
+    for number, revision in enumerate(series.revisions):
+        following = min((later for later in numbers if later > number), default=None)
+        found = causes.next_in(packages, revision)
+        assert (found and found.head) == (
+            None if following is None else series.revisions[following]
+        )
+    assert causes.next_in(packages, a_revision("other", 1)) is None
+
+
 def shown(causes: Sequence[SeriesCause], by: Sequence[SeriesCauseKey]) -> dict[Any, Any]:
     """Return what was found in the same form."""
     found = {}
