@@ -123,7 +123,8 @@ RUN = {
     "tests/test_sides_doc.py": "sides.md console 1",
     "tests/test_tables_doc.py": "tables.md sql 10",
     "tests/test_tables_doc_programs.py": "tables.md python 7",
-    "tests/test_tour_doc.py": "nightly.md console 5, sources.md console 1, tour.md console 6",
+    "tests/test_tour_doc.py": """nightly.md console 5, release.md console 6, sources.md console 1,
+        tour.md console 6""",
 }
 """Which test runs which blocks: their document, language and number."""
 

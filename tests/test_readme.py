@@ -5,13 +5,9 @@ import re
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from tests.benchmarks.over_http import table
-from tests.benchmarks.results import Results
 from tests.consoles import examples, shell
-from tests.hostile.report import replace_table
 from tests.server.servers import free_port, until
 
 ROOT = Path(__file__).parents[1]
@@ -43,19 +39,3 @@ def test_examples(tmp_path: Path) -> None:
 def test_it_is_short() -> None:
     """A newcomer reads all of it."""
     assert len(README.split()) <= MOST_WORDS
-
-
-def test_the_table_of_requests_is_of_a_run_of_the_benchmark() -> None:
-    """The figures, sizes, machine, noise and commit are those of the file that it wrote."""
-    data = (ROOT / "tests" / "benchmarks" / "results.json").read_bytes()
-    results = msgspec.json.decode(data, type=Results)
-    assert not results.quick
-    assert replace_table(README, table(results.measurements)) == README
-    speed = README.split("\n## Speed\n")[1].split("\n## ")[0]
-    assert results.commit in speed
-    assert f"{results.machine.cores} shared cores of an {results.machine.cpu}" in speed
-    factors = [float(text) for note in results.notes for text in re.findall(r"\d\.\d\d", note)]
-    assert f"{min(factors)} to {max(factors)}" in speed
-    for subject in {it.subject for it in results.measurements if "HTTP" in it.subject}:
-        (size,) = re.findall(r"([\d,]+) bytes", subject)
-        assert (f"{size[:-4]} kB" if len(size) > 3 else f"{size} bytes") in speed

@@ -1,4 +1,4 @@
-"""docs/tour.md, docs/nightly.md and docs/sources.md: their examples run as they stand."""
+"""The tutorials and docs/sources.md: their examples run as they stand."""
 
 from pathlib import Path
 
@@ -10,7 +10,8 @@ from tests.test_docs import DOCUMENTS
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("document", "number"), [("tour.md", 11), ("sources.md", 2), ("nightly.md", 11)]
+    ("document", "number"),
+    [("tour.md", 11), ("sources.md", 2), ("nightly.md", 11), ("release.md", 14)],
 )
 def test_examples(document: str, number: int, tmp_path: Path) -> None:
     """Each command prints what is shown, typed one after the other into one shell."""
