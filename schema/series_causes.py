@@ -27,16 +27,7 @@ from snapshots.timelines.causes import (
     SeriesCauses,
 )
 
-describe_enum(
-    SeriesCauseKey,
-    "What the causes of a series are summed up by.",
-    {
-        SeriesCauseKey.PACKAGE: "The package that changed by itself.",
-        SeriesCauseKey.KIND: "What changed.",
-        SeriesCauseKey.COMMIT: "The commit that touched the recipe of the package; causes that "
-        "none explains so are left out.",
-    },
-)
+describe_enum(SeriesCauseKey)
 
 CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)})
 """Causes of years, from what is kept of each neighbours, summed up."""

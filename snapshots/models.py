@@ -318,7 +318,13 @@ class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class UnprovenReason(Enum):
-    """Why the hash of a spec could not be computed anew."""
+    """Why the hash of a spec could not be computed anew.
+
+    - CONVERTED: A newer Spack wrote it in another format, and kept its hash.
+    - SPLICED: It has a part of the hash of the spec that it was built as.
+    - EXTERNAL: It is external: details that its hash covers are not told.
+    - FORMAT_UNKNOWN: The source does not tell the format that was hashed.
+    """
 
     CONVERTED = "converted"
     SPLICED = "spliced"

@@ -50,27 +50,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-describe_enum(
-    CauseKind,
-    "What set a rebuild off. Where several facts of a spec's own differ, the first of version, "
-    "recipe, variants, dependencies, compiler, target.",
-    {
-        CauseKind.VERSION: "Another version.",
-        CauseKind.RECIPE: "The same version, another recipe: the package hash differs.",
-        CauseKind.VARIANTS: "Other variants.",
-        CauseKind.COMPILER: "Another compiler, where compilers are no dependencies.",
-        CauseKind.TARGET: "Another platform, operating system or target.",
-        CauseKind.DEPENDENCY_ADDED: "A dependency that it did not have.",
-        CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
-        CauseKind.PROVIDER: "Another package provides a virtual package.",
-        CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
-        CauseKind.ARCHITECTURE: "The two sides have no architecture and no stack in common, and "
-        "nothing else explains what depends on nothing that differs.",
-        CauseKind.FORMAT: "Spack counts hashes otherwise: it wrote specs in another format, and "
-        "nothing else explains them.",
-        CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
-    },
-)
+describe_enum(CauseKind, UNKNOWN="The sources do not tell; whyUnknown says what is missing.")
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages of a cause; many for a cause deep in the graph."""

@@ -50,28 +50,8 @@ Item = TypeVar("Item")
 
 describe_enum(
     SpecChangeReason,
-    "Why a hash came, went or changed: the first that applies, in this order.",
-    {
-        SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
-        "own; only dependencies differ, or nothing that the source tells.",
-        SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
-        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash; where "
-        f"the history is not complete, one of the newest {MOST_CONTENTS}.",
-        SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
-        SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
-        SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
-        SpecChangeReason.NEW_TARGET: "Added: base has the version, but nothing of the package for "
-        "this platform, operating system and target.",
-        SpecChangeReason.NEW_BUILD: "Added: one more build of a version that base has.",
-        SpecChangeReason.REPLACED: "Removed: another spec took its place.",
-        SpecChangeReason.PACKAGE_GONE: "Removed: head has no spec of the package.",
-        SpecChangeReason.STACK_GONE: "Removed: head has none of its stacks but root.",
-        SpecChangeReason.VERSION_GONE: "Removed: head has the package, not the version.",
-        SpecChangeReason.TARGET_GONE: "Removed: head has the version, but nothing of the package "
-        "for this platform, operating system and target.",
-        SpecChangeReason.BUILD_GONE: "Removed: one build less of a version that head has.",
-        SpecChangeReason.FACTS: "Changed: the same hash, other facts.",
-    },
+    RETURNED="Added: an earlier revision of the series had the hash; where "
+    f"the history is not complete, one of the newest {MOST_CONTENTS}.",
 )
 
 
@@ -313,34 +293,11 @@ class FieldChangeType:
     after: JSON | None = field("Its value in head.")
 
 
-describe_enum(
-    PackageChangeKind,
-    "How a package changed: the first kind that applies, in this order.",
-    {
-        PackageChangeKind.ADDED: "Only in head.",
-        PackageChangeKind.REMOVED: "Only in base.",
-        PackageChangeKind.UPGRADED: "The newest version rose, in Spack's version order.",
-        PackageChangeKind.DOWNGRADED: "The newest version fell, on an architecture or in a "
-        "stack that both have.",
-        PackageChangeKind.VERSIONS_CHANGED: "The set of versions differs, and the package is "
-        "neither upgraded nor downgraded.",
-        PackageChangeKind.REBUILT: "The same versions, other hashes.",
-        PackageChangeKind.CHANGED: "The same hashes, other facts about them.",
-    },
-)
+describe_enum(PackageChangeKind)
 
 PackageChangeOrderArgument = Annotated[
     Order | None,
-    order_by(
-        "PackageChangeOrder",
-        "changed packages",
-        PackageChangeField,
-        {
-            PackageChangeField.NAME: "By name.",
-            PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
-        },
-        ties="name",
-    ),
+    order_by("PackageChangeOrder", "changed packages", PackageChangeField, ties="name"),
 ]
 
 
@@ -407,15 +364,7 @@ def package_change_connection(
 PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages that came to a stack, or left it; of months, thousands."""
 
-describe_enum(
-    StackChangeKind,
-    "How a stack changed.",
-    {
-        StackChangeKind.ADDED: "Only in head.",
-        StackChangeKind.REMOVED: "Only in base.",
-        StackChangeKind.CHANGED: "In both, with other specs.",
-    },
-)
+describe_enum(StackChangeKind)
 
 
 @object_type
@@ -450,14 +399,7 @@ class StackChangeType(ComparisonPart, Node):
     )
 
 
-describe_enum(
-    CoverageChangeKind,
-    "How coverage changed.",
-    {
-        CoverageChangeKind.LOST: "Base has a spec in the cell, head has none.",
-        CoverageChangeKind.GAINED: "Head has a spec in the cell, base has none.",
-    },
-)
+describe_enum(CoverageChangeKind)
 
 NEAREST = Cost(weight=40, items=3)
 """The specs that are nearest to a lost cell."""

@@ -27,14 +27,8 @@ LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons
 
 describe_enum(
     CommitLevel,
-    "How closely a commit explains a cause, the closest first.",
-    {
-        CommitLevel.OWN_RECIPE: "It touched the package's recipe.",
-        CommitLevel.DEPENDENT: "It touched the recipe of a package that depends directly on this "
-        f"one, which may have asked for another; the newest {MOST_DEPENDENTS}.",
-        CommitLevel.STACK: "It touched a stack of the specs, which may have asked for another.",
-        CommitLevel.SPACK: "It changed which Spack is used, which may have chosen otherwise.",
-    },
+    DEPENDENT="It touched the recipe of a package that depends directly on this "
+    f"one, which may have asked for another; the newest {MOST_DEPENDENTS}.",
 )
 
 COMMITS = Cost(

@@ -237,15 +237,7 @@ class ComparisonSummary:
         return self.loaded.coverage(usual_dimensions(self.loaded.changes))
 
 
-describe_enum(
-    NotesFormat,
-    "How release notes are written.",
-    {
-        NotesFormat.MARKDOWN: "For people.",
-        NotesFormat.HTML: "For people: a page that needs nothing else.",
-        NotesFormat.JSON: "For programs: the same facts. docs/notes.md describes them.",
-    },
-)
+describe_enum(NotesFormat)
 
 
 @object_type

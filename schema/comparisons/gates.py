@@ -51,15 +51,17 @@ from snapshots.models import ConcreteSpec
 MOST_RULES = 50
 """How many rules a request may judge by."""
 
-describe_enum(
-    RuleLevel,
-    "How much a broken rule weighs.",
-    {RuleLevel.ERROR: "It refuses what is judged.", RuleLevel.WARNING: "It is only told."},
-)
+describe_enum(RuleLevel)
 
 
 class RuleKind(Enum):
-    """The key of a file that a rule has exactly one of."""
+    """What a rule demands.
+
+    - FORBID: Something may not have happened, or be in head.
+    - REQUIRE: A query in Spack's language has a match in head.
+    - LIMIT: A count or a size is not exceeded.
+    - COVER: Head holds concrete specs.
+    """
 
     FORBID = Forbid.key
     REQUIRE = Require.key
@@ -67,29 +69,8 @@ class RuleKind(Enum):
     COVER = Cover.key
 
 
-describe_enum(
-    RuleKind,
-    "What a rule demands.",
-    {
-        RuleKind.FORBID: "Something may not have happened, or be in head.",
-        RuleKind.REQUIRE: "A query in Spack's language has a match in head.",
-        RuleKind.LIMIT: "A count or a size is not exceeded.",
-        RuleKind.COVER: "Head holds concrete specs.",
-    },
-)
-describe_enum(
-    Forbidden,
-    "What may not have happened from base to head, or be in head. docs/gates.md defines each.",
-    {
-        Forbidden.PACKAGE_REMOVED: "Base has a package that head does not have.",
-        Forbidden.PACKAGE_DOWNGRADED: "The newest version of a package fell.",
-        Forbidden.VERSION_REMOVED: "Base has a version that head does not have.",
-        Forbidden.STACK_REMOVED: "Base has a stack that head does not have.",
-        Forbidden.COVERAGE_LOST: "Base has a cell that head has no spec in.",
-        Forbidden.SPEC_REMOVED: "Base has a hash that head does not have.",
-        Forbidden.HOLE: "A spec of head cannot be installed from the cache alone.",
-    },
-)
+describe_enum(RuleKind)
+describe_enum(Forbidden)
 
 
 def _about_measure(measure: Measure) -> str:
@@ -102,9 +83,9 @@ MeasureName = Enum(  # type: ignore[misc] # its members follow from the measures
 )
 describe_enum(
     MeasureName,
-    "What a rule can limit.",
-    {member: _about_measure(MEASURES[member.value]) for member in MeasureName},
     name="Measure",
+    description="What a rule can limit.",
+    **{member.name: _about_measure(MEASURES[member.value]) for member in MeasureName},
 )
 
 

@@ -32,28 +32,11 @@ from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 
-describe_enum(
-    SpecChangeKind,
-    "How a hash changed.",
-    {
-        SpecChangeKind.ADDED: "Only in head.",
-        SpecChangeKind.REMOVED: "Only in base.",
-        SpecChangeKind.CHANGED: "The same hash, other facts.",
-    },
-)
+describe_enum(SpecChangeKind)
 
 SpecChangeOrderArgument = Annotated[
     Order | None,
-    order_by(
-        "SpecChangeOrder",
-        "changed hashes",
-        SpecChangeField,
-        {
-            SpecChangeField.PACKAGE: "By package and hash.",
-            SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
-        },
-        ties="package and hash",
-    ),
+    order_by("SpecChangeOrder", "changed hashes", SpecChangeField, ties="package and hash"),
 ]
 
 

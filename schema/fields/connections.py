@@ -45,18 +45,17 @@ def order_by(
     name: str,
     items: str,
     fields: type[Enum],
-    members: Mapping[Any, str],
     *,
     ties: str,
     default: str | None = None,
 ) -> Any:
     """Declare an order of some items as an input object, and return an argument of its type.
 
-    ``members`` describes the fields that the items can be ordered by. Equal ones stand by ``ties``,
-    and all of them by ``default``, which are the ties unless given.
+    The docstring of ``fields`` describes what the items can be ordered by. Equal ones stand by
+    ``ties``, and all of them by ``default``, which are the ties unless given.
     """
     about = f"What {items} are ordered by; equal ones stand by {ties}."
-    describe_enum(fields, about, members, name=f"{name}Field")
+    describe_enum(fields, name=f"{name}Field", description=about)
     namespace = {
         "__annotations__": {"field": fields, "direction": OrderDirection},
         "__module__": __name__,

@@ -1,5 +1,6 @@
 """Scalars beyond GraphQL's own, enums of the domain, optional and deprecated fields."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
@@ -119,13 +120,18 @@ def given_values(conditions: object) -> dict[str, Any]:
 
 
 def describe_enum(
-    enum: type[Enum], description: str, members: Mapping[Any, str], *, name: str | None = None
+    enum: type[Enum], *, name: str | None = None, description: str | None = None, **members: str
 ) -> None:
     """Make an enum of the domain one of the API, under its own name or another.
 
-    ``members`` has the description of every member; raises KeyError where one is missing.
+    Its docstring describes it, and in a list each of its ``members`` that is not described here;
+    raises KeyError where one is missing.
     """
-    strawberry.enum(enum, name=name, description=description)
+    about, *listed = (
+        " ".join(text.split()) for text in re.split(r"^- (\w+): ", getdoc(enum) or "", flags=re.M)
+    )
+    texts = dict(zip(listed[::2], listed[1::2], strict=True)) | members
+    strawberry.enum(enum, name=name, description=description or about)
     values: Any = enum.__strawberry_definition__.values  # type: ignore[attr-defined]
     for member, value in zip(enum, values, strict=True):
-        value.description = members[member]
+        value.description = texts[str(member.name)]

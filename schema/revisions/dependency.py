@@ -29,16 +29,7 @@ if TYPE_CHECKING:
 LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 
-describe_enum(
-    DependencyType,
-    "What a spec needs another one for.",
-    {
-        DependencyType.BUILD: "It is used while the spec is built.",
-        DependencyType.LINK: "The spec is linked to it.",
-        DependencyType.RUN: "It is used when the spec runs.",
-        DependencyType.TEST: "It is used to test the spec.",
-    },
-)
+describe_enum(DependencyType)
 
 WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
 """A list of neighbours in the dependency graph, or of all that a walk through it reaches."""

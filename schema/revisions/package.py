@@ -108,34 +108,11 @@ PackageFilterArgument = Annotated[
 ]
 PackageOrderArgument = Annotated[
     Order | None,
-    order_by(
-        "PackageOrder",
-        "packages",
-        PackageField,
-        {
-            PackageField.NAME: "By name.",
-            PackageField.NUM_SPECS: "By the number of specs in the revision.",
-            PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands "
-            "lowest.",
-        },
-        ties="name",
-    ),
+    order_by("PackageOrder", "packages", PackageField, ties="name"),
 ]
 
 
-describe_enum(
-    CoverageDimension,
-    "What packages are looked at in combination with.",
-    {
-        CoverageDimension.STACK: "The stack; root is none.",
-        CoverageDimension.TARGET: "The target.",
-        CoverageDimension.OPERATING_SYSTEM: "The operating system.",
-        CoverageDimension.PLATFORM: "The platform.",
-        CoverageDimension.COMPILER: "The compiler with its version.",
-        CoverageDimension.COMPILER_NAME: "The compiler, whatever its version.",
-        CoverageDimension.VERSION: "The version.",
-    },
-)
+describe_enum(CoverageDimension)
 
 
 LISTED_MAX = 1_000

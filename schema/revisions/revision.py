@@ -74,16 +74,7 @@ def _of_line(name: str, description: str, graphql_type: Any) -> Any:
     return attribute(f"info.{name}", description, graphql_type, is_for_many=True)
 
 
-describe_enum(
-    UnprovenReason,
-    "Why the hash of a spec could not be computed anew.",
-    {
-        UnprovenReason.CONVERTED: "A newer Spack wrote it in another format, and kept its hash.",
-        UnprovenReason.SPLICED: "It has a part of the hash of the spec that it was built as.",
-        UnprovenReason.EXTERNAL: "It is external: details that its hash covers are not told.",
-        UnprovenReason.FORMAT_UNKNOWN: "The source does not tell the format that was hashed.",
-    },
-)
+describe_enum(UnprovenReason)
 
 
 @object_type
@@ -107,16 +98,7 @@ class SourceType:
     synthetic: bool = field("Whether a generator made the data up, for demonstration.")
 
 
-describe_enum(
-    FoundBy,
-    "How the recipes of a revision were found.",
-    {
-        FoundBy.GIVEN: "They were given.",
-        FoundBy.REF: "By a ref that is named after the tag.",
-        FoundBy.DATE: "By date: the last commit of the default branch until then.",
-    },
-    name="RecipesFoundBy",
-)
+describe_enum(FoundBy, name="RecipesFoundBy")
 
 
 @object_type

@@ -105,19 +105,7 @@ FilterArgument = Annotated[
 OrderArgument = Annotated[
     Order | None,
     order_by(
-        "SpecOrder",
-        "specs",
-        SpecField,
-        {
-            SpecField.PACKAGE: "By package, newest version first.",
-            SpecField.VERSION: "In Spack's version order.",
-            SpecField.HASH: "By hash.",
-            SpecField.COMPILER: "By name and version; none stands lowest.",
-            SpecField.TARGET: "By name.",
-            SpecField.SIZE: "By bytes; unknown stands lowest.",
-        },
-        ties="package and hash",
-        default="package, newest first,",
+        "SpecOrder", "specs", SpecField, ties="package and hash", default="package, newest first,"
     ),
 ]
 

@@ -38,21 +38,7 @@ SUGGEST = (
 _LONGEST = 200
 _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
-describe_enum(
-    SuggestionKind,
-    "What a suggestion is.",
-    {
-        SuggestionKind.PACKAGE: "A package.",
-        SuggestionKind.STACK: "A stack.",
-        SuggestionKind.SERIES: "A series.",
-        SuggestionKind.TAG: "A tag.",
-        SuggestionKind.VERSION: "A version of a package, `hdf5@1.14.3`.",
-        SuggestionKind.COMPILER: "A compiler with its version, `gcc@13.2.0`.",
-        SuggestionKind.TARGET: "A microarchitecture.",
-        SuggestionKind.VARIANT: "A variant, `+mpi`.",
-        SuggestionKind.HASH: "The hash of a spec.",
-    },
-)
+describe_enum(SuggestionKind)
 
 Text = Annotated[str, strawberry.argument("How a name or a hash begins, or a part of a name.")]
 Kinds = Annotated[

@@ -27,8 +27,28 @@ from snapshots.frames.frame import Frame
 
 
 class CauseKind(Enum):
-    """What of a node differs; causes of one name are listed in this order."""
+    """What set a rebuild off.
 
+    Where several facts of a spec's own differ, the first of version, recipe, variants,
+    dependencies, compiler, target.
+
+    - VERSION: Another version.
+    - RECIPE: The same version, another recipe: the package hash differs.
+    - VARIANTS: Other variants.
+    - COMPILER: Another compiler, where compilers are no dependencies.
+    - TARGET: Another platform, operating system or target.
+    - DEPENDENCY_ADDED: A dependency that it did not have.
+    - DEPENDENCY_REMOVED: A dependency that it has no longer.
+    - PROVIDER: Another package provides a virtual package.
+    - EXTERNAL: A dependency outside the cache; a source tells its hash alone.
+    - ARCHITECTURE: The two sides have no architecture and no stack in common, and nothing else
+      explains what depends on nothing that differs.
+    - FORMAT: Spack counts hashes otherwise: it wrote specs in another format, and nothing else
+      explains them.
+    - UNKNOWN: The sources do not tell.
+    """
+
+    # Causes of one name are listed in this order.
     VERSION = "version"
     RECIPE = "recipe"
     VARIANTS = "variants"

@@ -35,7 +35,16 @@ Sides = tuple[Frame, Frame]
 
 
 class CoverageDimension(Enum):
-    """What distinguishes the cells of a package; COMPILER is its name and version."""
+    """What packages are looked at in combination with.
+
+    - STACK: The stack; root is none.
+    - TARGET: The target.
+    - OPERATING_SYSTEM: The operating system.
+    - PLATFORM: The platform.
+    - COMPILER: The compiler with its version.
+    - COMPILER_NAME: The compiler, whatever its version.
+    - VERSION: The version.
+    """
 
     STACK = "stack"
     TARGET = "target"
@@ -323,7 +332,11 @@ def _alike(
 
 
 class CoverageChangeKind(Enum):
-    """Whether a cell can no longer be had, or newly can."""
+    """How coverage changed.
+
+    - LOST: Base has a spec in the cell, head has none.
+    - GAINED: Head has a spec in the cell, base has none.
+    """
 
     LOST = "lost"
     GAINED = "gained"

@@ -32,7 +32,12 @@ _NO_ROW = -1
 
 
 class SpecChangeKind(Enum):
-    """The kind of change of a hash."""
+    """How a hash changed.
+
+    - ADDED: Only in head.
+    - REMOVED: Only in base.
+    - CHANGED: The same hash, other facts.
+    """
 
     ADDED = "added"
     REMOVED = "removed"
@@ -40,7 +45,13 @@ class SpecChangeKind(Enum):
 
 
 class SpecChangeField(Enum):
-    """What changed hashes can be ordered by. Equal ones stand by package and hash."""
+    """What changed hashes can be ordered by.
+
+    Equal ones stand by package and hash.
+
+    - PACKAGE: By package and hash.
+    - KIND: By how they changed, in the order of SpecChangeKind.
+    """
 
     PACKAGE = "package"
     KIND = "kind"

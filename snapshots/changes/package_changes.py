@@ -110,12 +110,20 @@ Counts = npt.NDArray[np.int64]
 
 
 class PackageChangeKind(Enum):
-    """The kind of change of a package: the first that applies, in this order.
+    """How a package changed: the first kind that applies, in this order.
 
-    One whose newest version fell is downgraded where it fell on an architecture or in a stack that
-    both sides have it for; else what went was the architecture or the stack, not the version.
+    - ADDED: Only in head.
+    - REMOVED: Only in base.
+    - UPGRADED: The newest version rose, in Spack's version order.
+    - DOWNGRADED: The newest version fell, on an architecture or in a stack that both have.
+    - VERSIONS_CHANGED: The set of versions differs, and the package is neither upgraded nor
+      downgraded.
+    - REBUILT: The same versions, other hashes.
+    - CHANGED: The same hashes, other facts about them.
     """
 
+    # One whose newest version fell is downgraded where it fell on an architecture or in a stack
+    # that both have it for; else what went was the architecture or the stack, not the version.
     ADDED = "added"
     REMOVED = "removed"
     UPGRADED = "upgraded"
@@ -126,7 +134,13 @@ class PackageChangeKind(Enum):
 
 
 class PackageChangeField(Enum):
-    """What changed packages can be ordered by. Equal ones stand by name."""
+    """What changed packages can be ordered by.
+
+    Equal ones stand by name.
+
+    - NAME: By name.
+    - KIND: By what happened to them, in the order of PackageChangeKind.
+    """
 
     NAME = "name"
     KIND = "kind"

@@ -23,23 +23,26 @@ _NONE = -1
 
 
 class SpecChangeReason(Enum):
-    """Why a spec was added, removed or changed.
+    """Why a hash came, went or changed: the first that applies, in this order.
 
-    Of an added one, the first that applies:
-
-    - REBUILT: it has a counterpart with the same facts of its own, so that only hashes of
-      dependencies differ, or nothing that the source states;
-    - REPLACES: it has a counterpart, and facts of its own differ;
-    - RETURNED: the hash was in an earlier revision of the series;
-    - NEW_PACKAGE: base has no spec of the package;
-    - NEW_STACK: it has stacks besides root, and base has none of them;
-    - NEW_VERSION: base has the package, but not the version;
-    - NEW_TARGET: base has the version, but nothing of the package for this platform, operating
-      system and target;
-    - NEW_BUILD: it is one more build of a version that base has.
-
-    Of a removed one REPLACED, where it has a counterpart, or what is left of it in head, likewise.
-    A changed one has the reason FACTS.
+    - REBUILT: Added: it took the place of a spec with the same facts of its own; only dependencies
+      differ, or nothing that the source tells.
+    - REPLACES: Added: it took the place of a spec whose own facts differ.
+    - RETURNED: Added: an earlier revision of the series had the hash.
+    - NEW_PACKAGE: Added: base has no spec of the package.
+    - NEW_STACK: Added: all its stacks but root are new.
+    - NEW_VERSION: Added: base has the package, not the version.
+    - NEW_TARGET: Added: base has the version, but nothing of the package for this platform,
+      operating system and target.
+    - NEW_BUILD: Added: one more build of a version that base has.
+    - REPLACED: Removed: another spec took its place.
+    - PACKAGE_GONE: Removed: head has no spec of the package.
+    - STACK_GONE: Removed: head has none of its stacks but root.
+    - VERSION_GONE: Removed: head has the package, not the version.
+    - TARGET_GONE: Removed: head has the version, but nothing of the package for this platform,
+      operating system and target.
+    - BUILD_GONE: Removed: one build less of a version that head has.
+    - FACTS: Changed: the same hash, other facts.
     """
 
     REBUILT = "rebuilt"

@@ -102,7 +102,12 @@ def count_members(bits: Bits, size: int) -> Numbers:
 
 
 class StackChangeKind(Enum):
-    """The kind of change of a stack."""
+    """How a stack changed.
+
+    - ADDED: Only in head.
+    - REMOVED: Only in base.
+    - CHANGED: In both, with other specs.
+    """
 
     ADDED = "added"
     REMOVED = "removed"

@@ -29,8 +29,15 @@ _SPARSE = 16
 
 
 class DependencyType(IntFlag):
-    """What a spec needs another for; one edge can have several types."""
+    """What a spec needs another one for.
 
+    - BUILD: It is used while the spec is built.
+    - LINK: The spec is linked to it.
+    - RUN: It is used when the spec runs.
+    - TEST: It is used to test the spec.
+    """
+
+    # One edge can have several types.
     BUILD = 1
     LINK = 2
     RUN = 4

@@ -52,7 +52,17 @@ _ALWAYS_COMPARED = [
 
 
 class SpecField(Enum):
-    """What specs can be ordered by. Equal ones stand in the frame's own order."""
+    """What specs can be ordered by.
+
+    Equal ones stand in the frame's own order.
+
+    - PACKAGE: By package, newest version first.
+    - VERSION: In Spack's version order.
+    - HASH: By hash.
+    - COMPILER: By name and version; none stands lowest.
+    - TARGET: By name.
+    - SIZE: By bytes; unknown stands lowest.
+    """
 
     PACKAGE = "package"
     VERSION = "version"
@@ -63,7 +73,14 @@ class SpecField(Enum):
 
 
 class PackageField(Enum):
-    """What packages can be ordered by. Equal ones stand by name."""
+    """What packages can be ordered by.
+
+    Equal ones stand by name.
+
+    - NAME: By name.
+    - NUM_SPECS: By the number of specs in the revision.
+    - SIZE: By the sum of the known sizes in the revision; unknown stands lowest.
+    """
 
     NAME = "name"
     NUM_SPECS = "num_specs"

@@ -25,8 +25,20 @@ _SIGILS = "%^"
 
 
 class SuggestionKind(Enum):
-    """What a suggested name is of; of names that resemble a text alike, the kinds in this order."""
+    """What a suggestion is.
 
+    - PACKAGE: A package.
+    - STACK: A stack.
+    - SERIES: A series.
+    - TAG: A tag.
+    - VERSION: A version of a package, `hdf5@1.14.3`.
+    - COMPILER: A compiler with its version, `gcc@13.2.0`.
+    - TARGET: A microarchitecture.
+    - VARIANT: A variant, `+mpi`.
+    - HASH: The hash of a spec.
+    """
+
+    # Of names that resemble a text alike, those of the first kinds come first.
     PACKAGE = "package"
     STACK = "stack"
     SERIES = "series"

@@ -4,7 +4,12 @@ from enum import Enum
 
 
 class NotesFormat(Enum):
-    """How release notes are written: for people, or with the same facts for programs."""
+    """How release notes are written.
+
+    - MARKDOWN: For people.
+    - HTML: For people: a page that needs nothing else.
+    - JSON: For programs: the same facts. docs/notes.md describes them.
+    """
 
     MARKDOWN = "markdown"
     HTML = "html"

@@ -231,7 +231,12 @@ def _forge_of(base: str) -> str | None:
 
 
 class FoundBy(Enum):
-    """How the recipes' commit of a revision was found."""
+    """How the recipes of a revision were found.
+
+    - GIVEN: They were given.
+    - REF: By a ref that is named after the tag.
+    - DATE: By date: the last commit of the default branch until then.
+    """
 
     GIVEN = "given"
     REF = "ref"

@@ -25,7 +25,13 @@ Numbers = npt.NDArray[np.int64]
 
 
 class SeriesCauseKey(Enum):
-    """What the causes of a series are summed up by."""
+    """What the causes of a series are summed up by.
+
+    - PACKAGE: The package that changed by itself.
+    - KIND: What changed.
+    - COMMIT: The commit that touched the recipe of the package; causes that none explains so are
+      left out.
+    """
 
     PACKAGE = "package"
     KIND = "kind"

@@ -187,14 +187,29 @@ def shown(value: object) -> str:
 
 
 class RuleLevel(Enum):
-    """Whether a broken rule refuses what is judged, or only warns."""
+    """How much a broken rule weighs.
+
+    - ERROR: It refuses what is judged.
+    - WARNING: It is only told.
+    """
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Forbidden(Enum):
-    """What a rule can forbid; docs/gates.md defines each. A hole is one of head alone."""
+    """What may not have happened from base to head, or be in head.
+
+    docs/gates.md defines each.
+
+    - PACKAGE_REMOVED: Base has a package that head does not have.
+    - PACKAGE_DOWNGRADED: The newest version of a package fell.
+    - VERSION_REMOVED: Base has a version that head does not have.
+    - STACK_REMOVED: Base has a stack that head does not have.
+    - COVERAGE_LOST: Base has a cell that head has no spec in.
+    - SPEC_REMOVED: Base has a hash that head does not have.
+    - HOLE: A spec of head cannot be installed from the cache alone.
+    """
 
     PACKAGE_REMOVED = "package-removed"
     PACKAGE_DOWNGRADED = "package-downgraded"

@@ -1,6 +1,7 @@
 """Fields that answer for many objects: each one function, from which both ways follow."""
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from schema.fields.many import (
     function_for_many,
 )
 from schema.fields.scalars import describe_enum
-from snapshots.changes.diff import SpecChangeKind
 from snapshots.errors import InvalidArgument
 
 
@@ -145,6 +145,17 @@ def test_a_page_has_bounds(name: str, size: int) -> None:
 
 
 def test_every_member_of_an_enum_is_described() -> None:
-    """A member that joins the domain's enum cannot stay without a description."""
+    """In the docstring: a member that joins cannot stay without a description."""
+
+    class Side(Enum):
+        """A side.
+
+        - BASE: What is compared from.
+        """
+
+        BASE = "base"
+        HEAD = "head"
+
     with pytest.raises(KeyError):
-        describe_enum(SpecChangeKind, "Kinds.", {SpecChangeKind.ADDED: "Only in head."})
+        describe_enum(Side)
+    describe_enum(Side, HEAD="What is compared to.")
