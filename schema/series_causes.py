@@ -15,6 +15,7 @@ from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, describe_enum, object_type
+from schema.revisions.costs import cost_fields
 from schema.revisions.revision import revision_field
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind
@@ -85,6 +86,8 @@ class SeriesCauseType:
     def size(self) -> ByteCount | None:
         """The sum of the known sizes of the specs of numSpecs; null where none is known."""
         return None if self.cause.size is None else ByteCount(self.cause.size)
+
+    seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
     def points(
@@ -160,9 +163,12 @@ def series_cause_connection(
     Raises IncompleteHistory, and InvalidArgument for a cursor that names none of them.
     """
     keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
-    every: SeriesCauses = context.of_history(HistoryTopic(About.CAUSES, series=series))
+    catalog = context.catalog
+    about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
+    every: SeriesCauses = context.of_history(HistoryTopic(about, series=series))
     context.require_time()
-    causes = every.summed(keys, since, until, context.catalog.recipes.between)
+    costs = catalog.costs.current if about is About.COSTED_CAUSES else None
+    causes = every.summed(keys, since, until, catalog.recipes.between, costs)
     cursors = [cause.key for cause in causes]
     return Connection(
         page=page_of(arguments, cursors, lambda place: SeriesCauseType(cause=causes[place]))

@@ -70,6 +70,8 @@ class About(Enum):
     """A series: its GrowthPoints, oldest first."""
     CAUSES = "causes"
     """A series: its SeriesCauses."""
+    COSTED_CAUSES = "costed causes"
+    """A series: its SeriesCauses, of which what building takes can be told."""
     PACKAGE_CAUSES = "package causes"
     """Pairs ``items`` of a series, or of any: by pair the KeptCauses of the package ``text``, each
     with how many of its specs it is the main cause of."""
@@ -103,7 +105,8 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     @property
     def needs_causes(self) -> bool:
         """Whether the causes of those changes must be there, too."""
-        return self.about in (About.CAUSES, About.PACKAGE_CAUSES, About.CELLS)
+        causes = About.CAUSES, About.COSTED_CAUSES, About.PACKAGE_CAUSES, About.CELLS
+        return self.about in causes
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
@@ -154,6 +157,9 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.ALL_PACKAGES: lambda of, history, _: of.past.all_packages(history),
     About.GROWTH: lambda of, history, topic: of.past.growth(history, topic.series or ""),
     About.CAUSES: lambda of, history, topic: of.past.causes(history, topic.series or ""),
+    About.COSTED_CAUSES: lambda of, history, topic: of.past.causes(
+        history, topic.series or "", by_package=True
+    ),
     About.PACKAGE_CAUSES: lambda of, history, topic: of.past.package_causes(
         history, topic.series, topic.text, topic.items
     ),

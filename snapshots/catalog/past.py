@@ -198,11 +198,15 @@ class Past:
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.counts, series, history)
 
-    def causes(self, history: History, series: str) -> SeriesCauses:
-        """Return the causes of all neighbours in a series."""
+    def causes(self, history: History, series: str, *, by_package: bool = False) -> SeriesCauses:
+        """Return the causes of all neighbours in a series.
+
+        What building takes can be told of those that are read ``by_package``.
+        """
         require_complete(self._catalog, history, series, causes=True)
         pairs = history.pairs_of(series)
-        rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
+        columns = ["causes", "causes_format", *(["package_causes"] if by_package else [])]
+        rows = self._catalog.changes.comparisons(pairs, columns)
         return SeriesCauses(rows, series, history)
 
     def package_causes(

@@ -4,7 +4,7 @@ A cost is looked up by the hash of a spec; where that has none, the median of it
 for it, and counts as estimated. docs/questions.md defines the terms.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -156,6 +156,15 @@ class Costs:
         }
         cost = columns["cost"] if self.unit is not None else None
         return FrameCosts(columns["seconds"], cost, self.unit, is_estimated)
+
+    def of_packages(self, names: Sequence[str]) -> FrameCosts:
+        """Return what building a spec of each package takes: the median of its rows."""
+        seconds, cost = (
+            np.array([medians.get(name, np.nan) for name in names], np.float64)
+            for _, medians in self._columns.values()
+        )
+        is_estimated = np.ones(len(names), np.bool_)
+        return FrameCosts(seconds, None if self.unit is None else cost, self.unit, is_estimated)
 
     def _looked_up(
         self, frame: Frame, values: Numbers, medians: dict[str, float], places: Rows

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
@@ -57,7 +58,8 @@ class SeriesCause(msgspec.Struct, frozen=True):
     FORMAT is None, too. A commit explains the causes in packages whose recipes it touched, and
     several that explain one cause have it each. ``num_specs`` and ``num_involved`` are sums over
     causes and revisions: a spec that two causes of one package are involved in counts twice in the
-    latter. ``size`` is None where no size is known.
+    latter. ``size`` is None where no size is known. ``build_cost`` is what building the specs of
+    ``num_specs`` takes, each estimated by the median of its package; None without costs.
     """
 
     package: str | None
@@ -67,6 +69,7 @@ class SeriesCause(msgspec.Struct, frozen=True):
     num_involved: int
     size: int | None
     num_revisions: int
+    build_cost: BuildCost | None
     make_points: Callable[[], list[SeriesCausePoint]]
 
     @property
@@ -84,11 +87,60 @@ class SeriesCause(msgspec.Struct, frozen=True):
 _NUMBERS = ("num_specs", "num_involved", "size")
 
 
+class _Packages:
+    """How many specs of each package each cause is the main one of: the column ``package_causes``.
+
+    Causes are rows of SeriesCauses.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[Numbers] = [np.empty(0, np.int64)]
+        self._counts: list[Numbers] = [np.empty(0, np.int64)]
+        self._names: list[pa.Array] = [pa.array([], pa.string())]
+        self._cells: pa.StructArray | None = None
+        self._ends: Numbers = np.empty(0, np.int64)
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory they take."""
+        return 30 * sum(map(len, self._rows))
+
+    def begin(self, table: pa.Table) -> None:
+        """Take the column of a table, if it has it; ``add`` is about its rows."""
+        self._cells = None
+        if "package_causes" in table.column_names:
+            lists = table["package_causes"].combine_chunks()
+            lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+            self._cells, self._ends = lists.flatten(), np.cumsum([0, *lengths])
+
+    def add(self, number: int, first_row: int) -> None:
+        """Add what a row of the table has, where the first of its causes is a row here."""
+        if self._cells is not None:
+            own = self._cells[self._ends[number] : self._ends[number + 1]]
+            self._rows.append(own.field("cause").to_numpy() + first_row)
+            self._counts.append(own.field("num_specs").to_numpy())
+            self._names.append(own.field("package"))
+
+    def costs_of_rows(self, costs: Costs, num_rows: int) -> tuple[npt.NDArray[np.float64], ...]:
+        """Return for each cause seconds and cost of its specs, and of how many these are known."""
+        names = pa.chunked_array(self._names).combine_chunks().dictionary_encode("encode")
+        rows, counts = np.concatenate(self._rows), np.concatenate(self._counts)
+        of_packages = costs.of_packages(names.dictionary.to_pylist())
+        seconds = of_packages.seconds[names.indices.to_numpy()]
+        cost = seconds if of_packages.cost is None else of_packages.cost[names.indices.to_numpy()]
+        counts = np.where(np.isnan(seconds), 0, counts)
+        weights = np.nan_to_num(seconds) * counts, np.nan_to_num(cost) * counts, counts
+        return tuple(
+            np.bincount(rows, weight, minlength=num_rows).astype(np.float64) for weight in weights
+        )
+
+
 class SeriesCauses:
     """The causes of all neighbours in a series, as columns.
 
     ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
-    ``causes_format``; of several rows of one pair one counts.
+    ``causes_format``; of several rows of one pair one counts. With the column ``package_causes``
+    what building takes can be told, too.
     """
 
     def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
@@ -97,6 +149,8 @@ class SeriesCauses:
         names: dict[str, list[pa.Array]] = {"package": [none], "kind": [none]}
         numbers: dict[str, list[Numbers]] = {name: [np.empty(0, np.int64)] for name in _NUMBERS}
         places: list[Numbers] = [np.empty(0, np.int64)]
+        packages = _Packages()
+        num_rows = 0
         seen: set[Pair] = set()
         for table in tables:
             rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
@@ -104,6 +158,7 @@ class SeriesCauses:
             lists = rows["causes"].combine_chunks()
             items = lists.flatten()
             ends = np.cumsum([0, *pc.list_value_length(lists).to_pylist()])
+            packages.begin(rows)
             chosen, at = [], []
             for number, pair in enumerate(pairs):
                 if pair not in seen:
@@ -111,6 +166,8 @@ class SeriesCauses:
                     for place in steps.of_pair(pair):
                         chosen.append(np.arange(ends[number], ends[number + 1]))
                         at.append(np.full(ends[number + 1] - ends[number], place))
+                        packages.add(number, num_rows)
+                        num_rows += len(at[-1])
             if not chosen:
                 continue
             own = np.concatenate(chosen)
@@ -121,6 +178,7 @@ class SeriesCauses:
                 values = items.field(name).fill_null(-1).to_numpy(zero_copy_only=False)
                 parts.append(values[own].astype(np.int64))
         self._places = np.concatenate(places)
+        self._packages = packages
         self._numbers = {name: np.concatenate(parts) for name, parts in numbers.items()}
         encoded = {
             name: pa.chunked_array(columns).combine_chunks().dictionary_encode("encode")
@@ -137,7 +195,8 @@ class SeriesCauses:
     @property
     def num_bytes(self) -> int:
         """About how much memory they take."""
-        return 48 * len(self._places) + 100 * sum(map(len, self._values.values())) + 1_000
+        names = 100 * sum(map(len, self._values.values()))
+        return 48 * len(self._places) + names + self._packages.num_bytes + 1_000
 
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None
@@ -166,11 +225,13 @@ class SeriesCauses:
         since: datetime | None = None,
         until: datetime | None = None,
         between: CommitsBetween = lambda _base, _head: None,
+        costs: Costs | None = None,
     ) -> list[SeriesCause]:
         """Return what the causes of each key explain in the revisions taken in between.
 
         What explains most specs comes first, then what is involved in most, then by package and
         kind. By commit only causes count that a commit explains; ``between`` tells of commits.
+        ``costs`` are what building specs took.
         """
         rows = np.flatnonzero(self._are_within(since, until)[self._places])
         values: dict[str, list[Any]] = {**self._values}
@@ -205,6 +266,7 @@ class SeriesCauses:
             key: [values[key.value][code] for code in codes[key.value][first].tolist()]
             for key in by
         }
+        build_costs = self._build_costs(costs, rows, groups, sums["num_specs"])
         nothing = [None] * size
         packages = columns.get(SeriesCauseKey.PACKAGE, nothing)
         kinds = columns.get(SeriesCauseKey.KIND, nothing)
@@ -218,11 +280,34 @@ class SeriesCauses:
                 num_involved=sums["num_involved"][number],
                 size=sums["size"][number] if is_known[number] else None,
                 num_revisions=bounds[number + 1] - bounds[number],
+                build_cost=build_costs[number],
                 make_points=partial(points_of, number),
             )
             for number in range(size)
         ]
         return sorted(causes, key=_most_first)
+
+    def _build_costs(
+        self, costs: Costs | None, rows: Numbers, groups: Numbers, num_specs: Sequence[int]
+    ) -> Sequence[BuildCost | None]:
+        """Return what building the specs of each group takes; ``num_specs`` are how many."""
+        size = len(num_specs)
+        if costs is None:
+            return [None] * size
+        of_rows = self._packages.costs_of_rows(costs, len(self._places))
+        seconds, cost, num_known = (
+            np.bincount(groups, values[rows], minlength=size).tolist() for values in of_rows
+        )
+        return [
+            BuildCost(
+                seconds[number] if num_known[number] else None,
+                cost[number] if num_known[number] and costs.unit is not None else None,
+                costs.unit,
+                int(num_known[number]),
+                num_specs[number] - int(num_known[number]),
+            )
+            for number in range(size)
+        ]
 
     def _explained_by(
         self, rows: Numbers, between: CommitsBetween

@@ -274,6 +274,7 @@ SERIES_CAUSES = """query($of: String!) {
     causes(first: 20, by: [PACKAGE, KIND]) {
       totalCount pageInfo { hasNextPage } edges { cursor node { package } }
       nodes { package kind numRevisions numSpecs numInvolved size
+        seconds cost costBasis { unit numEstimated numUnknown }
         points(last: 50) { revision { digest } numSpecs numInvolved } }
     }
     byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }

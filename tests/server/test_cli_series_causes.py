@@ -109,3 +109,26 @@ def test_older_catalogs_are_filled(catalog: Path, monkeypatch: pytest.MonkeyPatc
     assert document(catalog) == before
     opened.refresh()
     assert opened.changes.explained == {*opened.history.pairs_of("develop")}
+
+
+def test_with_costs(catalog: Path, tmp_path: Path) -> None:
+    """What building took stands beside the numbers, in lines and in JSON."""
+    before = cachelog("causes", "--json", catalog=catalog).json["causes"]
+    assert [cause["build_cost"] for cause in before] == [None]
+    file = tmp_path / "costs.csv"
+    file.write_text("name,seconds,cost_eur\nzlib,3600,2\npng,1800,1\n")
+    assert cachelog("costs", "import", file, catalog=catalog).code == 0
+    assert cachelog("causes", catalog=catalog).lines[1:] == [
+        "rebuilt                                    build time  reached  revisions  through time  "
+        "package",
+        "      6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██           "
+        "zlib",
+    ]
+    (cause,) = cachelog("causes", "--json", catalog=catalog).json["causes"]
+    assert cause["build_cost"] == {
+        "seconds": 10_800.0,
+        "cost": 6.0,
+        "unit": "eur",
+        "num_estimated": 4,
+        "num_unknown": 2,
+    }

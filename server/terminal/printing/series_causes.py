@@ -52,8 +52,9 @@ def report_of(
 ) -> SeriesReport:
     """Return what rebuilt most; raises IncompleteHistory where what is missing cannot be kept."""
     opened = opened.complete(series, causes=True)
-    every = opened.library.past.causes(opened.history, series)
-    causes = every.summed(by, since, until, opened.library.recipes.between)
+    costs = opened.catalog.costs.current
+    every = opened.library.past.causes(opened.history, series, by_package=costs is not None)
+    causes = every.summed(by, since, until, opened.library.recipes.between, costs)
     revisions = every.revisions(since, until)
     return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
 
@@ -77,6 +78,8 @@ def report_lines(report: SeriesReport, width: int | None) -> Iterator[str]:
         TableColumn("through time", 3, lambda cause: bars(cause, revisions)),
         TableColumn(_head(report.by), 0, lambda cause: _name(cause, report.by), styles.name),
     ]
+    if report.shown and report.shown[0].build_cost is not None:
+        columns.insert(1, number("build time", 4, lambda cause: str(cause.build_cost)))
     if report.shown:
         yield from table(report.shown, columns, width)
     if more := report.num_causes - len(report.shown):
@@ -131,6 +134,6 @@ def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
     return {
         **facts_of(cause, "package", "kind"),
         "commit": cause.commit and commit,
-        **facts_of(cause, "num_revisions", "num_specs", "num_involved", "size"),
+        **facts_of(cause, "num_revisions", "num_specs", "num_involved", "size", "build_cost"),
         "points": points,
     }

@@ -1,6 +1,7 @@
 """What rebuilt most in a series, through GraphQL, beside what the domain sums up."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.schema import questions
 from tests.schema.comparisons.test_causes import published
 from tests.schema.usual import api
 from tests.schema.worlds import World
+from tests.snapshots.costs import rows
 
 LINK = ("link",)
 
@@ -50,6 +52,7 @@ def test_all_fields(world: World) -> None:
             "numSpecs": cause.num_specs,
             "numInvolved": cause.num_involved,
             "size": None,
+            **dict.fromkeys(("seconds", "cost", "costBasis")),
             "points": [
                 {
                     "revision": {"digest": point.revision.digest},
@@ -59,6 +62,35 @@ def test_all_fields(world: World) -> None:
                 for point in cause.points
             ],
         }
+
+
+def test_costs(tmp_path: Path) -> None:
+    """Each spec has the median of its package; of those without any nothing is known."""
+    world = published(tmp_path, state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2"))
+    asked = '{ series(name: "develop") { causes { nodes { package %s } } } }'
+    asked %= "numSpecs seconds cost costBasis { unit numEstimated numUnknown }"
+    before = world.data(asked)["series"]["causes"]["nodes"]
+    assert {cause["costBasis"] for cause in before} == {None}
+    costs = rows(*((None, name, 60.0, 0.5) for name in ("zlib", "tiff")), unit="eur")
+    world.catalog.costs.replace(costs)
+    world.catalog.refresh()
+    zlib, tiff = world.data(asked)["series"]["causes"]["nodes"]
+    # zlib twice and tiff once; png, too, of which nothing is known.
+    basis = {"unit": "eur", "numEstimated": 3, "numUnknown": 2}
+    assert zlib == {
+        "package": "zlib",
+        "numSpecs": 5,
+        "seconds": 180.0,
+        "cost": 1.5,
+        "costBasis": basis,
+    }
+    assert (tiff["numSpecs"], tiff["seconds"], tiff["costBasis"]["numUnknown"]) == (1, 60.0, 0)
+    world.catalog.costs.replace(rows((None, "other", 60.0, None)))
+    world.catalog.refresh()
+    for cause in world.data(asked)["series"]["causes"]["nodes"]:
+        assert (cause["seconds"], cause["cost"]) == (None, None)
+        basis = {"unit": None, "numEstimated": 0, "numUnknown": cause["numSpecs"]}
+        assert cause["costBasis"] == basis
 
 
 ASKED = """query($since: DateTime, $until: DateTime, $after: String) {

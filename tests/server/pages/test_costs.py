@@ -15,7 +15,7 @@ from tests.server.servers import serving
 from tests.snapshots.costs import rows
 
 BUILD_TIME = re.compile(r"[\d.,]+ (?:hours?|minutes), [\d.,]+ EUR \([\d,]+ estimated")
-COUNTING = ("compare", "cause", "compare-commits", "commit", "package")
+COUNTING = ("compare", "cause", "compare-commits", "commit", "package", "series-causes")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from snapshots.changes import kept_changes
 from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.kept_changes import causes_of_package, comparisons_table, keep_changes
 from snapshots.changes.sides import Side
 from snapshots.history import History, Pair
@@ -24,6 +25,7 @@ from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
 from tests.model.states import State
+from tests.snapshots.costs import rows
 from tests.snapshots.factories import a_revision, day
 
 PACKAGE, KIND, COMMIT = SeriesCauseKey
@@ -121,10 +123,32 @@ def check_packages(told: Told) -> None:
             assert [it for _, it in found] == sorted((it for _, it in found), reverse=True)
 
 
+def check_costs(told: Told) -> None:
+    """Hold of how many specs of each cause the cost is known against the model."""
+    names = sorted({spec.name for state in told.states for spec in state.specs.values()})[::2]
+    known: Counter[str | None] = Counter()
+    for base, head in pairwise(told.states):
+        model = Causes(base, head, counterparts(base, head))
+        for cause in model.num_involved:
+            of_specs = [head.specs[digest].name for digest in model.specs(cause)]
+            known[cause.package] += sum(name in names for name in of_specs)
+    costs = Costs(rows(*((None, name, 2.0, 0.5) for name in names), unit="eur"))
+    for summed in told.causes().summed([PACKAGE], costs=costs):
+        number = known[summed.package]
+        assert summed.build_cost == BuildCost(
+            2 * number if number else None,
+            number / 2 if number else None,
+            "eur",
+            number,
+            summed.num_specs - number,
+        )
+
+
 def check(told: Told) -> None:
     """Hold the sums by each key against the model, of all revisions and of some."""
     causes = told.causes()
     check_packages(told)
+    check_costs(told)
     for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):
         every = causes.summed(by)
         assert shown(every, by) == told.expected(by)
@@ -228,6 +252,9 @@ def test_causes_of_another_format_do_not_count(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(kept_changes, "CAUSES_FORMAT", 0)
     older = comparisons_table(TOLD.kept, "cachelog", None)
     assert SeriesCauses([older], "develop", TOLD.history).summed([PACKAGE]) == []
+    without = SeriesCauses([TOLD.table.drop(["package_causes"])], "develop", TOLD.history)
+    (zlib,) = without.summed([PACKAGE], costs=Costs(rows((None, "zlib", 1.0, None))))
+    assert zlib.build_cost == BuildCost(None, None, None, 0, 9)
     unknown = comparisons_table([replace(kept, causes=None) for kept in TOLD.kept], "c", None)
     assert SeriesCauses([unknown], "develop", TOLD.history).summed([PACKAGE]) == []
     assert SeriesCauses([], "develop", TOLD.history).summed([PACKAGE]) == []
