@@ -129,7 +129,8 @@ def _require_fitting(
     "--documents",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="MANIFEST",
-    help="Answer the documents of this manifest, Apollo's or Relay's, instead of cachelog's own.",
+    help="Answer the documents of this manifest, as Apollo, Relay or GraphQL Code Generator write "
+    "it, instead of cachelog's own.",
 )
 @parameters.series_option(
     "Only revisions of this series (repeatable). By default of all.", multiple=True
@@ -142,6 +143,14 @@ def _require_fitting(
     help="Only the N newest revisions of each series.",
 )
 @click.option("--pages/--no-pages", default=True, help="Write pages for people, too.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=1_000,
+    show_default=True,
+    help="Write pages of no more than N packages, stacks, specs and hashes each.",
+)
 @_base_url_option("Where the site will be published, for previews of links.")
 @_server_url_option(
     "A server of this catalog, to which pages link for what the site does not have."
@@ -157,8 +166,9 @@ def export_site_command(
 ) -> None:
     """Write a static site.
 
-    It has answers to documents, feeds, and pages: of series and revisions, and of what changed
-    between each revision and the one before it. A further run writes what is new; immutable files
+    It has answers to documents, feeds, and pages: of series and revisions, of what changed
+    between each revision and the one before it, and of packages, stacks, specs and hashes, which
+    its search finds. A further run writes what is new; immutable files
     are not made again. Neighbours that were not compared yet are compared first. Files that cannot
     be made are listed, and the exit code is 1.
     """

@@ -32,6 +32,7 @@ class SiteOptions(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None
     last: int | None
     pages: bool
+    limit: int
     base_url: str
     server_url: str
     prune: bool
@@ -63,13 +64,14 @@ def _site(location: str, options: SiteOptions) -> Site:
     opened = open_catalog(location)
     for name in options.series:
         require_series(name, opened.history)
-    opened = opened.complete()
+    opened = opened.complete(causes=True)
     to_pages = "../" if options.pages else options.server_url or None
     base_url = options.base_url
     addresses = FeedAddresses(f"{base_url}feeds/" if base_url else "", to_pages, has_pages=False)
     return Site(
         chosen=choose(opened.history, options.series, since=options.since, last=options.last),
         documents=documents,
+        limit=options.limit,
         feed_of=lambda name: series_document(opened, name, addresses),
         links=SiteLinks(opened.history, base_url=base_url, server_url=options.server_url),
         has_pages=options.pages,

@@ -29,6 +29,9 @@ class Address:
     is_live, has_server = True, True
     """Whether a server answers the forms of the page, and whether there is one at all."""
 
+    search_index = ""
+    """The file, from the root on, that the search box looks into where no server does."""
+
     def __init__(self, path: str, query: Query) -> None:
         self.path = path
         self.query = {name: list(values) for name, values in query.items()}

@@ -17,8 +17,9 @@ from server.pages.addresses import path_of
 from server.pages.renderer import assets
 from server.pages.routes import TABS
 from server.settings import Settings
+from server.site.entries import INDEX_FILE, SiteEntry, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
-from server.site.links import SiteLinks, SitePage, page_file
+from server.site.links import SiteLinks, SitePage, page_file, relative
 from server.site.questions import Chosen, SiteDocument, SiteQuestion
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
@@ -108,12 +109,14 @@ _REVALIDATE = "no-cache"
 class Site(msgspec.Struct, kw_only=True):
     """What a site has: answers to ``documents``, and pages and feeds unless they are left out.
 
+    There are pages of no more than ``limit`` packages, stacks, specs and hashes each.
     ``feed_of`` makes the feed of a series. With ``is_pruned`` files of earlier runs are going to be
     removed. ``faults`` gets what could not be had, a line each.
     """
 
     chosen: Chosen
     documents: Sequence[SiteDocument]
+    limit: int
     feed_of: Callable[[str], bytes]
     links: SiteLinks
     has_pages: bool = True
@@ -202,23 +205,40 @@ class _Pages:
             reply = await self._server.get(f"/{name}")
             file = urlsplit(name).path
             self._folder.put(file, reply.body, reply.headers, SiteFile(address=f"/{file}"))
-        addresses = [*self._addresses(), *await self._commits()]
+        found = await entries(self._ask, self._site.chosen, self._site.limit)
+        of_entries = (address for entry in found for address in entry.addresses)
+        own = [*self._addresses(), *of_entries, *await self._commits()]
+        addresses = list(dict.fromkeys(own))
         for address in addresses:
             self._links.add(address, page_file(address))
+        self._put_index(found)
         for series in self._site.chosen.revisions:
             self._links.add(_feed_address(series), feed_file(series))
         for done, address in enumerate(addresses, 1):
             await self._list(address)
             progress("pages", done, len(addresses))
 
+    def _put_index(self, found: Sequence[SiteEntry]) -> None:
+        """Write the index of the search."""
+        named = [
+            (entry, relative("", page_file(entry.addresses[0]))) for entry in found if entry.value
+        ]
+        headers = {"content-type": "text/javascript; charset=utf-8", "cache-control": _REVALIDATE}
+        entry = SiteFile(address=f"/{INDEX_FILE}")
+        self._folder.put(INDEX_FILE, index_script(named), headers, entry)
+
     def _addresses(self) -> list[str]:
         """Return where a server has the pages, those of each list by its first."""
         chosen = self._site.chosen
         pairs = [path_of("compare", f"{pair.base}...{pair.head}") for pair in chosen.comparisons]
+        newest = [revisions[0].digest for revisions in chosen.revisions.values()]
         return [
             "/",
+            "/packages",
             *(path_of("series", subject.series) for subject in chosen.series),
+            *(path_of("series", subject.series, "causes") for subject in chosen.series),
             *(path_of("r", subject.head) for subject in chosen.contents),
+            *(path_of("r", digest, name) for digest in newest for name in ("holes", "twins")),
             *(pair + tab for pair in pairs for tab in TABS),
         ]
 
@@ -226,12 +246,16 @@ class _Pages:
         """Return where a server has the pages of commits that explain one of the comparisons."""
         oids: dict[str, None] = {}
         for pair in self._site.chosen.comparisons:
-            variables = {"base": pair.base, "head": pair.head}
-            reply = await self._server.answer(_COMMITS, variables)
-            compare = (orjson.loads(reply.body).get("data") or {}).get("compare") or {}
-            effects = (compare.get("commits") or {}).get("nodes", ())
+            compare = await self._ask(_COMMITS, {"base": pair.base, "head": pair.head})
+            effects = ((compare or {}).get("commits") or {}).get("nodes", ())
             oids |= dict.fromkeys(effect["commit"]["oid"] for effect in effects)
         return [path_of("commits", oid) for oid in oids]
+
+    async def _ask(self, text: str, variables: Mapping[str, Any]) -> Any:
+        """Return the one field of the answer to a document; None where it cannot be had."""
+        reply = await self._server.answer(text, variables)
+        (value,) = (orjson.loads(reply.body).get("data") or {"": None}).values()
+        return value
 
     async def _list(self, address: str) -> None:
         """Write a page, and those that follow it in its list."""

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, quote, unquote
 import msgspec
 
 from server.pages.addresses import Address, Query
+from server.site.entries import INDEX_FILE
 from snapshots.errors import CachelogError
 from snapshots.history import History
 
@@ -71,6 +72,8 @@ class SiteLinks:
             return neighbour
         target = path + query
         file = self._files.get(target)
+        if file is None and query and path != self.page.address and path in self._files:
+            target, file = path, self._files[path]  # all of what the query narrows
         self.targets[target] = file is not None
         if file is not None:
             return relative(self.page.file, file)
@@ -105,6 +108,7 @@ class SiteAddress(Address):
     """The address of a page of a site: its links lead to files, to a server, or nowhere."""
 
     is_live = False
+    search_index = INDEX_FILE
 
     def __init__(self, path: str, query: Query, links: SiteLinks) -> None:
         super().__init__(path, query)

@@ -83,8 +83,41 @@ const SUGGEST = `query Suggest($text: String!, $ref: String) {
   suggest(text: $text, ref: $ref) { kind value detail url }
 }`;
 
+// An exported site has no server to ask: its index is loaded when somebody first writes.
+let loading;
+function loaded(index) {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = index;
+    script.onload = () => resolve(globalThis.searchIndex);
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  return loading;
+}
+
+// What is called so comes first, then what begins so, has such a word, or such a part.
+function rank(name, part) {
+  const at = name.indexOf(part);
+  if (name === part || at < 0) return at < 0 ? Infinity : 0;
+  return at === 0 ? 1 : /\W/.test(name[at - 1]) ? 2 : 3;
+}
+
+async function lookUp(index, text) {
+  const part = text.trim().toLowerCase().replace(/^\//, "");
+  return (await loaded(index))
+    .map((row) => [rank(row[1].toLowerCase(), part), row])
+    .filter(([place]) => place < Infinity)
+    .sort(([one], [other]) => one - other)
+    .slice(0, 10)
+    .map(([, [kind, value, detail, url]]) => ({ kind, value, detail, url: `/${url}` }));
+}
+
 function suggesting(box, number) {
   const form = box.form;
+  const { index } = form.dataset;
+  const root = new URL(".", new URL(index ?? form.action, document.baseURI));
+  if (index) form.hidden = false;
   const list = document.createElement("ul");
   list.id = `suggestions-${number}`;
   list.className = "suggestions";
@@ -142,10 +175,14 @@ function suggesting(box, number) {
     const variables = JSON.stringify({ text: box.value, ref });
     const url = new URL("graphql", form.action);
     url.search = new URLSearchParams({ query: SUGGEST, variables });
+    async function answered() {
+      if (index) return lookUp(index, box.value);
+      const answer = await fetch(url, { signal, headers: { accept: "application/json" } });
+      return (await answer.json()).data?.suggest ?? [];
+    }
     try {
-      const answer = await (await fetch(url, { signal, headers: { accept: "application/json" } })).json();
+      const suggestions = await answered();
       if (signal.aborted) return;
-      const suggestions = answer.data?.suggest ?? [];
       show(suggestions);
       const count = suggestions.length;
       told.textContent = `${count || "No"} ${count === 1 ? "suggestion" : "suggestions"}`;
@@ -155,7 +192,7 @@ function suggesting(box, number) {
   }
 
   function open(option) {
-    location.assign(new URL(option.dataset.url.slice(1), new URL(".", form.action)));
+    location.assign(new URL(option.dataset.url.slice(1), root));
   }
 
   box.addEventListener("input", () => {
@@ -174,6 +211,13 @@ function suggesting(box, number) {
     event.preventDefault();
   });
   box.addEventListener("blur", close);
+  if (index) {
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (!list.children.length) await ask();
+      if (list.children.length) open(list.children[0]);
+    });
+  }
   list.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus
   list.addEventListener("click", (event) => {
     const option = event.target.closest("[role=option]");

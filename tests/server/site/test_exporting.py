@@ -4,27 +4,51 @@ import posixpath
 import re
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 import orjson
 import pytest
 from lxml import html
+from starlette.routing import compile_path
 
+from server.pages.routes import PAGES
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from tests.server.pages.recipes import keep_recipes
 from tests.server.site.sites import exported, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
+ONLY_OF_A_SERVER = {
+    "/search",
+    "/hash",
+    "/specs",
+    "/specs/{base}...{head}",
+    "/compare",
+    "/commits/{oid}",  # without recipes
+    "/badge/{ref}/{name}.svg",
+    "/badge/{ref}/{name}.json",
+    "/compare/{base}...{head}/notes.md",  # which is no HTML
+    "/compare/{base}...{head}/causes/{cause}",
+    "/compare/{base}...{head}/packages/{packages}/commits",
+    "/compare/{base}...{head}/specs/{hashPrefix}/commits",
+}
 BASE = ("--base-url", "https://example.org/cache")
+
+
+def kind_of(address: str) -> str:
+    """Return the path of the page that a server has at an address."""
+    path = unquote(address.partition("?")[0])
+    return next(it.path for it in PAGES if compile_path(it.path)[0].match(path))
 
 
 @pytest.fixture(scope="module")
 def site(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the whole site of the demo's newest revisions; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(demo_catalog, folder, "--series", "develop-DATE", "--last", 2, *BASE)
+    done = exported(
+        demo_catalog, folder, "--series", "develop-DATE", "--last", 2, "--limit", 30, *BASE
+    )
     assert (done.code, done.out) == (0, ""), done.err
     assert re.match(r"\d+ files written, 0 as before in ", done.err)
     return folder
@@ -57,17 +81,14 @@ def test_answers_are_those_of_a_server(site: Path, client: httpx.Client) -> None
 def test_pages_say_what_those_of_a_server_say(site: Path, client: httpx.Client) -> None:
     """But for what only a server can do; notes as Markdown are byte for byte its own."""
     entries = index_of(site)["files"]
-    pages = [file for file in entries if file.endswith(".html")]
-    kinds = {re.sub(r"/[^/]*[0-9a-f]{64}|/(develop|vX).*?(?=/)", "", it) for it in pages}
-    tabs = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes")
-    assert {f"compare{tab}/index.html" for tab in tabs} <= kinds
-    assert {"index.html", "r/index.html", "series/index.html"} <= kinds
-    for file in pages[::3]:
+    pages = {kind_of(it["address"]): file for file, it in entries.items() if file.endswith(".html")}
+    assert {it.path for it in PAGES} - pages.keys() == ONLY_OF_A_SERVER
+    for file in pages.values():
         here = html.document_fromstring((site / file).read_bytes())
         there = html.document_fromstring(client.get(entries[file]["address"]).content)
         live = "form:not(.choosing), .choosing button, .choosing abbr, details.narrowing"
         asking = '.examples, .exports, .live, .unfolded a, a[href*="compare?head="]'
-        for it in there.cssselect(f"{live}, {asking}"):
+        for it in [*there.cssselect(f"{live}, {asking}"), *here.cssselect("form")]:
             it.drop_tree()
         texts = [it.cssselect("main")[0].text_content().split() for it in (here, there)]
         assert texts[0] == texts[1], file
@@ -89,7 +110,10 @@ def test_every_link_leads_to_a_file(site: Path) -> None:
                         posixpath.normpath(posixpath.join(posixpath.dirname(file), parts.path))
                     )
                     assert "?" not in it.get(attribute).replace("?v=", "")
-        assert not dom.cssselect("form") + dom.xpath("//*[@*[starts-with(name(), 'hx-')]]")
+        assert not dom.xpath("//form[not(@data-index)] | //*[@*[starts-with(name(), 'hx-')]]")
+        for box in dom.cssselect("form"):
+            index = posixpath.join(posixpath.dirname(file), box.get("data-index", ""))
+            links.add(posixpath.normpath(index))
         (canonical,) = dom.cssselect("link[rel=canonical]") or [None]
         if canonical is not None:
             path = canonical.get("href").removeprefix("https://example.org/cache/")

@@ -40,6 +40,7 @@ def address_of(links: SiteLinks) -> Address:
             f"../../compare/{A}...{B}/index.html",
             None,
         ),
+        (lambda it: it.to("r", "develop", q="x"), f"../{B}/index.html", None),
         (lambda it: it.to(), "../../index.html", None),
         (lambda it: it.to("search", q="a&b"), "", f"{SERVER}search?q=a%26b"),
         (lambda it: it.here(order="X"), "", f"{SERVER}r/{A}?q=x&order=X"),

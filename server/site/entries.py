@@ -1,0 +1,170 @@
+"""What a site has pages of beside its revisions: packages, stacks, specs and hashes; its search."""
+
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import orjson
+
+from server.pages.addresses import path_of
+from server.site.questions import Chosen
+from snapshots.models import RevisionInfo
+from snapshots.texts import counted, versioned
+
+INDEX_FILE = "search-index.js"
+"""The file with the index of the search: a script, which pages on a disk can load, too."""
+
+_AT_ONCE = 1_000
+_LONGEST_NAME = 200
+_PAGE = "pageInfo { hasNextPage endCursor }"
+_PACKAGES = f"""query ($first: Int!, $after: String) {{
+  packages(first: $first, after: $after) {{
+    {_PAGE} nodes {{ name isGone best {{ versions lastSeen {{ tag }} }} }}
+  }}
+}}"""
+_OF_REVISION = f"""query ($ref: String!, $first: Int!, $after: String) {{
+  revision(ref: $ref) {{ packages(first: $first, after: $after) {{ {_PAGE} nodes {{ name }} }} }}
+}}"""
+_STACKS = "query ($ref: String!) { revision(ref: $ref) { stackNodes { name numSpecs } } }"
+_SPECS = f"""query ($ref: String!, $first: Int!, $after: String) {{
+  revision(ref: $ref) {{
+    specs(first: $first, after: $after) {{ {_PAGE} nodes {{ hash name version target }} }}
+  }}
+}}"""
+_REMOVED = f"""query ($base: String!, $head: String!, $first: Int!, $after: String) {{
+  compare(base: $base, head: $head) {{
+    specs(kinds: [REMOVED], first: $first, after: $after) {{
+      {_PAGE} nodes {{ hash before {{ name version target }} }}
+    }}
+  }}
+}}"""
+
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+"""Returns the one field of the answer to a document with variables; None where there is none."""
+
+
+class SiteEntry(msgspec.Struct, frozen=True):
+    """What a site has pages of, by their addresses; ``kind``, ``value`` and ``detail`` describe it.
+
+    The search leads to the first address. It does not know what has no ``value``.
+    """
+
+    addresses: Sequence[str]
+    kind: str = ""
+    value: str = ""
+    detail: str = ""
+
+
+async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
+    """Return what a site has pages of, of each kind no more than ``limit``.
+
+    That is every package of the catalog; packages, stacks and specs of the newest revision of each
+    series; and the hashes that its comparisons removed.
+    """
+    revisions = chosen.revisions
+    newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
+    refs = [{"ref": digest} for digest in newest]
+    pairs = [{"base": pair.base, "head": pair.head} for pair in chosen.comparisons]
+    found = [*_series(chosen)]
+    found += [_package(it) async for it in _nodes(ask, _PACKAGES, [{}], limit)]
+    found += [_of_revision(it) async for it in _nodes(ask, _OF_REVISION, refs, limit)]
+    for digest, tag in newest.items():
+        stacks = (await ask(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
+        found += [_stack(it, digest, tag) for it in stacks[:limit]]
+    found += [_spec(it) async for it in _nodes(ask, _SPECS, refs, limit)]
+    found += [_removed(it) async for it in _nodes(ask, _REMOVED, pairs, limit)]
+    return [entry for entry in found if _can_be_files(entry.addresses)]
+
+
+def index_script(found: Iterable[tuple[SiteEntry, str]]) -> bytes:
+    """Return the index of the search as a script, of entries with the links to their pages."""
+    rows = {
+        entry.addresses[0]: [entry.kind, entry.value, entry.detail, link] for entry, link in found
+    }
+    return b"globalThis.searchIndex = " + orjson.dumps(list(rows.values())) + b";\n"
+
+
+def _can_be_files(addresses: Iterable[str]) -> bool:
+    """Tell whether names in addresses can be names of files: sources name stacks as they like."""
+    names = [unquote(part) for address in addresses for part in address.split("/")[1:]]
+    return all(
+        0 < len(name.encode()) <= _LONGEST_NAME
+        and name.strip(".")
+        and name.isprintable()
+        and "/" not in name
+        for name in names
+    )
+
+
+async def _nodes(
+    ask: Ask, text: str, each: Iterable[Mapping[str, Any]], limit: int
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield the nodes of the one list of a document, with some variables after others.
+
+    A node has the variables that it was asked for with, too.
+    """
+    for variables in each:
+        after = None
+        while limit > 0:
+            page = {"first": min(limit, _AT_ONCE), "after": after}
+            answer = await ask(text, {**variables, **page})
+            if answer is None:
+                break  # what cannot be read has no pages
+            for name in ("packages", "specs"):
+                answer = answer.get(name, answer)
+            for node in answer["nodes"]:
+                limit -= 1
+                yield {**variables, **node}
+            after = answer["pageInfo"]["endCursor"]
+            if not answer["pageInfo"]["hasNextPage"]:
+                break
+
+
+def _series(chosen: Chosen) -> Iterator[SiteEntry]:
+    """Yield the series of a site, and its tags, of each the newest revision."""
+    by_tag: dict[str, RevisionInfo] = {}
+    for name, revisions in chosen.revisions.items():
+        detail = counted(len(revisions), "revision")
+        yield SiteEntry([path_of("series", name)], "series", name, detail)
+        by_tag |= {revision.tag: revision for revision in reversed(revisions)}
+    for tag, revision in by_tag.items():
+        detail = counted(revision.num_specs, "spec")
+        yield SiteEntry([path_of("r", revision.digest)], "revision", tag, detail)
+
+
+def _package(node: Mapping[str, Any]) -> SiteEntry:
+    name, best = node["name"], node["best"]
+    what = "gone, last" if node["isGone"] else best["versions"][0]
+    addresses = [path_of("packages", name), path_of("packages", name, "availability")]
+    return SiteEntry(addresses, "package", name, f"{what} in {best['lastSeen']['tag']}")
+
+
+def _of_revision(node: Mapping[str, Any]) -> SiteEntry:
+    return SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
+
+
+def _stack(node: Mapping[str, Any], digest: str, tag: str) -> SiteEntry:
+    detail = f"{counted(node['numSpecs'], 'spec')} in {tag}"
+    return SiteEntry([path_of("r", digest, "stacks", node["name"])], "stack", node["name"], detail)
+
+
+def _spec(node: Mapping[str, Any]) -> SiteEntry:
+    return _hash(node["hash"], node, path_of("r", node["ref"], "specs", node["hash"]))
+
+
+def _removed(node: Mapping[str, Any]) -> SiteEntry:
+    return _hash(node["hash"], node["before"])
+
+
+def _hash(digest: str, spec: Mapping[str, Any], *others: str) -> SiteEntry:
+    detail = f"{versioned(spec['name'], spec['version'])} for {spec['target']}"
+    return SiteEntry([path_of("hash", digest), *others], "hash", digest, detail)
