@@ -12,8 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 import msgspec
-import pyarrow as pa
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.specs_table import ContentReader
@@ -22,7 +20,7 @@ from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import labelled
 from snapshots.sources.imports import read_apart
-from snapshots.sources.reports import NotApart, Part, PartRead, PartReader, ReadHere, Report
+from snapshots.sources.reports import Asked, NotApart, Part, PartRead, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 
 Published = TypeVar("Published")
@@ -53,16 +51,8 @@ def publish_locations(
         own = Report(skip_bad=report.skip_bad, progress=report.progress)
         try:
             with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as reader:
-                snapshots = read_apart(
-                    locations,
-                    tags=tags,
-                    sizes=sizes,
-                    settings=settings,
-                    report=own,
-                    reader=reader,
-                    is_whole=is_whole,
-                )
-                published = publish(_some(snapshots))
+                asked = Asked(tags, sizes=sizes, is_whole=is_whole)
+                published = publish(_some(read_apart(locations, asked, reader)))
         except NotApart:
             continue
         except CachelogError:
@@ -103,12 +93,12 @@ def packing(
     What the catalog has, as of its last ``refresh`` before a part is read, comes without rows.
     ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
     """
-    here = ReadHere(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
+    here = PartReader(settings, report, lambda snapshot: _pack(catalog.reader(), snapshot))
     if cluster is None and jobs in (None, 1):
         yield here
         return
     with ExitStack() as stack:
-        yield _Workers(here, catalog, settings, report, stack, jobs, cluster)
+        yield _Workers(here, catalog, stack, jobs, cluster)
 
 
 def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:
@@ -117,44 +107,44 @@ def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """What a worker made of a part: snapshots without rows, and their rows as bytes."""
+    """What a worker made of a part."""
 
-    found: PartRead[PackedSnapshot]
-    rows: list[bytes | None]
+    part: PartRead[PackedSnapshot]
     skipped: list[SourceError]
     warnings: list[str]
 
 
-class _Workers(msgspec.Struct):
+class _Workers(PartReader[PackedSnapshot]):
     """Has parts read side by side."""
 
-    alone: PartReader[PackedSnapshot]
-    catalog: Catalog
-    settings: ReadSettings
-    report: Report
-    stack: ExitStack
-    jobs: int | None
-    cluster: str | None
-
-    def here(self, part: Part) -> PartRead[PackedSnapshot]:
-        """Return what was read of a part in this process."""
-        return self.alone.here(part)
+    def __init__(
+        self,
+        alone: PartReader[PackedSnapshot],
+        catalog: Catalog,
+        stack: ExitStack,
+        jobs: int | None,
+        cluster: str | None,
+    ) -> None:
+        super().__init__(alone.settings, alone.report, alone.make)
+        self._catalog, self._stack = catalog, stack
+        self._jobs, self._cluster = jobs, cluster
 
     def each(self, parts: Sequence[Part]) -> Iterator[PartRead[PackedSnapshot]]:
         """Yield what was read of each part, in their order."""
         if len(parts) == 1:
-            yield from self.alone.each(parts)
+            yield from super().each(parts)
             return
-        begin = partial(_begin, self.catalog.reader(), self.settings, self.report.skip_bad)
-        with self.stack.enter_context(ExitStack()) as workers:
+        begin = partial(_begin, self._catalog.reader(), self.settings, self.report.skip_bad)
+        location = self._catalog.location
+        with self._stack.enter_context(ExitStack()) as workers:
             # Closed by the stack where who takes the results gives up half way.
             results = workers.enter_context(
-                mapping(begin, self.catalog.location, parts, jobs=self.jobs, cluster=self.cluster)
+                mapping(begin, location, parts, jobs=self._jobs, cluster=self._cluster)
             )
             for done, sent in enumerate(results):
                 self.report.progress("reading tags", done, len(parts))
                 self.report.add(sent.skipped, sent.warnings)
-                yield _received(sent)
+                yield sent.part
         self.report.progress("reading tags", len(parts), len(parts))
 
 
@@ -167,26 +157,5 @@ def _begin(
 def _read(reader: ContentReader, settings: ReadSettings, skip_bad: bool, part: Part) -> _Sent:
     """Read a part in another process."""
     report = Report(skip_bad=skip_bad)
-    read = ReadHere(settings, report, partial(_pack, reader)).here(part)
-    rows = [
-        None if snapshot.rows is None else _bytes_of(snapshot.rows) for snapshot in read.snapshots
-    ]
-    bare = [replace(snapshot, rows=None) for snapshot in read.snapshots]
-    return _Sent(PartRead(bare, read.states), rows, report.skipped, report.warnings)
-
-
-def _received(sent: _Sent) -> PartRead[PackedSnapshot]:
-    snapshots = [
-        snapshot if data is None else replace(snapshot, rows=pa.ipc.open_stream(data).read_all())
-        for snapshot, data in zip(sent.found.snapshots, sent.rows, strict=True)
-    ]
-    return PartRead(snapshots, sent.found.states)
-
-
-def _bytes_of(rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
-        stream.write_table(rows)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    read = PartReader(settings, report, partial(_pack, reader)).here(part)
+    return _Sent(read, report.skipped, report.warnings)

@@ -6,7 +6,7 @@ from typing import Protocol
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import Asked, Found, PartReader, Report
+from snapshots.sources.reports import Asked, Found, PartReader
 from snapshots.sources.settings import ReadSettings
 
 
@@ -20,13 +20,7 @@ class LocationReader(Protocol):
         """Return those of the locations that it reads; nothing is fetched for that."""
 
     def read_apart(
-        self,
-        locations: Sequence[str],
-        asked: Asked,
-        *,
-        settings: ReadSettings,
-        report: Report,
-        reader: PartReader[Found],
+        self, locations: Sequence[str], asked: Asked, reader: PartReader[Found]
     ) -> Iterator[Found]:
         """Read what it claimed by ``reader``, part by part. Raises NotApart."""
 
@@ -36,34 +30,24 @@ READERS: list[LocationReader] = [build_caches, folders]
 
 
 def read_apart(
-    locations: Sequence[str],
-    *,
-    tags: Sequence[str] = (),
-    sizes: bool = False,
-    settings: ReadSettings,
-    report: Report,
-    reader: PartReader[Found],
-    is_whole: bool = False,
+    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
     """Read locations by ``reader``, tag by tag where they allow that.
 
-    Raises NotApart where pages turn out not to; some snapshots are out by then. With ``is_whole``
-    all pages are one part, and it is not raised.
+    Raises NotApart where pages turn out not to; some snapshots are out by then. Where all pages are
+    asked for as one part it is not raised.
     """
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
     claims = []
     for source in READERS:
-        own = source.claimed(locations, settings)
+        own = source.claimed(locations, reader.settings)
         locations = [location for location in locations if location not in own]
         claims.append((source, own))
     if locations:
         # Not the URL itself: it may hold a login.
         scheme = locations[0].partition("://")[0]
         raise SourceError(f"{scheme}://...", "cannot be read; for a repository use --git")
-    asked = Asked(tags, sizes=sizes, is_whole=is_whole)
     for source, own in claims:
         if own:
-            yield from source.read_apart(
-                own, asked, settings=settings, report=report, reader=reader
-            )
+            yield from source.read_apart(own, asked, reader)

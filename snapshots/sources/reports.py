@@ -99,35 +99,28 @@ class Part(Protocol):
         """Read it. Raises SourceError, TagNeeded and InvalidArgument."""
 
 
-class PartReader(Protocol[Found]):
-    """Reads parts, each with a report of its own, and makes something of their snapshots."""
+class PartReader(Generic[Found]):
+    """Reads parts, each with a report of its own; each snapshot becomes what ``make`` makes of it.
 
-    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
-        """Yield what was read of each part, in their order. Raises what the first of them does."""
-
-    def here(self, part: Part) -> PartRead[Found]:
-        """Return what was read of a part that must not leave this process."""
-
-
-class ReadHere(Generic[Found]):
-    """Reads parts in this process; each snapshot becomes what ``make`` makes of it."""
+    ``settings`` and ``report`` are those of the whole import.
+    """
 
     def __init__(
         self, settings: ReadSettings, report: Report, make: Callable[[Snapshot], Found]
     ) -> None:
-        self._settings = settings
-        self._report = report
-        self._make = make
+        self.settings = settings
+        self.report = report
+        self.make = make
 
     def each(self, parts: Sequence[Part]) -> Iterator[PartRead[Found]]:
-        """Read one part when what was read of the one before it has been used."""
+        """Yield what was read of each part, in their order. Raises what the first of them does."""
         return map(self.here, parts)
 
     def here(self, part: Part) -> PartRead[Found]:
-        """Read a part."""
-        with self._report.part() as own:
-            content = part.read(self._settings, own)
-        return PartRead(list(map(self._make, content.snapshots)), content.states)
+        """Return what was read of a part that must not leave this process."""
+        with self.report.part() as own:
+            content = part.read(self.settings, own)
+        return PartRead(list(map(self.make, content.snapshots)), content.states)
 
 
 class NotApart(CachelogError):

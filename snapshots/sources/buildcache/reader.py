@@ -332,32 +332,19 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
 
 
 def read_apart(
-    locations: Sequence[str],
-    asked: Asked,
-    *,
-    settings: ReadSettings,
-    report: Report,
-    reader: PartReader[Found],
+    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
     """Read the same as ``read``, tag by tag of a list."""
-    stacks = [labelled(location, settings) for location in locations]
+    stacks = [labelled(location, reader.settings) for location in locations]
     if any(stacks):
-        named = _all_named(stacks, locations)
-        yield from _read_stacks_apart(named, asked, settings=settings, reader=reader)
+        yield from _read_stacks_apart(_all_named(stacks, locations), asked, reader)
         return
     for location in locations:
-        yield from _read_one_apart(location, asked, settings=settings, report=report, reader=reader)
+        yield from _read_one_apart(location, asked, reader)
 
 
-def _read_one_apart(
-    location: str,
-    asked: Asked,
-    *,
-    settings: ReadSettings,
-    report: Report,
-    reader: PartReader[Found],
-) -> Iterator[Found]:
-    tags, sizes = asked.tags, asked.sizes
+def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> Iterator[Found]:
+    tags, sizes, settings, report = asked.tags, asked.sizes, reader.settings, reader.report
     if is_registry(location):
         repository, tag = oci.repository_at(location, settings), only_tag(tags, location)
         with Transport(settings, report, repository.url) as transport:
@@ -439,18 +426,14 @@ def _all_named(stacks: Sequence[StackIndex | None], locations: Sequence[str]) ->
 
 
 def _read_stacks_apart(
-    stacks: Sequence[StackIndex],
-    asked: Asked,
-    *,
-    settings: ReadSettings,
-    reader: PartReader[Found],
+    stacks: Sequence[StackIndex], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
     """Read indexes and build caches that the user names as the stacks of one revision.
 
     As in a public list each spec is in root, too: what that names if it is among them, otherwise
     the union of all. Raises what ``read`` does.
     """
-    ordered = named_stacks(stacks)
+    ordered, settings = named_stacks(stacks), reader.settings
     location = " ".join(f"{stack.label}={_told(stack.url, settings)}" for stack in ordered)
     part = ListedTag(
         location=location,

@@ -29,21 +29,16 @@ def claimed(locations: Sequence[str], settings: ReadSettings) -> Sequence[str]: 
 
 
 def read_apart(
-    locations: Sequence[str],
-    asked: Asked,
-    *,
-    settings: ReadSettings,
-    report: Report,
-    reader: PartReader[Found],
+    locations: Sequence[str], asked: Asked, reader: PartReader[Found]
 ) -> Iterator[Found]:
     """Have the same read by ``reader``, folder by folder of pages: ``TAG/PACKAGE/specs.md``.
 
     Raises NotApart where pages of a tag stand in several of them; some snapshots are out by then.
     """
     paths = list(map(Path, locations))
-    if settings.view is not None:
+    if reader.settings.view is not None:
         raise InvalidArgument("--view", f"{paths[0]} is no build cache")
-    files = list(page_files(paths, report))
+    files = list(page_files(paths, reader.report))
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []
     first = 0

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.parallel_import import _begin, _received, _Sent, packing, publish_locations
+from snapshots.catalog.parallel_import import _begin, _Sent, packing, publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.pages.folders import PagesPart, read_apart
-from snapshots.sources.reports import Asked, ReadHere, Report
+from snapshots.sources.reports import Asked, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put, text
@@ -101,8 +101,8 @@ def test_what_a_worker_sends(tmp_path: Path) -> None:
         catalog.refresh(missing_ok=True)
         work = _begin(catalog.reader(), READ, True, catalog.location)
         sent: _Sent = pickle.loads(pickle.dumps(work(part)))  # noqa: S301
-        received = _received(sent)
-        expected = ReadHere(READ, Report(skip_bad=True), Snapshot.summary).here(part)
+        received = sent.part
+        expected = PartReader(READ, Report(skip_bad=True), Snapshot.summary).here(part)
         assert received.states == expected.states == {(tag, None) for tag in TAGS}
         assert [it.summary() for it in received.snapshots] == expected.snapshots
         assert [it.location for it in sent.skipped] == [str(bad)]
@@ -157,7 +157,7 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
 
     def rows() -> list[bool]:
         with packing(catalog, READ, Report()) as reader:
-            found = read_apart([str(pages)], Asked(), settings=READ, report=Report(), reader=reader)
+            found = read_apart([str(pages)], Asked(), reader)
             return [it.rows is not None for it in found]
 
     assert rows() == [False, False, False]

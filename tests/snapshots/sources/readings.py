@@ -7,7 +7,7 @@ from snapshots.contents import Snapshot
 from snapshots.sources import imports
 from snapshots.sources.buildcache import reader as build_caches
 from snapshots.sources.pages import folders
-from snapshots.sources.reports import Asked, ReadHere, Report
+from snapshots.sources.reports import Asked, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 
 
@@ -20,30 +20,16 @@ def read_locations(
     report: Report,
 ) -> Iterator[Snapshot]:
     """Read what lies at locations; all pages are one part."""
-    return imports.read_apart(
-        locations,
-        tags=tags,
-        sizes=sizes,
-        settings=settings,
-        report=report,
-        reader=_here(settings, report),
-        is_whole=True,
-    )
+    asked = Asked(tags, sizes=sizes, is_whole=True)
+    return imports.read_apart(locations, asked, _here(settings, report))
 
 
 def read_pages(
     paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report
 ) -> Iterator[Snapshot]:
     """Read files and folders of pages as one part."""
-    settings = ReadSettings()
-    reader = _here(settings, report)
-    return folders.read_apart(
-        list(map(str, paths)),
-        Asked(tags, is_whole=True),
-        settings=settings,
-        report=report,
-        reader=reader,
-    )
+    reader = _here(ReadSettings(), report)
+    return folders.read_apart(list(map(str, paths)), Asked(tags, is_whole=True), reader)
 
 
 def read_cache(
@@ -55,11 +41,9 @@ def read_cache(
     report: Report,
 ) -> Iterator[Snapshot]:
     """Read an index, a build cache or a list of tags."""
-    reader = _here(settings, report)
-    return build_caches.read_apart(
-        [location], Asked(tags, sizes=sizes), settings=settings, report=report, reader=reader
-    )
+    asked = Asked(tags, sizes=sizes)
+    return build_caches.read_apart([location], asked, _here(settings, report))
 
 
-def _here(settings: ReadSettings, report: Report) -> ReadHere[Snapshot]:
-    return ReadHere(settings, report, lambda snapshot: snapshot)
+def _here(settings: ReadSettings, report: Report) -> PartReader[Snapshot]:
+    return PartReader(settings, report, lambda snapshot: snapshot)
