@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, count
 from time import time
-from typing import Protocol
 from uuid import uuid4
 
 import msgspec
@@ -59,73 +58,53 @@ from snapshots.texts import short_digest
 # -- contents as they are stored
 
 
-class ReadColumns(Protocol):
-    """Returns columns of a content; raises DamagedContent.
+ReadColumns = Callable[..., pa.Table]
+"""Returns columns of a content; raises DamagedContent.
 
-    Those that are ``coded`` may come as codes into their distinct values.
-    """
-
-    def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Return the columns."""
+Those that are ``coded``, its second argument, may come as codes into their distinct values.
+"""
 
 
 class DamagedContent(CatalogError):
     """The store has a content no more, or not the bytes that were written.
 
-    ``damage`` says how; ``owner`` is whose rows have it: the content itself, or what it is laid
-    over.
+    ``damage`` says how, by an ``error``, or by None where it is missing; ``owner`` is whose rows
+    have it: the content itself, or what it is laid over.
     """
 
-    def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
+    def __init__(self, location: str, digest: str, owner: str, error: Exception | None) -> None:
         below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
-        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
         self.owner = owner
-        self.damage = damage
-
-    @classmethod
-    def of(
-        cls, location: str, digest: str, error: Exception | None, owner: str
-    ) -> "DamagedContent":
-        """Return what says that the rows of ``owner`` are damaged; missing, without an error."""
-        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
-        return cls(location, digest, owner, damage)
+        self.damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
+        super().__init__(location, f"the content {short_digest(digest)} {below}{self.damage}")
 
 
-class ReadFile(msgspec.Struct, frozen=True):
-    """A file and its bytes."""
+def stored_content(
+    location: str, digest: str, files: Sequence[tuple[StoredFile, pa.Buffer]]
+) -> ReadColumns:
+    """Return what reads a content as it was written: of its own file, and last that of its base."""
+    is_laid = any(owner_of(file, digest) != digest for file, _ in files)
 
-    file: StoredFile
-    data: pa.Buffer
+    def decoded(
+        file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
+    ) -> pa.Table:
+        owner = owner_of(file, digest)
+        if is_laid:
+            columns = with_more(columns, OF_OVERLAY if owner == digest else OF_BASE)
+        try:
+            rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
+        except pa.ArrowInvalid as error:
+            raise DamagedContent(location, digest, owner, error) from None
+        return _coded(with_columns(rows, columns), coded)
 
-
-class StoredContent:
-    """A content as it was written: its own files, and last that of what it is laid over, if any."""
-
-    def __init__(self, location: str, digest: str, files: Sequence[ReadFile]) -> None:
-        self._location = location
-        self._digest = digest
-        self._files = files
-        self._is_laid = any(owner_of(read.file, digest) != digest for read in files)
-
-    def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Return the columns."""
-        tables = [self._decoded(read.file, read.data, columns, coded) for read in self._files]
-        if not self._is_laid:
+    def read(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        tables = [decoded(*file, columns, coded) for file in files]
+        if not is_laid:
             return pa.concat_tables(tables)
         own, base = tables
         return laid_over(base, own, columns)
 
-    def _decoded(
-        self, file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
-    ) -> pa.Table:
-        owner = owner_of(file, self._digest)
-        if self._is_laid:
-            columns = with_more(columns, OF_OVERLAY if owner == self._digest else OF_BASE)
-        try:
-            rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
-        except pa.ArrowInvalid as error:
-            raise DamagedContent.of(self._location, self._digest, error, owner) from None
-        return _coded(with_columns(rows, columns), coded)
+    return read
 
 
 def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -218,10 +197,10 @@ class SpecsTable:
         """Open the files that were written; None where one was replaced, as the log then knows."""
         by_path = {f"{_TABLE}/{file.path}": file for file in files}
 
-        def read(path: str) -> ReadFile:
+        def read(path: str) -> tuple[StoredFile, pa.Buffer]:
             file = by_path[path]
             try:
-                return ReadFile(file, self._storage.read(path, file.size))
+                return file, self._storage.read(path, file.size)
             except pa.ArrowInvalid as error:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
@@ -230,7 +209,7 @@ class SpecsTable:
             contents = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
             return None
-        return StoredContent(self._storage.location.text, digest, contents)
+        return stored_content(self._storage.location.text, digest, contents)
 
     def _read_listed(
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
@@ -258,7 +237,7 @@ class SpecsTable:
         return pa.concat_tables([with_columns(table, columns) for table in tables])
 
     def _damaged(self, digest: str, error: Exception | None, owner: str) -> DamagedContent:
-        return DamagedContent.of(self._storage.location.text, digest, error, owner)
+        return DamagedContent(self._storage.location.text, digest, owner, error)
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""

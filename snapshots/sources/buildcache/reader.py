@@ -349,8 +349,8 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
         repository, tag = oci.repository_at(location, settings), only_tag(tags, location)
         with Transport(settings, report, repository.url) as transport:
             reading = _Reading(repository.location, transport, sizes=sizes)
-            opened = _Opened(reading, tag, partial(reading.take_in, repository))
-            yield from reader.here(opened).snapshots
+            read = reading.alone(tag, partial(reading.take_in, repository))
+            yield from map(reader.make, read)
         return
     origin = resolve(location, settings)
     with Transport(settings, report, origin) as transport:
@@ -359,8 +359,8 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
             only_tag(tags, location)  # its error comes before anything large is fetched
         reading = _Reading(_told(location, settings), transport, sizes=sizes)
         if place.is_listed:
-            opened = _Opened(reading, only_tag(tags, location), partial(reading.list_specs, place))
-            yield from reader.here(opened).snapshots
+            read = reading.alone(only_tag(tags, location), partial(reading.list_specs, place))
+            yield from map(reader.make, read)
             return
         fetched = layouts.fetch(place, transport)
         data, version = fetched.load(transport)
@@ -375,7 +375,7 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
                 reading.add(merged, None, fetched, held.pop())
                 return version
 
-            yield from reader.here(_Opened(reading, tag, add)).snapshots
+            yield from map(reader.make, reading.alone(tag, add))
             return
         reached = transport.reached
     parts = [
@@ -461,25 +461,6 @@ def _told(location: str, settings: ReadSettings) -> str:
     return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
 
 
-class _Opened:
-    """The one index or build cache that lies at a location.
-
-    ``add`` takes it in, and returns the version that was read.
-    """
-
-    def __init__(self, reading: "_Reading", tag: str, add: Callable[[Merged], str]) -> None:
-        self._reading = reading
-        self._tag = tag
-        self._add = add
-
-    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
-        """Decode it; what is bad goes to the report of who opened it."""
-        merged = Merged(self._reading.report)
-        version = self._add(merged)
-        snapshots = self._reading.snapshot(self._tag, merged, version)
-        return PartRead(list(snapshots), frozenset([(self._tag, None)]))
-
-
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     """A tag of the list at a location, with its stacks; ``reached`` is where reading that led.
 
@@ -550,6 +531,15 @@ class _Reading:
             versions.update(f"{stack.label} {version}\n".encode())
         self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
         return merged, f"sha256:{versions.hexdigest()}"
+
+    def alone(self, tag: str, add: Callable[[Merged], str]) -> Iterator[Snapshot]:
+        """Return the snapshot of one place that is open: ``add`` adds it and returns its version.
+
+        It may hold an index of some 100 MB, which must be gone when records are made.
+        """
+        merged = Merged(self.report)
+        version = add(merged)
+        return self.snapshot(tag, merged, version)
 
     def add(
         self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray

@@ -443,45 +443,33 @@ def read(
         raise InvalidArgument("--every", f"{every!r} is none of {', '.join(get_args(Every))}")
     folder = folder_path(path)
     with open_repository(repository, settings) as origin:
-        yield from _read(origin, folder, since, tags, every, history, report)
+        commits = commits_of(origin, folder)
+        places = _published_places(history, commits)
+        start = _finished_place(origin, folder, commits, places)
+        if since is not None:
+            start = max(start, _place_before(utc(since), commits))
+        if start == len(commits) - 1:
+            return
+        _check_times(commits[max(start, 0) :], origin.location, report)
 
-
-def _read(
-    origin: Repository,
-    folder: str,
-    since: datetime | None,
-    tags: Sequence[str],
-    every: Every,
-    history: History,
-    report: Report,
-) -> Iterator[Snapshot]:
-    commits = commits_of(origin, folder)
-    places = _published_places(history, commits)
-    start = _finished_place(origin, folder, commits, places)
-    if since is not None:
-        start = max(start, _place_before(utc(since), commits))
-    if start == len(commits) - 1:
-        return
-    _check_times(commits[max(start, 0) :], origin.location, report)
-
-    first = max(start, 0)
-    trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
-    with blobs_of(origin) as blobs, closing(changes_between(origin, trees)) as steps:
-        reader = PageReader(blobs, report)
-        selection = TagSelection(tags)
-        published = Published(places, start)
-        walk = Walk(folder, commits, published, selection, reader, report)
-        states = _States(walk.pages, origin.location, history, report)
-        for place, changes in enumerate(steps, first):
-            report.progress("reading commits", place, len(commits))
-            walk.apply(place, changes)
-            if _ends_period(place, commits, _PERIODS[every]):
-                for changed, tag in walk.touched(place):
-                    yield from states.snapshot(tag, commits[changed])
-        reader.summarize()
-    report.progress("reading commits", len(commits), len(commits))
-    if not any(tag in selection for tag in places):
-        _check_found(walk.tags_found, selection, origin.location)
+        first = max(start, 0)
+        trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
+        with blobs_of(origin) as blobs, closing(changes_between(origin, trees)) as steps:
+            reader = PageReader(blobs, report)
+            selection = TagSelection(tags)
+            published = Published(places, start)
+            walk = Walk(folder, commits, published, selection, reader, report)
+            states = _States(walk.pages, origin.location, history, report)
+            for place, changes in enumerate(steps, first):
+                report.progress("reading commits", place, len(commits))
+                walk.apply(place, changes)
+                if _ends_period(place, commits, _PERIODS[every]):
+                    for changed, tag in walk.touched(place):
+                        yield from states.snapshot(tag, commits[changed])
+            reader.summarize()
+        report.progress("reading commits", len(commits), len(commits))
+        if not any(tag in selection for tag in places):
+            _check_found(walk.tags_found, selection, origin.location)
 
 
 class _States:

@@ -14,25 +14,26 @@ from snapshots.catalog.specs_table import (
     _CODED,
     _FRAME_COLUMNS,
     DamagedContent,
-    ReadFile,
-    StoredContent,
     packed,
+    stored_content,
 )
 from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.tables import SPEC_ROWS
+from snapshots.tables import SPEC_ROWS, StoredFile
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import SPECS, a_spec, seeded
 
 
-def stored(content: Content, data: pa.Buffer) -> ReadFile:
+def stored(content: Content, data: pa.Buffer) -> tuple[StoredFile, pa.Buffer]:
     """Return a file of a content."""
-    return ReadFile(named_by_bytes(folder_of(content.digest), data), data)
+    return named_by_bytes(folder_of(content.digest), data), data
 
 
-def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
+def two_files(
+    base: Content, head: Content, base_data: pa.Buffer | None = None
+) -> list[tuple[StoredFile, pa.Buffer]]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
     below = stored(
@@ -40,15 +41,15 @@ def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) 
     )
     kept = packed(
         ContentRows(head.digest, head.table()),
-        Underlay(Base(base.digest, below.file), ContentRows(base.digest, rows), 1 << 30),
+        Underlay(Base(base.digest, below[0]), ContentRows(base.digest, rows), 1 << 30),
     )
-    assert kept.base == Base(base.digest, below.file)
+    assert kept.base == Base(base.digest, below[0])
     return [stored(head, kept.data), below]
 
 
-def frame_of(content: Content, files: list[ReadFile]) -> Frame:
+def frame_of(content: Content, files: list[tuple[StoredFile, pa.Buffer]]) -> Frame:
     """Return the frame that is read from files."""
-    read = StoredContent("catalog", content.digest, files)
+    read = stored_content("catalog", content.digest, files)
     return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
 
 
@@ -88,10 +89,10 @@ def test_a_base_that_is_older_than_a_column(missing: str) -> None:
     files = two_files(base, head, to_parquet(rows))
     frame = frame_of(head, files)
     assert {frame.hashes.at(row) for row in range(2)} == {old.hash, new.hash}
-    read = StoredContent("catalog", head.digest, files)([*SPEC_ROWS.names])
+    read = stored_content("catalog", head.digest, files)([*SPEC_ROWS.names])
     facts = {row["hash"]: row[missing] for row in read.to_pylist()}
     assert facts[old.hash] is None
-    assert facts[new.hash] == from_parquet("new", files[0].data)[missing].to_pylist()[0]
+    assert facts[new.hash] == from_parquet("new", files[0][1])[missing].to_pylist()[0]
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
@@ -100,9 +101,9 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     files = two_files(base, head)
     read = files[damaged]
-    files[damaged] = ReadFile(read.file, read.data.slice(1))
+    files[damaged] = (read[0], read[1].slice(1))
     with pytest.raises(DamagedContent) as caught:
-        StoredContent("catalog", head.digest, files)(["hash"])
+        stored_content("catalog", head.digest, files)(["hash"])
     assert caught.value.owner == (base if damaged else head).digest
     assert f"the content {head.digest[:12]} is " in str(caught.value)
     assert (f"laid over {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(damaged)
@@ -112,6 +113,6 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
 def test_columns_may_be_codes(columns: list[str]) -> None:
     """Their texts are the same."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
-    read = StoredContent("catalog", head.digest, two_files(base, head))
+    read = stored_content("catalog", head.digest, two_files(base, head))
     coded = [name for name in columns if name in _CODED]
     assert read(columns, coded).to_pylist() == read(columns).to_pylist()
