@@ -387,7 +387,7 @@ class AvailabilitySpanType:
         """The revision after the last, which has none; null where there is none."""
         return revision_of(self.span.gone_in)
 
-    @resolver()
+    @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
         """Why they went with `goneIn`, by how many specs; empty where they are still there."""
         reasons = self.span.reasons.items()

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
 from server.http.cycles import AnswersAtOnce, Turns
 from server.logs import AccessLog
-from server.metrics import Gauges, MetricsPage, Recorder, SharedTallies
+from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
 from server.pages.addresses import Address, PageRoute, Query
 from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
 from server.pages.documents import Asker
@@ -53,7 +54,7 @@ from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings, settings_from
 from server.tracing.spans import NoSpans, Spans, telemetry_from
-from server.watch import CatalogWatch, Readiness, live
+from server.watch import CatalogWatch, live, ready
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
@@ -181,7 +182,7 @@ def create_app(
 
     routes: list[BaseRoute] = [
         Route(GRAPHQL_PATH, endpoint),
-        *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
+        *([Route("/metrics", partial(show_metrics, tallies))] if settings.metrics else []),
         *(
             [
                 PageRoute(FORM.path, CheckEndpoint(pages, incoming)),
@@ -195,7 +196,7 @@ def create_app(
         *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
-        Route("/health/ready", Readiness(watch).ready),
+        Route("/health/ready", partial(ready, watch)),
         files_below("/static/pages", PAGES_STATIC, allowances, lanes.compressing),
         files_below("/static", STATIC, allowances, lanes.compressing),
         *(documentation_at("/docs", docs, allowances, lanes.compressing) if docs else []),

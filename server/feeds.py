@@ -329,6 +329,9 @@ FEEDS_PREFIX = f"/{FEEDS}/"
 
 _MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 _ALLOW = "GET, HEAD"
+_PATIENCE = 10.0
+"""How many seconds a request waits for a feed that is being made."""
+
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
 _UNITS = 100_000
 """What the making of a feed counts as, beside the cost of queries: about 30 ms."""
@@ -353,32 +356,21 @@ class FeedResponse(Response):
         return b"if-none-match" not in headers and since == self.modified
 
 
-class FeedsEndpoint:
+class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Answers GET and HEAD with feeds, made once for each state of the catalog.
 
     They are kept among the other ``responses``. Requests for one feed that is not kept wait for the
-    same making, which goes on where they hang up. Who has waited for so many ``seconds`` is told to
-    come back.
+    same making, which goes on where they hang up. Who has waited for long is told to come back.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        maker: FeedMaker,
-        responses: ResponseCache,
-        lanes: Lanes,
-        allowances: Allowances,
-        *,
-        seconds: float = 10.0,
-    ) -> None:
-        self._catalog = catalog
-        self._maker = maker
-        self._responses = responses
-        self._lanes = lanes
-        self._allowances = allowances
-        self._makings: SingleFlight[FeedResponse] = SingleFlight(
-            "feed", seconds=seconds, outlasts=True
-        )
+    catalog: Catalog
+    maker: FeedMaker
+    responses: ResponseCache
+    lanes: Lanes
+    allowances: Allowances
+    makings: SingleFlight[FeedResponse] = msgspec.field(
+        default_factory=lambda: SingleFlight("feed", seconds=_PATIENCE, outlasts=True)
+    )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -386,8 +378,8 @@ class FeedsEndpoint:
             await _told(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
             return
         try:
-            if self._allowances.is_limited:
-                self._allowances.count_request(scope)
+            if self.allowances.is_limited:
+                self.allowances.count_request(scope)
             response = await unless_gone(receive, self._find(scope))
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
@@ -402,10 +394,10 @@ class FeedsEndpoint:
         if response.is_held(headers):
             await send_head(send, 304, response.encoded("identity").not_modified)
             return
-        compressing = self._lanes.compressing
+        compressing = self.lanes.compressing
         is_larger = await send_response(response, scope, headers, send, compressing=compressing)
         if is_larger and response.key is not None:
-            self._responses.put(response.key, response)
+            self.responses.put(response.key, response)
 
     async def _find(self, scope: Scope) -> FeedResponse:
         """Return what is kept under the address of a request, or made now."""
@@ -413,28 +405,28 @@ class FeedsEndpoint:
         if path is None:
             raise NoSuchFeed("feeds are at /feeds/SERIES.atom and /feeds/SERIES/PACKAGE.atom")
         after = _after(scope["query_string"])
-        state = self._catalog.state
+        state = self.catalog.state
         key = CacheKey(orjson.dumps(path).decode(), (after or "").encode(), None, MEDIA_TYPE, state)
-        kept = self._responses.get(key)
+        kept = self.responses.get(key)
         if isinstance(kept, FeedResponse):
-            self._responses.num_hits += 1
+            self.responses.num_hits += 1
             return kept
-        if key not in self._makings and self._allowances.is_limited:
-            self._allowances.charge(scope, _UNITS)
-        return await self._makings.value(key, lambda: self._make(key, *path, after))
+        if key not in self.makings and self.allowances.is_limited:
+            self.allowances.charge(scope, _UNITS)
+        return await self.makings.value(key, lambda: self._make(key, *path, after))
 
     async def _make(
         self, key: CacheKey, series: str, package: str | None, after: str | None
     ) -> FeedResponse:
-        history = self._catalog.history
+        history = self.catalog.history
         if package is None:
-            document = await self._maker.series(history, series, after)
+            document = await self.maker.series(history, series, after)
         else:
-            document = await self._maker.package(history, series, package, after)
+            document = await self.maker.package(history, series, package, after)
         response = FeedResponse(document)
         if document.is_whole:
             response.key = key
-            self._responses.put(key, response)
+            self.responses.put(key, response)
         return response
 
 

@@ -268,18 +268,12 @@ class SharedTallies:
 _BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
 
 
-class MetricsPage:
-    """Shows what the tallies have."""
-
-    def __init__(self, tallies: SharedTallies) -> None:
-        self._tallies = tallies
-
-    async def show(self, request: Request) -> Response:
-        """Answer with the numbers, in the newest format that the client accepts."""
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        total = await run_in_threadpool(self._tallies.total)
-        headers = {"content-type": content_type, "cache-control": "no-store"}
-        return Response(encode(_Total(total)), headers=headers)
+async def show_metrics(tallies: SharedTallies, request: Request) -> Response:
+    """Answer with the numbers, in the newest format that the client accepts."""
+    encode, content_type = choose_encoder(request.headers.get("accept", ""))
+    total = await run_in_threadpool(tallies.total)
+    headers = {"content-type": content_type, "cache-control": "no-store"}
+    return Response(encode(_Total(total)), headers=headers)
 
 
 class _Total(Collector):

@@ -23,8 +23,7 @@ from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom import series_summary
 from snapshots.notes.changelog import Changelog, ExplainedSummary, changelog
-from snapshots.notes.sections import CauseEntry
-from snapshots.notes.sentences import Sentence, plain
+from snapshots.notes.sentences import plain
 from snapshots.program import importer_name
 from snapshots.refs import title
 from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
@@ -74,25 +73,16 @@ def announcement(neighbours: Neighbours, log: Changelog | None) -> Announcement:
     """
     base, head = neighbours
     causes = [] if log is None else log.causes
+    highlights = series_summary(neighbours, None) if log is None else log.highlights
     return Announcement(
         series=refs.series(head.tag),
         revision=head,
         base=base,
-        highlights=_text(series_summary(neighbours, None) if log is None else log.highlights),
+        highlights=" ".join(map(plain, highlights)),
         summary=None if log is None else log.summary,
-        causes=[_announced(cause) for cause in causes[:NUM_CAUSES]],
+        causes=msgspec.convert(causes[:NUM_CAUSES], list[AnnouncedCause], from_attributes=True),
         num_causes=len(causes),
     )
-
-
-def _announced(cause: CauseEntry) -> AnnouncedCause:
-    return AnnouncedCause(
-        **{name: getattr(cause, name) for name in AnnouncedCause.__struct_fields__}
-    )
-
-
-def _text(sentences: Sequence[Sentence]) -> str:
-    return " ".join(map(plain, sentences))
 
 
 # -- receivers

@@ -20,24 +20,6 @@ from schema.fields.many import is_for_many
 from schema.limits import Limits
 
 
-def value_of(node: Any, variables: Mapping[str, Any]) -> Any:
-    """Return the value that a document writes or names; texts and enums as texts.
-
-    ``variables`` are the coerced ones.
-    """
-    if node is None or isinstance(node, graphql.NullValueNode):
-        return None
-    if isinstance(node, graphql.VariableNode):
-        return variables.get(node.name.value)
-    if isinstance(node, graphql.ListValueNode):
-        return [value_of(item, variables) for item in node.values]
-    if isinstance(node, graphql.ObjectValueNode):
-        return {field.name.value: value_of(field.value, variables) for field in node.fields}
-    if isinstance(node, graphql.IntValueNode):
-        return int(node.value) if len(node.value) < 20 else PAGE_MAX
-    return node.value is True if isinstance(node, graphql.BooleanValueNode) else str(node.value)
-
-
 def page_size(first: Any, last: Any) -> int:
     """Return how many items a page has at most."""
     sizes = [size for size in (first, last) if type(size) is int]
@@ -207,7 +189,7 @@ class _Walk:
             for definition in document.definitions
             if isinstance(definition, graphql.FragmentDefinitionNode)
         }
-        self._variables = variables
+        self._variables = dict(variables)
         self.kept_units = 0.0
         self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
@@ -355,7 +337,8 @@ class _Walk:
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:
-            self._values[id(node)] = value_of(node, self._variables)
+            value = node and graphql.value_from_ast_untyped(node, self._variables)
+            self._values[id(node)] = None if value is graphql.Undefined else value
         return self._values[id(node)]
 
     def _written(self, node: Any) -> Any:

@@ -6,6 +6,7 @@ The command imports this module when it runs.
 import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -17,7 +18,7 @@ from server.terminal.console import facts_of, note, progress, say_result
 from server.terminal.printing.commits import kept_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
-from server.tracing.spans import Spans, closing, reading, spans_from
+from server.tracing.spans import Spans, reading, spans_from
 from server.webhooks import Notifier, open_notifier
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs

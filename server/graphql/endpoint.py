@@ -198,35 +198,22 @@ def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
     return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")
 
 
-class DirectAnswers:
+class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     """Answers a request to the ``path`` of an endpoint without ASGI, if it is kept or small.
 
     The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
     ``client_of`` tells whom. With ``has_cors`` pages of other origins are answered by way of ASGI.
     """
 
-    def __init__(
-        self,
-        answers: Answers,
-        path: str,
-        *,
-        allowances: Allowances,
-        outgoing: Outgoing,
-        ids: RequestIds,
-        headers: SecurityHeaders,
-        observers: Sequence[Observer],
-        client_of: Callable[[Scope], str | None],
-        has_cors: bool,
-    ) -> None:
-        self._answers = answers
-        self._path = path
-        self._allowances = allowances
-        self._outgoing = outgoing
-        self._ids = ids
-        self._lines = headers.lines
-        self._observers = observers
-        self._client_of = client_of
-        self._has_cors = has_cors
+    answers: Answers
+    path: str
+    allowances: Allowances
+    outgoing: Outgoing
+    ids: RequestIds
+    headers: SecurityHeaders
+    observers: Sequence[Observer]
+    client_of: Callable[[Scope], str | None]
+    has_cors: bool
 
     def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
         """Return the answer to a request where it is kept, or the work that makes a small one.
@@ -234,23 +221,23 @@ class DirectAnswers:
         None where ASGI has to answer.
         """
         method = scope["method"]
-        if scope["path"] != self._path or method not in ("GET", "POST"):
+        if scope["path"] != self.path or method not in ("GET", "POST"):
             return None
         started = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        if self._has_cors and b"origin" in headers:
+        if self.has_cors and b"origin" in headers:
             return None
         content = body if method == "POST" else scope["query_string"]
         request = _request_bytes(method, content, headers)
-        known = self._answers.known(request)
+        known = self.answers.known(request)
         if isinstance(known, Answer):
-            if self._allowances.is_limited:
+            if self.allowances.is_limited:
                 coding = coding_for(known.response, headers)
                 if known.response.known(coding) is None or not self._is_allowed(scope):
                     return None
-            self._answers.responses.num_hits += 1
-            return self._ready(known, scope, headers, self._ids.of(scope), started)
-        if known is None or not known.is_small or self._allowances.is_limited:
+            self.answers.responses.num_hits += 1
+            return self._ready(known, scope, headers, self.ids.of(scope), started)
+        if known is None or not known.is_small or self.allowances.is_limited:
             return None  # it is parsed by a task: that may take longer than all the rest
         if b"event-stream" in request.accept.lower():
             return None
@@ -262,10 +249,10 @@ class DirectAnswers:
         self, parsed: ParsedRequest, scope: Scope, headers: dict[bytes, bytes], started: float
     ) -> ReadyAnswer | None:
         """Return the answer to a small request; None where ASGI has to answer."""
-        request_id = self._ids.of(scope)
+        request_id = self.ids.of(scope)
         token = REQUEST_ID.set(request_id)
         try:
-            answer = self._answers.small(parsed)
+            answer = self.answers.small(parsed)
         finally:
             REQUEST_ID.reset(token)
         return None if answer is None else self._ready(answer, scope, headers, request_id, started)
@@ -284,7 +271,7 @@ class DirectAnswers:
         encoded = response.known(coding)
         if encoded is None and len(response.body) <= LARGE_BODY_TO_COMPRESS:
             encoded = response.encoded(coding)
-            self._answers.count_anew(answer)
+            self.answers.count_anew(answer)
         try:
             if encoded is None:
                 raise BadRequest("it is compressed in a thread")
@@ -295,34 +282,34 @@ class DirectAnswers:
         status, lines, content = response.status, encoded.lines, encoded.content
         if is_not_modified(response, encoded, method, headers):
             status, lines, content = 304, encoded.not_modified_lines, b""
-        if self._observers:
+        if self.observers:
             note_answer(scope, answer)
             exchange = Exchange(
                 request_id,
-                self._client_of(scope),
+                self.client_of(scope),
                 method,
-                self._path,
+                self.path,
                 status,
                 len(content),
                 time.perf_counter() - started,
                 scope.get(OPERATION),
                 scope.get(CODE),
             )
-            for observer in self._observers:
+            for observer in self.observers:
                 observer.note(exchange)
-        lines = b"%b%bx-request-id: %b\r\n" % (lines, self._lines, request_id.encode())
+        lines = b"%b%bx-request-id: %b\r\n" % (lines, self.headers.lines, request_id.encode())
         return ReadyAnswer(status, lines, content, held)
 
     def _held(self, response: Response, scope: Scope) -> Place | None:
         """Return the place of a large answer on its way; raises BadRequest where there is none."""
         if len(response.body) <= LARGE_BODY:
             return None
-        return self._outgoing.begin(response, {**scope, "client": (self._client_of(scope), 0)})
+        return self.outgoing.begin(response, {**scope, "client": (self.client_of(scope), 0)})
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Count a request where its client may ask for more; one that may not is not counted."""
         try:
-            self._allowances.count_request(scope)
+            self.allowances.count_request(scope)
         except BadRequest:
             return False
         return True

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -58,15 +58,6 @@ def telemetry_from(settings: Settings) -> "Telemetry | None":
         reason = "OpenTelemetry is not installed: pip install 'cachelog[otel]'"
         raise InvalidArgument(f"{PREFIX}TRACING", reason) from None
     return Telemetry.from_environ(os.environ)
-
-
-@contextmanager
-def closing(spans: Spans) -> Iterator[Spans]:
-    """Close spans at the end."""
-    try:
-        yield spans
-    finally:
-        spans.close()
 
 
 Found = TypeVar("Found", Snapshot, PackedSnapshot)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -114,30 +115,24 @@ _SERVER_ERROR = 500
 _propagator = TraceContextTextMapPropagator()
 
 
-class RequestSpans:
+class RequestSpans(msgspec.Struct, frozen=True):
     """Makes the spans of requests.
 
     A trace that a client names in ``traceparent`` is continued where ``is_trusted`` tells that it
     is a proxy to be trusted; without it there is none. ``route_of`` names the route of a request.
     """
 
-    def __init__(
-        self,
-        tracer: Tracer,
-        is_trusted: IsTrusted | None,
-        route_of: Callable[[Scope], str | None],
-    ) -> None:
-        self._tracer = tracer
-        self._is_trusted = is_trusted
-        self._route_of = route_of
+    tracer: Tracer
+    is_trusted: IsTrusted | None
+    route_of: Callable[[Scope], str | None]
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
         """Do the work of a request in a span; what it yields is told what was answered."""
         method = scope["method"] if scope["method"] in _METHODS else _OTHER
-        route = self._route_of(scope)
+        route = self.route_of(scope)
         shown = "HTTP" if method == _OTHER else method
-        span = self._tracer.start_span(
+        span = self.tracer.start_span(
             f"{shown} {route}" if route else shown,
             self._parent(scope),
             SpanKind.SERVER,
@@ -149,7 +144,7 @@ class RequestSpans:
     def _parent(self, scope: Scope) -> Context:
         """Return the context that a proxy has sent; an empty one, so a new trace, without it."""
         client = scope.get("client")
-        if self._is_trusted is None or not client or not self._is_trusted(client[0]):
+        if self.is_trusted is None or not client or not self.is_trusted(client[0]):
             return Context()
         parents = [(name, value) for name, value in scope["headers"] if name in _PARENT]
         if [name for name, _ in parents].count(_PARENT[0]) != 1:

@@ -14,11 +14,11 @@ from graphql import (
     is_leaf_type,
     is_list_type,
     is_object_type,
+    value_from_ast_untyped,
 )
 
 from schema.api import API, schema
-from schema.documents import estimates
-from schema.documents.estimates import NOTHING, Estimate, value_of
+from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.connections import is_paged
 from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, stated_cost
 from schema.limits import Limits
@@ -269,9 +269,9 @@ def test_what_an_argument_says_is_read_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     def watched(node: Any, variables: Any) -> Any:
         read.append(node)
-        return value_of(node, variables)
+        return value_from_ast_untyped(node, variables)
 
-    monkeypatch.setattr(estimates, "value_of", watched)
+    monkeypatch.setattr("graphql.value_from_ast_untyped", watched)
     spread = "...F " * 300
     text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
     text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'

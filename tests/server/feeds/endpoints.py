@@ -10,6 +10,7 @@ import httpx
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache
+from server.asgi.single_flight import SingleFlight
 from server.feeds import FeedMaker, FeedsEndpoint
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -44,7 +45,12 @@ class Served:
         self.responses = ResponseCache(1 << 24)
         allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
         self.endpoint = FeedsEndpoint(
-            self.catalog, self.maker, self.responses, self.lanes, allowances, seconds=seconds
+            self.catalog,
+            self.maker,
+            self.responses,
+            self.lanes,
+            allowances,
+            SingleFlight("feed", seconds=seconds, outlasts=True),
         )
 
     def asked(self, ask: Ask) -> None:
