@@ -201,7 +201,10 @@ def create_app(
         files_below("/static", STATIC, allowances, lanes.compressing),
         *(documentation_at("/docs", docs, allowances, lanes.compressing) if docs else []),
     ]
-    ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
+    ids = RequestIds(is_trusted)
+    headers = SecurityHeaders(
+        needs_cdn=bool(missing_assets(STATIC)), frame_ancestors=settings.framing()
+    )
     middleware = [
         Middleware(
             Exchanges,

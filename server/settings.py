@@ -32,6 +32,8 @@ Switch = Annotated[bool, Meta(description="true or false")]
 DOCUMENTATION = Path(__file__).parent / "documentation"
 """Where the documentation site is installed, if it was built before the wheel."""
 
+_ORIGIN = re.compile(r"https?://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
+
 LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
 
@@ -180,6 +182,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: Names = ()
     """Origins whose pages can send requests (CORS), separated by commas; ``*`` for all."""
 
+    frame_ancestors: Names = ()
+    """Origins whose pages may show pages of this server in frames, separated by commas."""
+
     access_log: Switch = True
     """Whether each request is logged."""
 
@@ -258,6 +263,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"{self.public_url!r} is not an http:// or https:// address without ? and #",
             )
         return self.public_url.rstrip("/") + "/"
+
+    def framing(self) -> tuple[str, ...]:
+        """Return the origins that may frame pages; raises InvalidArgument for what is none."""
+        for origin in self.frame_ancestors:
+            if not _ORIGIN.fullmatch(origin):
+                raise InvalidArgument(
+                    variable_of("frame_ancestors"),
+                    f"{origin!r} is no origin, such as https://example.org",
+                )
+        return self.frame_ancestors
 
     def documentation(self) -> Path | None:
         """Return the folder of the documentation site, if any; raises InvalidArgument."""

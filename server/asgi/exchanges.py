@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -78,10 +78,11 @@ def _given(scope: Scope, is_trusted: IsTrusted) -> str | None:
 CDN = "https://unpkg.com"
 """Where GraphiQL comes from if it is not part of the build."""
 
+_FRAMES = b"x-frame-options"
 _ANYWHERE = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
+    (_FRAMES, b"DENY"),
 )
 _NOTHING = b"default-src 'none'; frame-ancestors 'none'"
 _PAGE = (
@@ -95,25 +96,42 @@ _POLICY = b"content-security-policy"
 
 
 class SecurityHeaders:
-    """The headers of all answers. ``needs_cdn`` says that GraphiQL is not part of this build."""
+    """The headers of all answers. ``needs_cdn`` says that GraphiQL is not part of this build.
 
-    def __init__(self, *, needs_cdn: bool) -> None:
+    ``frame_ancestors`` are the origins whose pages may show those of this server in frames.
+    """
+
+    def __init__(self, *, needs_cdn: bool, frame_ancestors: Sequence[str] = ()) -> None:
         page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
         self._for_page: Headers = [*_ANYWHERE, (_POLICY, page)]
-        self._for_own_policy: Headers = [*_ANYWHERE]
+        self._frames = f"frame-ancestors {' '.join(frame_ancestors)}".encode()
+        self._has_frames = bool(frame_ancestors)
+        self._for_own_policy: Headers = [
+            it for it in _ANYWHERE if not (frame_ancestors and it[0] == _FRAMES)
+        ]
         self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
         self.lines = lines_of(self._for_others)
         """Those for answers that are no page, as lines."""
 
-    def beside(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """Return what to add to the headers of an answer."""
+    def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+        """Return the headers of an answer, with those that it lacks."""
         added = self._for_others
         for name, value in headers:
             if name == _POLICY:
-                return self._for_own_policy
+                own = self._framed(headers) if self._has_frames else headers
+                return [*own, *self._for_own_policy]
             if name == b"content-type" and value.startswith(b"text/html"):
                 added = self._for_page
-        return added
+        return [*headers, *added]
+
+    def _framed(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+        """Return the headers of a page that others may show."""
+        return [
+            (name, value.replace(b"frame-ancestors 'none'", self._frames))
+            if name == _POLICY
+            else (name, value)
+            for name, value in headers
+        ]
 
 
 Result = TypeVar("Result")
@@ -233,8 +251,7 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own_headers = message.get("headers", ())
-                added = self.headers.beside(own_headers)
-                headers = [*own_headers, *added, (HEADER, request_id.encode())]
+                headers = [*self.headers.complete(own_headers), (HEADER, request_id.encode())]
                 message = {"type": "http.response.start", "status": status, "headers": headers}
             else:
                 size += len(message.get("body", b""))

@@ -67,6 +67,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     trusted_among(settings.trusted_proxies)
     settings.public_address()
     settings.documentation()
+    settings.framing()
     spans_from(settings).close()
     links_of(settings.recipes_url, "")
     if settings.documents:

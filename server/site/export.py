@@ -77,6 +77,7 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[Local
             tracing=False,
             access_log=False,
             cors_origins=(),
+            frame_ancestors=(),
             requests_per_minute=0,
             cost_per_minute=0,
             queue_seconds=_PATIENCE,

@@ -318,3 +318,17 @@ def test_a_fault_of_the_server_shows_an_id_alone(
 def test_headers_do_not_tell_what_serves(demo_server: Server) -> None:
     """No name or version of the software behind."""
     assert "server" not in httpx.get(f"{demo_server.url}/health/live").headers
+
+
+def test_pages_are_framed_by_the_origins_that_are_named(demo_catalog: Path) -> None:
+    """By no other, and nothing but pages is: not GraphiQL, nor data."""
+    origins = ("https://a.example", "https://b.example")
+    with application(Settings(catalog=str(demo_catalog), frame_ancestors=origins)) as client:
+        page = client.get("/packages/zlib").headers
+        policy = page["content-security-policy"]
+        assert policy.endswith("; frame-ancestors https://a.example https://b.example")
+        assert "x-frame-options" not in page
+        for path in ("/graphql", "/graphql?query={x}", "/health/live", "/static/pages/pages.css"):
+            headers = client.get(path, headers={"accept": "text/html"}).headers
+            assert headers["content-security-policy"].endswith("frame-ancestors 'none'"), path
+            assert headers["x-frame-options"] == "DENY", path

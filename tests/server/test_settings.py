@@ -64,6 +64,7 @@ READ: dict[str, tuple[str, Any]] = {
         "https://a.example, https://b.example,",
         ("https://a.example", "https://b.example"),
     ),
+    "frame_ancestors": ("https://a.example", ("https://a.example",)),
     "access_log": ("no", False),
     "log_format": ("json", "json"),
     "trusted_proxies": ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
@@ -215,6 +216,15 @@ def test_what_is_no_public_address_is_refused(text: str) -> None:
         InvalidArgument, match=r"^CACHELOG_PUBLIC_URL: .* is not an http:// or https"
     ):
         Settings(public_url=text).public_address()
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "a.example", "https://a.example/x", "'self'", "https://a;"]
+)
+def test_what_is_no_origin_frames_nothing(origin: str) -> None:
+    """Nor can it add to the policy of pages."""
+    with pytest.raises(InvalidArgument, match=r"^CACHELOG_FRAME_ANCESTORS: .* is no origin"):
+        Settings(frame_ancestors=("https://*.example:8443", origin)).framing()
 
 
 def test_the_documentation_is_the_folder_that_is_named(tmp_path: Path) -> None:

@@ -110,5 +110,5 @@ def test_graphiql_may_load_its_files_alone(client: httpx.Client) -> None:
 def test_a_page_that_needs_a_cdn_may_load_from_it() -> None:
     """Where the build could not bring the files."""
     html = [(b"content-type", b"text/html; charset=utf-8")]
-    policy = dict(SecurityHeaders(needs_cdn=True).beside(html))[b"content-security-policy"]
+    policy = dict(SecurityHeaders(needs_cdn=True).complete(html))[b"content-security-policy"]
     assert b"script-src 'self' https://unpkg.com;" in policy

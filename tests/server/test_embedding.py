@@ -1,0 +1,79 @@
+"""docs/embedding.md: what it shows of a package is seen in pages of another origin."""
+
+import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from markdown_it import MarkdownIt
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo.revisions import develop_history
+from tests.server.pages.seeing import complaints, settle
+from tests.server.servers import application
+from tests.test_docs import DOCUMENTS
+
+TEXT = DOCUMENTS["embedding.md"]
+BADGE, FRAME = re.findall(r"```html\n(.*?)```", TEXT, re.DOTALL)
+(MARKDOWN,) = re.findall(r"```markdown\n(.*?)```", TEXT, re.DOTALL)
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return where a catalog is that has the package; tests only read it."""
+    folder = str(tmp_path_factory.mktemp("catalog"))
+    Catalog(folder).publish([*develop_history()][-6:])
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a log."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_package_is_embedded(
+    browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_named: bool
+) -> None:
+    """Badges by every page, frames by those of the origins that the setting names."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as site:
+        origin = f"http://127.0.0.1:{site.server_port}"
+        settings = Settings(catalog=catalog, frame_ancestors=(origin,) if is_named else ())
+        Thread(target=site.serve_forever).start()
+        with application(settings) as client:
+            page = f"<!doctype html>{BADGE}{MarkdownIt().render(MARKDOWN)}{FRAME}"
+            server = str(client.base_url).rstrip("/")
+            page = page.replace("https://cache.example.org", server)
+            (tmp_path / "index.html").write_text(page)
+            browser.get(f"{origin}/index.html")
+            settle(browser)
+            for picture in browser.find_elements(By.TAG_NAME, "img"):
+                assert browser.execute_script("return arguments[0].naturalWidth", picture) > 50
+            refused = [it for it in complaints(browser) if "frame-ancestors" in it["message"]]
+            assert bool(refused) is not is_named
+            browser.switch_to.frame(browser.find_element(By.TAG_NAME, "iframe"))
+            shown = browser.find_element(By.TAG_NAME, "body").text
+            browser.switch_to.default_content()
+            assert ("hdf5" in shown) is is_named
+        site.shutdown()
+
+
+def test_each_address_is_one(catalog: str) -> None:
+    """Of a page, a badge or a feed."""
+    addresses = re.findall(r"^\| `(/.+?)` \|", TEXT, re.MULTILINE)
+    assert len(addresses) == 5
+    with application(Settings(catalog=catalog)) as client:
+        digest = Catalog(catalog).require_history().of_series("develop")[0].digest
+        for address in [*addresses, "/badge/develop/hdf5.json"]:
+            answer = client.get(address.replace("DIGEST", digest))
+            assert (answer.status_code, address) == (200, address)
+            assert "hdf5" in answer.text
