@@ -17,10 +17,24 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_graph import EdgeEnd, PairGraph, edge_texts, edges_of, pair_edges
+from snapshots.changes.cause_graph import (
+    EdgeEnd,
+    PairGraph,
+    edge_texts,
+    edges_by_name,
+    edges_of_each,
+    pair_edges,
+)
 from snapshots.changes.own_facts import ARCHITECTURE, Facts, OwnFact, column_name, shapes
 from snapshots.changes.pairings import FieldChange, code_of
-from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
+from snapshots.changes.sides import (
+    Side,
+    frame_row,
+    known_values,
+    node_codes,
+    node_fingerprints,
+    node_values,
+)
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
@@ -135,6 +149,7 @@ def _changed_providers(only: Sequence[EdgeEnd], others: Sequence[EdgeEnd]) -> se
     return {
         (edge.name, other.name)
         for edge in only
+        if edge.virtuals
         for other in others
         if edge.name != other.name and not set(edge.virtuals).isdisjoint(other.virtuals)
     }
@@ -148,13 +163,12 @@ def _with_other_edges(
     One is added where an edge of head has a type or a virtual that none of base has.
     """
     names = []
-    for name in sorted({edge.name for edge in base}):
-        before, after = ([edge for edge in edges if edge.name == name] for edges in (base, head))
+    for before, after in edges_by_name(base, head):
         if sorted(map(_properties, before)) != sorted(map(_properties, after)):
             is_more = _features(after) - _features(before)
             kind = CauseKind.DEPENDENCY_ADDED if is_more else CauseKind.DEPENDENCY_REMOVED
-            names.append(CauseName(kind, package, name, name))
-    return names
+            names.append(CauseName(kind, package, before[0].name, before[0].name))
+    return sorted(names, key=lambda name: name.before or "")
 
 
 def _properties(edge: EdgeEnd) -> tuple[int, tuple[str, ...]]:
@@ -282,7 +296,11 @@ class _Naming:
         shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]
         columns = [np.where(twice, pairs, -1), self._packages[pairs], *shapes_of_sides]
         first, group = _grouped(columns)
-        lists = [self._of_dependencies(pair) for pair in pairs[first].tolist()]
+        chosen = pairs[first]
+        edges = (edges_of_each(side, nodes[chosen]) for side, nodes in self._sides)
+        side, nodes = self._sides[0]
+        packages = node_values(side, "package", nodes[chosen])
+        lists = list(map(dependency_causes, packages, *edges))
         for place in range(max(map(len, lists), default=0)):
             has_one = np.array([len(names) > place for names in lists])
             names = [names[place] for names in lists if len(names) > place]
@@ -299,11 +317,6 @@ class _Naming:
         frame, row = rows[0]
         package = None if kind in OF_NO_PACKAGE else frame.package.at(row)
         return CauseName(kind, package, *_before_and_after(kind, *values))
-
-    def _of_dependencies(self, pair: int) -> list[CauseName]:
-        (frame, row), _ = self._rows(pair)
-        edges = [edges_of(side, int(nodes[pair])) for side, nodes in self._sides]
-        return dependency_causes(frame.package.at(row), *edges)
 
     def _rows(self, pair: int) -> list[tuple[Frame, int]]:
         """Return for both nodes of a pair the frame and row that have their facts."""

@@ -16,6 +16,7 @@ from snapshots.frames.columns import Codes, Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
+from snapshots.frames.hashes import texts_of
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -52,6 +53,17 @@ def node_fingerprints(side: Side, name: str) -> Fingerprints:
         np.uint64
     )
     return values
+
+
+def node_values(side: Side, name: str, nodes: Nodes) -> list[Any]:
+    """Return the value of each of some nodes in a column."""
+    values = [*getattr(side.frame, name).values, *getattr(side.graph.outside, name).values]
+    return list(map(values.__getitem__, node_codes(side, name)[nodes].tolist()))
+
+
+def node_texts(side: Side, nodes: Nodes) -> list[str]:
+    """Return the hash of each of some nodes."""
+    return texts_of(_words(side)[nodes])
 
 
 def known_values(side: Side, name: str) -> Mask:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of, pair_edges
+from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, pair_edges
 from snapshots.changes.cause_names import fact_value, own_changes
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.explanation import Explanation, explain_pairs
 from snapshots.changes.own_facts import OwnFact, column_name, differing_facts
 from snapshots.changes.pairings import FieldChange
-from snapshots.changes.sides import Side, are_equal, frame_row, hash_keys
+from snapshots.changes.sides import Side, are_equal, hash_keys, node_texts, node_values
 from snapshots.frames.dependencies import EachLevel
 from snapshots.frames.graphs import Nodes
 from snapshots.spack.notation import variant_parts
@@ -125,7 +125,9 @@ class SpecPair:
 
     @cached_property
     def _edges(self) -> PairedEdges:
-        return pair_edges(*map(edges_of, self.sides, self.rows))
+        rows = (np.array([row]) for row in self.rows)
+        (base,), (head,) = map(edges_of_each, self.sides, rows)
+        return pair_edges(base, head)
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -177,7 +179,7 @@ class SpecPair:
         equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])
         shared = ours[equal], theirs[equal]
         ends = [
-            [_end(side, node) for node in np.delete(of_side, places).tolist()]
+            _ends(side, np.delete(of_side, places))
             for side, of_side, places in zip(self.sides, nodes, shared, strict=True)
         ]
         pairs = pair_edges(*ends)
@@ -314,11 +316,11 @@ def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[st
     return _ORDER[names[0]] if names else 0, names
 
 
-def _end(side: Side, node: int) -> EdgeEnd:
-    """Return a node as the end of an edge that has nothing of its own."""
-    frame, row = frame_row(side, node)
-    name, text = frame.package.at(row), frame.hashes.at(row)
-    return EdgeEnd(name, 0, (), text, frame.version.at(row), node)
+def _ends(side: Side, nodes: Nodes) -> list[EdgeEnd]:
+    """Return nodes as the ends of edges that have nothing of their own."""
+    names, versions = (node_values(side, name, nodes) for name in ("package", "version"))
+    numbered = zip(names, node_texts(side, nodes), versions, nodes.tolist(), strict=True)
+    return [EdgeEnd(name, 0, (), text, version, node) for name, text, version, node in numbered]
 
 
 def _documents(changes: Iterable[FieldChange]) -> tuple[Document, Document]:
