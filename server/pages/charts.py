@@ -14,11 +14,11 @@ Place = tuple[int, int]
 class Line(msgspec.Struct, frozen=True):
     """A line in a box of ``width`` and ``height``, with what can be said of it in words.
 
-    ``path`` is the line, ``area`` what is below it. The box begins at its upper left.
+    ``path`` goes from the lowest to the highest value: the scale does not begin at 0, so there is
+    no area to fill below it. The box begins at its upper left.
     """
 
     path: str
-    area: str
     width: int
     height: int
     first: int
@@ -63,10 +63,8 @@ def line(
         share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
         return across(number), round(1 + (1 - share) * (height - 2))
 
-    runs = list(_runs(_thinned(values), place))
-    path = "".join(_drawn(run) for run in runs)
-    area = "".join(f"{_drawn(run)}V{height}H{run[0][0]}Z" for run in runs)
-    return Line(path, area, width, height, numbers[0], numbers[-1], lowest, highest)
+    path = "".join(_drawn(run) for run in _runs(_thinned(values), place))
+    return Line(path, width, height, numbers[0], numbers[-1], lowest, highest)
 
 
 def bars(

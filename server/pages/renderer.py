@@ -1,5 +1,6 @@
 """Pages as HTML: filters, templates and the files that they load, and the responses."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -144,7 +145,44 @@ def capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_CELL = re.compile(r"<(tr|td|th)\b([^>]*)>")
+_HEAD = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
+_MARKUP = re.compile(r'<span aria-hidden="true">.*?</span>|<[^>]*>', re.DOTALL)
+_SPAN = re.compile(r' colspan="(\d+)"')
+_LABEL = re.compile(r' aria-label="([^"]*)"')
+_INDENTED = re.compile(r"\n\s+")
+
+
+def labelled(table: Markup) -> Markup:
+    """Return the rows of a table with the head of its column in each cell, as ``data-label``.
+
+    So a cell can say what it is where rows are shown as cards. Heads of rows say it themselves.
+    Without what indents the rows, so that the page is no longer than before.
+    """
+    head, end, body = table.partition("</thead>")
+    labels = []
+    for attributes, content in _HEAD.findall(head):
+        label = _LABEL.search(attributes)
+        labels.append(label[1] if label else " ".join(_MARKUP.sub("", content).split()))
+    column = 0
+
+    def cell(match: re.Match[str]) -> str:
+        nonlocal column
+        name, attributes = match.groups()
+        if name == "tr":
+            column = 0
+            return match[0]
+        label = labels[column] if name == "td" and column < len(labels) else ""
+        span = _SPAN.search(attributes)
+        column += int(span[1]) if span else 1
+        return f'<{name}{attributes} data-label="{label}">' if label else match[0]
+
+    rows = _CELL.sub(cell, _INDENTED.sub("\n", body))
+    return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
+
+
 FILTERS = {
+    "labelled": labelled,
     "number": number,
     "size": size,
     "size_delta": size_delta,

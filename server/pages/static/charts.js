@@ -35,12 +35,17 @@ function days(_chart, splits, _axis, _space, step) {
 
 // What each chart shows: its columns, how its values are written, and how they are drawn.
 function kinds(points, color) {
+  // No area: these scales begin near the least value. Those of bars have 0.
   const line = (values, shown, steps) => ({
+    range: (_chart, min, max) => {
+      const room = (max - min || max || 1) / 20;
+      return [Math.max(0, min - room), max + room];
+    },
     columns: [values],
     steps,
     text: (at) => (values[at] == null ? "unknown" : shown(values[at])),
     shown,
-    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
+    series: [{ stroke: color("--line"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
   });
   const bars = uPlot.paths.bars({ size: [0.7, 12], align: 0 });
   const bar = (name) => ({ stroke: color(name), fill: color(name), width: 0, paths: bars, points: { show: false } });
@@ -49,6 +54,7 @@ function kinds(points, color) {
     packages: line(points.packages, number.format, COUNTS),
     size: line(points.size, size, SIZES),
     changes: {
+      range: (_chart, min, max) => [1.05 * Math.min(0, min), 1.05 * Math.max(0, max)],
       steps: COUNTS,
       columns: [points.added, points.removed.map((it) => -it)],
       text: (at) => `+${number.format(points.added[at])} ${MINUS}${number.format(points.removed[at])}`,
@@ -73,7 +79,7 @@ function options(figure, kind, points, color) {
     legend: { show: false },
     cursor: { sync: { key: "growth" }, y: false, points: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-    scales: { x: { time: true, range: (_chart, min, max) => [min - beside, max + beside] } },
+    scales: { x: { time: true, range: (_chart, min, max) => [min - beside, max + beside] }, y: { range: kind.range } },
     axes: [
       { ...axis, values: days, space: 70, size: 30 },
       { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76, incrs: kind.steps },

@@ -61,7 +61,15 @@ function all(part, selector) {
   return [...(part.matches?.(selector) ? [part] : []), ...part.querySelectorAll(selector)];
 }
 
+// Tables whose columns all fit need no box that scrolls: their heads can stay in sight.
+function fit() {
+  for (const box of document.querySelectorAll(".table")) {
+    box.classList.toggle("fits", box.scrollWidth <= box.clientWidth);
+  }
+}
+
 function dress(part) {
+  fit();
   for (const time of all(part, "time:not([data-ago])")) {
     time.dataset.ago = ago(time.dateTime);
   }
@@ -230,3 +238,4 @@ document.body.append(told);
 dress(document);
 document.addEventListener("htmx:load", (event) => dress(event.detail.elt));
 document.addEventListener("keydown", toSearch);
+addEventListener("resize", fit);

@@ -41,6 +41,32 @@ def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
             assert any(_is_at(page.path, it) for it in visited), page.path
 
 
+def test_rows_are_cards_on_a_telephone(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """No cell is off the screen, and each says what it is; a matrix alone scrolls."""
+    for name in ("series", "revision", "package", "compare-specs", "compare-packages", "hash"):
+        seen_as(browser, "light", 390)
+        browser.get(pages[name])
+        settle(browser)
+        boxes = ".table:not(.places, :has(.matrix))"
+        script = f"return [...document.querySelectorAll('{boxes}')].map("
+        wider = "(it) => it.scrollWidth - it.clientWidth)"
+        assert max(browser.execute_script(script + wider)) <= 1, name  # what is rounded
+        unsaid = (
+            "(it) => it.querySelectorAll('table:not(.log) td:not([data-label], :empty)').length)"
+        )
+        assert set(browser.execute_script(script + unsaid)) == {0}, name
+
+
+def test_heads_of_long_tables_stay(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """However far down a reader is in the table, on a screen that its columns fit."""
+    seen_as(browser, "light", 1600, 500)
+    browser.get(pages["compare-specs"])
+    settle(browser)
+    browser.execute_script("document.querySelector('tbody tr:nth-child(20)').scrollIntoView()")
+    script = "return document.querySelector('thead th').getBoundingClientRect().top"
+    assert browser.execute_script(script) == 0
+
+
 @pytest.mark.long
 def test_everybody_can_read_pages(
     browser: webdriver.Chrome, pages: dict[str, str], axe: str

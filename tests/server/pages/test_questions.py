@@ -84,7 +84,7 @@ def test_twins(server: httpx.Client) -> None:
         [it.text_content().strip() for it in row] for row in page.dom.cssselect(".slim tbody tr")
     ]
     assert causes == [["zlib 1 / 2", "2"]]
-    groups = [row.text_content() for row in page.dom.cssselect("table.commits tbody tr")]
+    groups = [row.text_content() for row in page.dom.cssselect("table.changes tbody tr")]
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)
     narrowed = shown(server, "/r/develop~1/twins?package=png")

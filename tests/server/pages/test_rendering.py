@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from server.asgi.static_folder import STATIC
 from server.pages import renderer
 from server.pages.addresses import Address
 from server.pages.error_pages import Nearest
-from server.pages.renderer import OWN, VENDOR, Renderer, assets, seen
+from server.pages.renderer import OWN, VENDOR, Renderer, assets, labelled, seen
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,24 @@ from server.pages.renderer import OWN, VENDOR, Renderer, assets, seen
 def test_what_is_not_seen_is_written_out(text: object, shown: object) -> None:
     """Marks that turn, hide or feign what stands there; line breaks and tabs stay."""
     assert seen(text) == shown
+
+
+def test_cells_say_what_they_are() -> None:
+    """By the heads of their columns, as far as those say anything; heads of rows do not."""
+    table = Markup(
+        '<thead><tr><th scope="col">Spec</th><th scope="col"><a href="?">Size '
+        '<span aria-hidden="true">\u2193</span></a></th><th scope="col" aria-label="Changes">+ '
+        '\u2212</th><th></th></tr></thead>\n<tbody>\n  <tr>\n    <th scope="row">a</th>\n'
+        '    <td class="number">1</td><td>2</td><td>3</td></tr>\n'
+        '  <tr><th>b</th><td colspan="2">4</td><td>5</td></tr>\n</tbody>'
+    )
+    head, _, body = labelled(table).partition("</thead>")
+    assert head == table.partition("</thead>")[0]
+    assert body == (
+        '\n<tbody>\n<tr>\n<th scope="row">a</th>\n<td class="number" data-label="Size">1</td>'
+        '<td data-label="Changes">2</td><td>3</td></tr>\n'
+        '<tr><th>b</th><td colspan="2" data-label="Size">4</td><td>5</td></tr>\n</tbody>'
+    )
 
 
 def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
