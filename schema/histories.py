@@ -477,13 +477,11 @@ class CatalogPackageType:
         return PackageInSeriesType(one=self.package.best)
 
     @resolver(Cost(weight=TIMELINE))
-    def history(
-        self,
-        info: Info,
-        series: Annotated[str | None, strawberry.argument("A series.")] = None,
-    ) -> PackageHistory | None:
+    def history(self, info: Info, series: str | None = None) -> PackageHistory | None:
         """Its history in a series, that of `best` unless one is named; null where it was never
         there.
+
+        - series: A series.
         """
         return PackageHistory.of_id(
             info.context, series or self.package.best.series, self.package.name
@@ -648,13 +646,12 @@ class Series(Node):
 
     @resolver(Cost(weight=500, items=NumberOf("last", default=POINTS), each=3), Omittable())
     def growth(
-        self,
-        info: Info,
-        since: Since = None,
-        until: Until = None,
-        last: Annotated[int | None, strawberry.argument("Only the newest so many of them.")] = None,
+        self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType]:
-        """One point a revision, oldest first: what a chart needs."""
+        """One point a revision, oldest first: what a chart needs.
+
+        - last: Only the newest so many of them.
+        """
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
         points: list[GrowthPoint] = info.context.of_history(
@@ -674,24 +671,24 @@ class Series(Node):
         info: Info,
         since: Since = None,
         until: Until = None,
-        by: Annotated[
-            list[SeriesCauseKey] | None,
-            strawberry.argument("What they are summed up by; PACKAGE unless given."),
-        ] = None,
+        by: list[SeriesCauseKey] | None = None,
         *,
         page: PageArguments,
     ) -> Connection[SeriesCauseType]:
         """What rebuilt most in the revisions taken from since to until, summed up by each of `by`:
         what explains most specs first. By commit only causes in packages whose recipes it touched
         count.
+
+        - by: What they are summed up by; PACKAGE unless given.
         """
         return series_cause_connection(info.context, self.name, since, until, by, page)
 
     @resolver(Cost(weight=TIMELINE))
-    def package(
-        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
-    ) -> PackageHistory | None:
-        """A package through its revisions; null where none of them had it."""
+    def package(self, info: Info, name: str) -> PackageHistory | None:
+        """A package through its revisions; null where none of them had it.
+
+        - name: The package's name.
+        """
         return PackageHistory.of_id(info.context, self.name, name)
 
 

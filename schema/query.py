@@ -110,19 +110,19 @@ class Query:
     """What can be asked of the catalog."""
 
     @resolver(Cost(weight=FINDING, once=LOADING))
-    def node(
-        self, info: Info, id: Annotated[strawberry.ID, strawberry.argument("The object's id.")]
-    ) -> Node | None:
-        """An object by its id; null where there is none of that id."""
+    def node(self, info: Info, id: strawberry.ID) -> Node | None:
+        """An object by its id; null where there is none of that id.
+
+        - id: The object's id.
+        """
         return find_node(info.context, id)
 
     @resolver(Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING))
-    def nodes(
-        self,
-        info: Info,
-        ids: Annotated[list[strawberry.ID], strawberry.argument("The objects' ids.")],
-    ) -> list[Node | None]:
-        """Objects by their ids, in the same order; null where none is."""
+    def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
+        """Objects by their ids, in the same order; null where none is.
+
+        - ids: The objects' ids.
+        """
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
     @resolver(Cost(weight=50, items=120))
@@ -133,10 +133,11 @@ class Query:
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
     @resolver(Cost(weight=20))
-    def tag(
-        self, info: Info, name: Annotated[str, strawberry.argument("The tag's name.")]
-    ) -> Tag | None:
-        """A tag by its name."""
+    def tag(self, info: Info, name: str) -> Tag | None:
+        """A tag by its name.
+
+        - name: The tag's name.
+        """
         return Tag.of_id(info.context, name)
 
     @resolver(Cost(weight=100, items=NUM_SERIES))
@@ -147,10 +148,11 @@ class Query:
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
     @resolver(Cost(weight=20))
-    def series(
-        self, info: Info, name: Annotated[str, strawberry.argument("The series' name.")]
-    ) -> Series | None:
-        """A series by its name."""
+    def series(self, info: Info, name: str) -> Series | None:
+        """A series by its name.
+
+        - name: The series' name.
+        """
         return Series.of_id(info.context, name)
 
     @resolver(Cost(weight=20))
@@ -162,20 +164,19 @@ class Query:
         return None if name is None else Series(name=name)
 
     @resolver(Cost(weight=100, once=ALL_PACKAGES))
-    def package(
-        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
-    ) -> CatalogPackageType | None:
-        """A package over all series; null where no revision ever had it."""
+    def package(self, info: Info, name: str) -> CatalogPackageType | None:
+        """A package over all series; null where no revision ever had it.
+
+        - name: The package's name.
+        """
         return catalog_package(info.context, name)
 
     @resolver(Cost(weight=100, once=ALL_PACKAGES))
-    def package_of(
-        self,
-        info: Info,
-        query: Annotated[str, strawberry.argument("A query as in `Revision.specs(matching:)`.")],
-    ) -> CatalogPackageType | None:
+    def package_of(self, info: Info, query: str) -> CatalogPackageType | None:
         """The package that a query in Spack's language is about, `hdf5@1.14: +mpi` say, over all
         series; null where it names none, cannot be read, or no revision ever had it.
+
+        - query: A query as in `Revision.specs(matching:)`.
         """
         return package_of_query(info.context, query)
 
@@ -188,27 +189,24 @@ class Query:
         self,
         info: Info,
         search: SearchArgument = None,
-        gone: Annotated[
-            bool | None,
-            strawberry.argument("Only those that are gone, or only those that are not."),
-        ] = None,
+        gone: bool | None = None,
         *,
         page: PageArguments,
     ) -> Connection[CatalogPackageType] | None:
         """All packages that any revision ever had, by name; null, with an error, where what is kept
         of the history is not complete.
+
+        - gone: Only those that are gone, or only those that are not.
         """
         return catalog_package_connection(info.context, search, gone, page)
 
     @resolver(Cost(weight=SPANS_OF_HASH))
-    def hash(
-        self,
-        info: Info,
-        hash: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
-    ) -> HashHistoryType | None:
+    def hash(self, info: Info, hash: str) -> HashHistoryType | None:
         """What the catalog knows of a hash (or an unambiguous prefix), in whatever revision; null
         where it never saw it. Where several begin so, that is an error with extensions.code
         AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.
+
+        - hash: A DAG hash, or how one begins.
         """
         return HashHistoryType.of(info.context, hash)
 
@@ -216,14 +214,12 @@ class Query:
         Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
     )
     def revisions_holding(
-        self,
-        info: Info,
-        hashes: Annotated[list[str], strawberry.argument("Whole DAG hashes.")],
-        series: InSeries = None,
-        *,
-        page: PageArguments,
+        self, info: Info, hashes: list[str], series: InSeries = None, *, page: PageArguments
     ) -> Connection[Revision]:
-        """The revisions that hold all of these hashes, newest first."""
+        """The revisions that hold all of these hashes, newest first.
+
+        - hashes: Whole DAG hashes.
+        """
         question = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
         return revision_connection(info.context.of_history(question), page)
 
@@ -233,16 +229,16 @@ class Query:
         info: Info,
         tag: OfTag = None,
         series: OfSeries = None,
-        since: Annotated[
-            DateTime | None, strawberry.argument("Only those taken then or later.")
-        ] = None,
-        until: Annotated[
-            DateTime | None, strawberry.argument("Only those taken then or earlier.")
-        ] = None,
+        since: DateTime | None = None,
+        until: DateTime | None = None,
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
-        """Published revisions, newest first."""
+        """Published revisions, newest first.
+
+        - since: Only those taken then or later.
+        - until: Only those taken then or earlier.
+        """
         lines = info.context.changing_history().select(
             tag=tag, series=series, since=since, until=until
         )
@@ -277,16 +273,17 @@ class Query:
         info: Info,
         base: Side,
         head: Side,
-        stack: Annotated[str | None, strawberry.argument("Only specs that this stack has.")] = None,
-        package: Annotated[str | None, strawberry.argument("Only specs of this package.")] = None,
-        matching: Annotated[
-            str | None,
-            strawberry.argument("Only specs that this query in Spack's language matches."),
-        ] = None,
+        stack: str | None = None,
+        package: str | None = None,
+        matching: str | None = None,
     ) -> ComparisonType | None:
         """What changed from base to head; refs as in revision(ref:), or stacks of revisions. With
         `stack`, `package` and `matching` it is about the specs that meet all of them on either
         side: all but counterparts, reasons and main causes, which are those of the whole.
+
+        - stack: Only specs that this stack has.
+        - package: Only specs of this package.
+        - matching: Only specs that this query in Spack's language matches.
         """
         resolve = info.context.resolve_side
         only = Only(stack=stack, package=package, matching=matching)
@@ -298,14 +295,17 @@ class Query:
     def compare_specs(
         self,
         info: Info,
-        base: Annotated[str, strawberry.argument("A DAG hash, or how one begins.")],
-        head: Annotated[str, strawberry.argument("Likewise.")],
+        base: str,
+        head: str,
         base_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
         head_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
     ) -> SpecComparisonType | None:
         """What differs between two specs, of their own and below, and why: hashes, or how they
         begin, in the revisions of two refs or the newest that has each; null where one is nowhere.
         Errors as of `hash`.
+
+        - base: A DAG hash, or how one begins.
+        - head: Likewise.
         """
         return SpecComparisonType.of_hashes(info.context, base, head, base_ref, head_ref)
 

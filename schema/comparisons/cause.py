@@ -207,15 +207,11 @@ class Cause(Node):
         return CauseRows(self.comparison, [self.number])
 
     @connection_field(CAUSED)
-    def specs(
-        self,
-        involved: Annotated[
-            bool, strawberry.argument("Also those where another cause is the main one.")
-        ] = False,
-        *,
-        page: PageArguments,
-    ) -> Connection[LazySpecChange]:
-        """The added specs that it is the main cause of, by package and hash."""
+    def specs(self, involved: bool = False, *, page: PageArguments) -> Connection[LazySpecChange]:
+        """The added specs that it is the main cause of, by package and hash.
+
+        - involved: Also those where another cause is the main one.
+        """
         from schema.comparisons.spec_change import spec_change_connection
 
         table = self.comparison.explanation().specs_of(self.number, involved=involved)

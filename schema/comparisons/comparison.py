@@ -318,21 +318,18 @@ class ComparisonType(Node):
         info: Info,
         kinds: Kinds[SpecChangeKind] = None,
         filter: FilterArgument = None,
-        reasons: Annotated[
-            list[SpecChangeReason] | None,
-            strawberry.argument("Only these reasons; all unless given."),
-        ] = None,
+        reasons: list[SpecChangeReason] | None = None,
         order_by: SpecChangeOrderArgument = None,
-        pairs_once: Annotated[
-            bool,
-            strawberry.argument(
-                "Leave out each removed spec whose counterpart is in the list: a pair stands once."
-            ),
-        ] = False,
+        pairs_once: bool = False,
         *,
         page: PageArguments,
     ) -> Connection[SpecChangeType]:
-        """The hashes that were added, removed or changed."""
+        """The hashes that were added, removed or changed.
+
+        - reasons: Only these reasons; all unless given.
+        - pairs_once: Leave out each removed spec whose counterpart is in the list: a pair stands
+          once.
+        """
         comparison = self.loaded(info)
         conditions = None if filter is None else filter.to_domain()
         table = comparison.changes.specs.select(kinds, conditions)
@@ -347,14 +344,14 @@ class ComparisonType(Node):
         self,
         info: Info,
         kinds: Kinds[CauseKind] = None,
-        package: Annotated[
-            str | None, strawberry.argument("Only causes in the package of this name.")
-        ] = None,
+        package: str | None = None,
         *,
         page: PageArguments,
     ) -> Connection[Cause]:
         """Why specs were built anew, what explains most first. The numbers of specs add up to all
         that were rebuilt or replaced.
+
+        - package: Only causes in the package of this name.
         """
         return cause_connection(self.loaded(info), kinds, package, page)
 
@@ -362,18 +359,16 @@ class ComparisonType(Node):
     def commits(
         self,
         info: Info,
-        levels: Annotated[
-            list[CommitLevel] | None,
-            strawberry.argument("Only effects at these levels; all unless given."),
-        ] = None,
-        package: Annotated[
-            str | None, strawberry.argument("Only effects on causes in the package of this name.")
-        ] = None,
+        levels: list[CommitLevel] | None = None,
+        package: str | None = None,
         *,
         page: PageArguments,
     ) -> Connection[CommitEffectType] | None:
         """The commits between the two revisions' recipes that explain causes, those that explain
         closest and most first; null where a commit of the recipes is not known.
+
+        - levels: Only effects at these levels; all unless given.
+        - package: Only effects on causes in the package of this name.
         """
         return commit_connection(self.loaded(info), levels, package, page)
 
@@ -381,18 +376,18 @@ class ComparisonType(Node):
     def cause(
         self,
         info: Info,
-        kind: Annotated[CauseKind, strawberry.argument("Its kind.")],
-        package: Annotated[
-            str | None,
-            strawberry.argument(
-                "The package that changed; a cause of kind ARCHITECTURE or FORMAT is of none."
-            ),
-        ] = None,
-        before: Annotated[str | None, strawberry.argument("As `Cause.before` has it.")] = None,
-        after: Annotated[str | None, strawberry.argument("As `Cause.after` has it.")] = None,
+        kind: CauseKind,
+        package: str | None = None,
+        before: str | None = None,
+        after: str | None = None,
     ) -> Cause | None:
         """One of the causes, by what tells it from the others; null where the comparison has no
         such cause.
+
+        - kind: Its kind.
+        - package: The package that changed; a cause of kind ARCHITECTURE or FORMAT is of none.
+        - before: As `Cause.before` has it.
+        - after: As `Cause.after` has it.
         """
         name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
         comparison = self.loaded(info)
@@ -423,19 +418,17 @@ class ComparisonType(Node):
     def coverage(
         self,
         info: Info,
-        by: Annotated[
-            list[CoverageDimension],
-            strawberry.argument("The dimensions; none for the packages alone."),
-        ],
+        by: list[CoverageDimension],
         kinds: Kinds[CoverageChangeKind] = None,
-        search: Annotated[
-            str | None, strawberry.argument("Case-insensitive substring of the package's name.")
-        ] = None,
+        search: str | None = None,
         *,
         page: PageArguments,
     ) -> Connection[CoverageChangeType]:
         """What can no longer be had, and what newly can: packages in combination with the given
         dimensions, by package and values.
+
+        - by: The dimensions; none for the packages alone.
+        - search: Case-insensitive substring of the package's name.
         """
         info.context.require_time()  # all specs of both sides are counted
         return coverage_connection(self.loaded(info), by, kinds, search, page)

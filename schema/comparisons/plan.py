@@ -217,13 +217,12 @@ class PlanType:
 
     @connection_field(TO_BUILD)
     def to_build(
-        self,
-        info: Info,
-        stack: Annotated[str | None, strawberry.argument("Only those of this stack.")] = None,
-        *,
-        page: PageArguments,
+        self, info: Info, stack: str | None = None, *, page: PageArguments
     ) -> Connection[SpecChangeType]:
-        """The specs that have to be built, by package and hash."""
+        """The specs that have to be built, by package and hash.
+
+        - stack: Only those of this stack.
+        """
         comparison = self._loaded(info.context)
         table = comparison.changes.specs.select([SpecChangeKind.ADDED])
         if stack is not None:

@@ -14,7 +14,7 @@ import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
 
-from schema.fields.scalars import described
+from schema.fields.scalars import described_parts
 
 COST = "cost"
 """The key in a field's metadata of its Cost."""
@@ -88,13 +88,25 @@ def field(description: str, cost: Cost = VALUE) -> Any:
 def resolver(
     cost: Cost = VALUE, *extensions: FieldExtension, description: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Declare a method as a field; its docstring describes it unless ``description`` does."""
-    return lambda method: strawberry.field(
-        method,
-        description=description or described(method),
-        metadata={COST: cost},
-        extensions=[*extensions],
-    )
+    """Declare a method as a field; its docstring describes it unless ``description`` does.
+
+    In a list it describes arguments, which are not annotated with descriptions then.
+    """
+
+    def declared(method: Callable[..., Any]) -> Any:
+        about, parts = described_parts(method)
+        made: Any = strawberry.field(
+            method,
+            description=description or about,
+            metadata={COST: cost},
+            extensions=[*extensions],
+        )
+        arguments = {argument.python_name: argument for argument in made.arguments}
+        for name, text in parts.items():
+            arguments[name].description = text
+        return made
+
+    return declared
 
 
 def texts(num_bytes: int) -> Cost:

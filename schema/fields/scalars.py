@@ -68,8 +68,15 @@ class Omittable(FieldExtension):
 
 
 def described(declared: object) -> str:
-    """Return the docstring of a type or a resolver, in one line: its description."""
+    """Return the docstring of a type or a function, in one line: its description."""
     return " ".join((getdoc(declared) or "").split())
+
+
+def described_parts(declared: object) -> tuple[str, dict[str, str]]:
+    """Return what a docstring says, and of each part in a list of lines as ``- NAME: text``."""
+    about, *parts = re.split(r"^- (\w+): ", getdoc(declared) or "", flags=re.M)
+    texts = [" ".join(part.split()) for part in parts]
+    return " ".join(about.split()), dict(zip(texts[::2], texts[1::2], strict=True))
 
 
 @dataclass_transform(
@@ -127,10 +134,8 @@ def describe_enum(
     Its docstring describes it, and in a list each of its ``members`` that is not described here;
     raises KeyError where one is missing.
     """
-    about, *listed = (
-        " ".join(text.split()) for text in re.split(r"^- (\w+): ", getdoc(enum) or "", flags=re.M)
-    )
-    texts = dict(zip(listed[::2], listed[1::2], strict=True)) | members
+    about, parts = described_parts(enum)
+    texts = parts | members
     strawberry.enum(enum, name=name, description=description or about)
     values: Any = enum.__strawberry_definition__.values  # type: ignore[attr-defined]
     for member, value in zip(enum, values, strict=True):

@@ -207,10 +207,11 @@ class Revision(Node):
     source = _of_line("source", "Where it came from.", SourceType)
 
     @resolver(LOADED)
-    def package(
-        self, info: Info, name: Annotated[str, strawberry.argument("The package's name.")]
-    ) -> Package | None:
-        """A package by its name."""
+    def package(self, info: Info, name: str) -> Package | None:
+        """A package by its name.
+
+        - name: The package's name.
+        """
         return Package.named(info.context.load(self.info), name)
 
     @connection_field(Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS))
@@ -227,13 +228,11 @@ class Revision(Node):
         return package_connection(loaded, None, filter, order_by, page)
 
     @resolver(LOADED)
-    def spec(
-        self,
-        info: Info,
-        hash: Annotated[str, strawberry.argument("The DAG hash, or how it begins.")],
-    ) -> SpecType | None:
+    def spec(self, info: Info, hash: str) -> SpecType | None:
         """A spec by its hash, or how it begins. Where several of the revision begin so, that is an
         error with extensions.code AMBIGUOUS_HASH and extensions.candidates, as of `Query.hash`.
+
+        - hash: The DAG hash, or how it begins.
         """
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
@@ -256,7 +255,7 @@ class Revision(Node):
     def matches(
         self,
         info: Info,
-        query: Annotated[str, strawberry.argument("A query in Spack's language.")],
+        query: str,
         filter: FilterArgument = None,
         order_by: OrderArgument = None,
         *,
@@ -264,15 +263,18 @@ class Revision(Node):
     ) -> SpecConnection | None:
         """The specs that a query in Spack's language matches, as `specs(matching:)`; null, with an
         error, where it cannot be answered: what stands beside it in the request is not lost.
+
+        - query: A query in Spack's language.
         """
         loaded = info.context.load(self.info)
         return SpecConnection(page=spec_page(loaded, slice(None), query, filter, order_by, page))
 
     @resolver(LOADED)
-    def stack(
-        self, info: Info, name: Annotated[str, strawberry.argument("The stack's name.")]
-    ) -> Stack | None:
-        """A stack by its name."""
+    def stack(self, info: Info, name: str) -> Stack | None:
+        """A stack by its name.
+
+        - name: The stack's name.
+        """
         return Stack.named(info.context.load(self.info), name)
 
     @resolver(STACKS_OF_REVISION)
@@ -307,13 +309,16 @@ class Revision(Node):
     def twins(
         self,
         info: Info,
-        stack: Annotated[str | None, strawberry.argument("Only specs of this stack.")] = None,
-        package: Annotated[str | None, strawberry.argument("Only specs of this package.")] = None,
+        stack: str | None = None,
+        package: str | None = None,
         *,
         page: PageArguments,
     ) -> TwinGroupConnection:
         """What of it is built more than once, the groups whose other specs most specs reach first;
         of a stack or a package only their specs count, not what these depend on.
+
+        - stack: Only specs of this stack.
+        - package: Only specs of this package.
         """
         return twin_connection(info.context, self.info, stack, package, page)
 
