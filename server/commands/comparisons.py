@@ -89,7 +89,7 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     help="Exit with 1 if what is shown differs, else with 0; with 2 on an error.",
 )
 def diff_command(
-    base: str,
+    base: str | None,
     head: str | None,
     *,
     as_json: bool,
@@ -119,10 +119,10 @@ def diff_command(
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
     try:
         if are_specs:
-            sides = hashes or parameters.refs_of(base, head)
+            sides = hashes or parameters.refs_or_none(base, head)
             differs = _diff_specs(catalog, sides, spec, as_json=as_json)
         else:
-            refs = parameters.refs_of(base, head)
+            refs = parameters.refs_or_none(base, head)
             differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
     except (CachelogError, OSError) as error:
         fault = failed_output(error) if isinstance(error, OSError) else error
@@ -136,7 +136,7 @@ def diff_command(
 
 def _diff_sides(
     catalog: str,
-    refs: tuple[str, str],
+    refs: tuple[str, str] | None,
     scope: dict[str, str | None],
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
@@ -163,8 +163,13 @@ def _diff_sides(
     return bool(compared.changes if dimensions is None else cells)
 
 
-def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_json: bool) -> bool:
-    """Print how two specs differ; return whether they do."""
+def _diff_specs(
+    catalog: str, sides: tuple[str, str] | None, spec: str | None, *, as_json: bool
+) -> bool:
+    """Print how two specs differ; return whether they do.
+
+    ``sides`` are two hashes, or with ``spec`` the revisions to look in.
+    """
     from server.terminal.printing.spec_pairs import (
         compare_specs,
         compare_specs_of,
@@ -172,10 +177,10 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
         spec_pair_lines,
     )
 
-    if spec is None:
+    if spec is None and sides is not None:
         compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
-        compared = compare_specs_of(catalog, sides, spec)
+        compared = compare_specs_of(catalog, sides, spec or "")
     lines = spec_pair_lines(compared, width())
     say_result(lambda: spec_pair_document(compared), lines, as_json=as_json)
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
@@ -188,7 +193,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
 @parameters.base_argument
 @click.argument(
     "words",
-    metavar="HEAD [PACKAGE|/HASH]",
+    metavar="[HEAD] [PACKAGE|/HASH]",
     nargs=-1,
     shell_complete=complete_head_or_package,
     help="What to compare to, named likewise. After it, a package or the hash of a spec, "
@@ -201,7 +206,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str], spec: str | None, *, as_js
 )
 @scope_options
 def why_command(
-    base: str,
+    base: str | None,
     words: tuple[str, ...],
     *,
     commits: bool,
@@ -222,7 +227,7 @@ def why_command(
         stories_lines,
     )
 
-    head, subject = _head_and_subject(base, words)
+    refs, subject = _refs_and_subject(base, words)
     if subject is not None:
         parameters.require_package_or_hash(subject)
     if subject is not None and package is not None:
@@ -230,11 +235,13 @@ def why_command(
     is_hash = subject is not None and subject.startswith("/")
     try:
         package = package if is_hash else subject or package
-        compared = compare(catalog, parameters.refs_of(base, head), package=package, **scope)
+        compared = compare(catalog, refs, package=package, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
-        raise InvalidArgument("PACKAGE", error.reason) from None  # as it was written
+        # As it was written; one word alone may be meant for a revision.
+        hint = "" if refs else "; to compare revisions, write BASE HEAD, or BASE..HEAD"
+        raise InvalidArgument("PACKAGE", error.reason + hint) from None
     changes = (compared.change_of(subject),) if subject and is_hash else compared.changes
     if as_json:
         say_json(causes_document(compared, changes))
@@ -248,12 +255,17 @@ def why_command(
         note("Nothing changed.")
 
 
-def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, str | None]:
-    """Return HEAD, and the package or hash; None for what is omitted."""
-    expected = 2 if parameters.split_range(base) is None else 1
-    parameters.require_no_more(words, expected)
-    named = [*words, None, None]
-    return (None, named[0]) if expected == 1 else (named[0], named[1])
+def _refs_and_subject(
+    base: str | None, words: tuple[str, ...]
+) -> tuple[tuple[str, str] | None, str | None]:
+    """Return BASE and HEAD, and the package or hash; None for what is omitted."""
+    is_range = base is not None and parameters.split_range(base) is not None
+    if base is None or not (is_range or words):
+        return None, base
+    parameters.require_no_more(words, 1 if is_range else 2)
+    named = [*words, None]
+    head, subject = (None, named[0]) if is_range else named[:2]
+    return parameters.refs_of(base, head), subject
 
 
 # -- notes
@@ -278,7 +290,7 @@ def _head_and_subject(base: str, words: tuple[str, ...]) -> tuple[str | None, st
 @scope_options
 @parameters.output_option("Write to this file instead of the terminal.")
 def notes_command(
-    base: str,
+    base: str | None,
     head: str | None,
     *,
     form: str,
@@ -292,7 +304,7 @@ def notes_command(
 
     if template is not None and parameters.is_written("form"):
         raise click.UsageError("--template says how notes are written; leave --format out.")
-    compared = compare(catalog, parameters.refs_of(base, head), **scope)
+    compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
     text = _rendered(compared.changelog(), form, template)
     if output is None:
         click.echo(text, nl=False)

@@ -138,16 +138,20 @@ def opened_catalog(location: str) -> OpenedCatalog:
     return OpenedCatalog(catalog, catalog.require_history(), library)
 
 
-def open_sides(location: str, texts: Sequence[str]) -> tuple[OpenedCatalog, list[SideInfo]]:
+def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalog, list[SideInfo]]:
     """Open a catalog, and read the sides of a comparison that some texts name.
 
-    There need not be a catalog where all of them are files. Raises as ``opened_catalog`` and
+    None names the newest revision of the main series, and the one before it. There need not be a
+    catalog where all of them are files. Raises as ``opened_catalog`` and
     ``SideReader.read`` do.
     """
     settings = settings_from(os.environ)
     catalog = Catalog(location)
     library = Library(catalog, recipes_url=settings.recipes_url)
     reader = SideReader(library, catalog.require_history, settings.reading)
+    if texts is None:
+        latest = catalog.require_history().latest
+        texts = () if latest is None else (f"{latest.tag}~1", latest.tag)
     sides = list(map(reader.read, texts))
     return OpenedCatalog(catalog, catalog.history, library), sides
 

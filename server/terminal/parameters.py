@@ -242,9 +242,11 @@ def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
 
 base_argument = click.argument(
     "base",
-    metavar="BASE",
+    metavar="[BASE]",
+    required=False,
     shell_complete=complete_range,
-    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once.",
+    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
+    f"Without BASE and HEAD, {LATEST}, is compared with the revision before it.",
 )
 
 
@@ -270,15 +272,20 @@ def recipes_option(command: Decorated) -> Decorated:
 
 
 def two_refs(command: Decorated) -> Decorated:
-    """Add the arguments BASE and HEAD; ``refs_of`` parses them."""
+    """Add the arguments BASE and HEAD; ``refs_or_none`` parses them."""
     head = click.argument(
         "head",
-        metavar="HEAD",
+        metavar="[HEAD]",
         required=False,
         shell_complete=complete_ref,
         help="What to compare to, named likewise.",
     )
     return base_argument(head(command))
+
+
+def refs_or_none(base: str | None, head: str | None) -> tuple[str, str] | None:
+    """Return the words for base and head as ``refs_of`` does; None where there are none."""
+    return None if base is None else refs_of(base, head)
 
 
 def refs_of(base: str, head: str | None) -> tuple[str, str]:
@@ -306,11 +313,13 @@ def split_range(text: str) -> tuple[str, str] | None:
     return refs.split_range(text)
 
 
-def two_hashes(base: str, head: str | None) -> tuple[str, str] | None:
+def two_hashes(base: str | None, head: str | None) -> tuple[str, str] | None:
     """Return the beginnings of two hashes that are named, each after a slash.
 
     None where either is something else, or the path of a file or folder that is there.
     """
+    if base is None:
+        return None
     named = split_range(base) if head is None else (base, head)
     are_hashes = named and all(_HASH.fullmatch(text) for text in named)
     return named if are_hashes and not any(map(os.path.exists, named or ())) else None

@@ -146,7 +146,7 @@ def test_the_schema_is_printed() -> None:
         ("diff", "a", "b", "--coverage", "stack,nose"),
         ("diff", "a", "b", "--coverage", "stack,stack"),
         ("diff", "a", "b", "--coverage", "stack", "--stat"),
-        ("why", "a"),
+        ("why", "a.."),
         ("why", "a..b", "c", "d"),
         ("why", "a..b", ""),
         ("why", "a", "b", "/"),

@@ -52,6 +52,37 @@ def test_the_causes(world: World, expected: Causes) -> None:
     assert ask(world, "why", "..".join(REFS)).out == done.out
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("why",),
+        ("why", "--stack", "hep"),
+        ("why", "app"),
+        ("why", f"/{hash_of_head('app')[:9]}"),
+        ("diff",),
+        ("diff", "--stat"),
+        ("notes",),
+    ],
+    ids=" ".join,
+)
+def test_the_last_change_is_meant_where_no_revision_is_named(
+    world: World, arguments: tuple[str, ...]
+) -> None:
+    """The newest revision of the main series, and the one before it."""
+    command, *others = arguments
+    expected = ask(world, command, *REFS, *others)
+    assert expected.code == 0
+    assert ask(world, *arguments).out == expected.out
+
+
+def test_one_word_alone_is_a_package(world: World) -> None:
+    """Who means a revision is told how to write two."""
+    done = ask(world, "why", "develop")
+    assert done.code == 1
+    assert "has 'develop'" in done.err
+    assert done.err.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
+
+
 def test_the_causes_of_one_stack(world: World, expected: Causes) -> None:
     """The numbers are those of its specs."""
     told = ask(world, "why", *REFS, "--stack", "hep").lines

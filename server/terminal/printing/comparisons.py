@@ -192,8 +192,8 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         return self.comparison.base.spec(before), self.comparison.head.spec(after)
 
 
-def compare(location: str, texts: tuple[str, str], **scope: str | None) -> Compared:
-    """Return the comparison of the two sides that texts name.
+def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> Compared:
+    """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
 
     ``scope`` are the fields of ``Only``. Raises as ``open_sides`` does, InvalidArgument for
     names that neither side has, and UnknownPackage for a name in a query that nothing has.

@@ -75,7 +75,7 @@ def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
     return ComparedSpecs(histories[0].newest, histories[1].newest, pair)
 
 
-def compare_specs_of(location: str, texts: tuple[str, str], query: str) -> ComparedSpecs:
+def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> ComparedSpecs:
     """Compare the spec that a query means on each of the two sides that texts name.
 
     Of several on a side it is the one that a lock file requested itself. Raises as ``open_sides``
