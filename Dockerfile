@@ -18,9 +18,10 @@ RUN python -m venv --without-pip /opt/cachelog \
     && python trim_libraries.py /opt/cachelog
 
 FROM libraries AS documentation
+ARG REPOSITORY
 COPY . .
 RUN pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement deploy/requirements-docs.txt \
-    && /opt/cachelog/bin/python -m mkdocs build --quiet --site-dir /documentation
+    && CACHELOG_BUILD_REPOSITORY="${REPOSITORY}" /opt/cachelog/bin/python -m mkdocs build --quiet --site-dir /documentation
 
 FROM ${BASE} AS wheel
 # "yes" lets the build go on without what pages load, where npm's registry cannot be reached.
@@ -35,9 +36,11 @@ RUN CACHELOG_BUILD_VERSION="${VERSION}" pip wheel --no-cache-dir --no-deps --whe
 FROM ${BASE}
 ARG VERSION
 ARG REVISION
+ARG REPOSITORY
 LABEL org.opencontainers.image.title="cachelog" \
     org.opencontainers.image.description="Version control for what a Spack build cache holds" \
-    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.licenses="Apache-2.0 AND MIT AND 0BSD" \
+    org.opencontainers.image.source="${REPOSITORY}" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 # git is what 'cachelog import --git' reads with. Of which version, the base image decides. Perl, half of

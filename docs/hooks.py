@@ -4,6 +4,7 @@ mkdocs calls the functions ``on_...``. Commands are generated from click, the AP
 JSON from the records that are written, rules from the keys that are read.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import cleandoc
@@ -44,6 +45,17 @@ ELSEWHERE = {
 
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Link each page's foot to the repository, if the environment names it.
+
+    The theme's own ``repo_url`` would ask a server of GitHub for its stars.
+    """
+    if url := os.environ.get("CACHELOG_BUILD_REPOSITORY"):
+        icon = "fontawesome/brands/git-alt"
+        config.extra["social"] = [{"icon": icon, "link": url, "name": "Source code"}]
+    return config
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:

@@ -120,7 +120,7 @@ RUN = {
     "tests/test_plan_doc.py": "plan.md console 1",
     "tests/test_questions_doc.py": "questions.md console 1, questions.md csv 1",
     "tests/test_readme.py": "README.md console 5",
-    "tests/test_real_cache_doc.py": "real-cache.md console 6",
+    "tests/test_real_cache_doc.py": "real-cache.md console 7",
     "tests/test_sides_doc.py": "sides.md console 1",
     "tests/test_tables_doc.py": "tables.md sql 10",
     "tests/test_tables_doc_programs.py": "tables.md python 7",

@@ -22,6 +22,7 @@ from tests.server.servers import application
 from tests.server.test_cli import EVERY
 
 ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://git.example/cachelog"
 
 pytestmark = pytest.mark.long
 
@@ -33,7 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "CACHELOG_BUILD_REPOSITORY": REPOSITORY},
         capture_output=True,
         text=True,
     )
@@ -59,6 +60,12 @@ def test_each_document_is_a_page(site: Path) -> None:
     names = {it.stem for it in (ROOT / "docs").glob("*.md")}
     names |= {PurePath(it).stem for it in ELSEWHERE.values()}
     assert {it.stem for it in site.glob("*.html")} == names | {"404"}
+
+
+def test_each_page_leads_to_the_repository(site: Path) -> None:
+    """That the environment names: a reader of the site alone knows where to clone."""
+    for page in (site / "index.html", site / "reference/rules.html"):
+        assert f'href="{REPOSITORY}"' in page.read_text("utf-8")
 
 
 def test_each_command_and_type_is_there(site: Path) -> None:
