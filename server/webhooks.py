@@ -20,7 +20,7 @@ from snapshots.catalog.library import Library
 from snapshots.catalog.publication import Publication
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Neighbours, age
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, revision_facts
 from snapshots.notes.atom import series_summary
 from snapshots.notes.changelog import Changelog, ExplainedSummary, changelog
 from snapshots.notes.sentences import plain
@@ -267,7 +267,12 @@ class Deliverer:
 def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
     """Return the body of a delivery; docs/notifications.md describes it."""
     head = {"format": FORMAT, "event": EVENT, "delivery": delivery, "sent_at": sent_at}
-    return msgspec.json.encode(head | msgspec.structs.asdict(announced))
+    base = announced.base
+    revisions = {
+        "revision": revision_facts(announced.revision),
+        "base": None if base is None else revision_facts(base),
+    }
+    return msgspec.json.encode(head | msgspec.structs.asdict(announced) | revisions)
 
 
 # -- notifications

@@ -403,12 +403,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_location(self) -> str:
-        """The location as anybody may read it: of a local path the last part alone."""
-        first, slash, _ = self.location.partition("/")
-        is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH as git has it
-        if is_remote or not slash:
-            return self.location
-        return self.location.rstrip("/").rpartition("/")[2] or self.location
+        """The location as anybody may read it: see ``public_location``."""
+        return public_location(self.location)
+
+
+def public_location(location: str) -> str:
+    """Return a location as anybody may read it: of a local path the last part alone."""
+    first, slash, _ = location.partition("/")
+    is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH as git has it
+    if is_remote or not slash:
+        return location
+    return location.rstrip("/").rpartition("/")[2] or location
 
 
 class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -568,11 +573,14 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
 def revision_facts(revision: SideInfo) -> dict[str, Any]:
     """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times.
 
-    A stack has its name beside them, a file the number of its roots.
+    A stack has its name beside them, a file the number of its roots. The location of a file is as
+    it was given; that of a published revision is public.
     """
     facts: dict[str, Any] = msgspec.to_builtins(revision)
     facts["num_stacks"] = revision.known_stacks
     if isinstance(revision, FileInfo):
         del facts["roots"]
         facts["num_roots"] = None if revision.roots is None else len(revision.roots)
+    else:
+        facts["source"]["location"] = revision.source.public_location
     return facts

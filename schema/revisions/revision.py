@@ -46,7 +46,7 @@ from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.pairings import tells_stacks
-from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason
+from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
 from snapshots.recipes.commits import FoundBy, Recipes
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ describe_enum(FoundBy, name="RecipesFoundBy")
 class RecipesType:
     """The commit of the recipes that a revision's specs were concretized with."""
 
-    repository: str = field("The git repository: a path or URL.")
+    repository: str = field("The git repository: a URL, or of a local path the last part.")
     commit: str = field("The whole hash of the commit.")
     found_by: FoundBy = field("How it was found.")
     url: str | None = field("Where the commit is looked at, if known.")
@@ -115,7 +115,10 @@ class RecipesType:
         """Return the recipes with a link."""
         url = context.library.links(recipes.repository).commit(recipes.commit)
         return cls(
-            repository=recipes.repository, commit=recipes.commit, found_by=recipes.found_by, url=url
+            repository=public_location(recipes.repository),
+            commit=recipes.commit,
+            found_by=recipes.found_by,
+            url=url,
         )
 
 

@@ -28,9 +28,12 @@ from snapshots.catalog.recipes_import import keep_recipes
 from snapshots.catalog.workers import check_cluster
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
+from snapshots.models import public_location
 from snapshots.sources.git import page_history
 from snapshots.sources.git.page_history import Every
 from snapshots.sources.reports import Report
+from snapshots.spack.names import checked_line
+from snapshots.texts import quoted
 
 _REVISIONS_AT_ONCE = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""
@@ -52,6 +55,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None
     every: Every | None
     gate: str | None
+    source_name: str | None
     skip_bad: bool
     receivers: tuple[str, ...]
     recipes: str | None
@@ -73,6 +77,7 @@ class ImportRun:
         self._approve = (
             None if options.gate is None else gatekeeper(options.gate, self._catalog.package_names)
         )
+        _check_source_name(options.source_name)
         self._report = Report(skip_bad=options.skip_bad)
         self._publications: list[Publication] = []
         self.failures: list[str] = []
@@ -175,6 +180,8 @@ class ImportRun:
     ) -> list[Publication]:
         """Publish in a span; the spans of what is read meanwhile are its siblings, not children."""
         options = self._options
+        if options.source_name is not None:
+            snapshots = map(partial(_named, options.source_name), snapshots)
         with spans.span("publish") as note_publishing:
             published = self._catalog.publish(
                 snapshots,
@@ -222,6 +229,25 @@ class ImportRun:
             note(f"warning: {warning}")
         for error in self._report.skipped:
             note(f"skipped: {error}")
+
+
+def _check_source_name(name: str | None) -> None:
+    """Raise InvalidArgument for a name that would not be shown as it is."""
+    if name is None:
+        return
+    try:
+        checked_line(name)
+    except ValueError as error:
+        raise InvalidArgument("--source-name", str(error)) from None
+    if (shown := public_location(name)) != name:
+        reason = f"{quoted(name)} would be shown as {quoted(shown)}, as a local path is"
+        raise InvalidArgument("--source-name", f"{reason}: write it without /, or as a URL")
+
+
+def _named(name: str, snapshot: Snapshot | PackedSnapshot) -> Snapshot | PackedSnapshot:
+    """Return a snapshot that says that it was read from what has this name."""
+    source = msgspec.structs.replace(snapshot.source, location=name)
+    return msgspec.structs.replace(snapshot, source=source)
 
 
 def _undated(

@@ -82,6 +82,12 @@ _NOT_NOTIFIED = 3
     help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
     "revision against the one before it in its series.",
 )
+@click.option(
+    "--source-name",
+    metavar="NAME",
+    help="What revisions say they were read from, instead of the location. By default a path, of "
+    "which only its last part is public, or a URL.",
+)
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
 @click.option(
     "--notify",

@@ -28,7 +28,7 @@ from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Codes, Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
-from snapshots.models import SideInfo, revision_facts
+from snapshots.models import SideInfo, public_location, revision_facts
 from snapshots.notes.phrases import (
     causes_sentence,
     losses_sentence,
@@ -83,7 +83,8 @@ class RecipesEntry(msgspec.Struct, frozen=True):
     def of(cls, recipes: Recipes, links: Links) -> "RecipesEntry":
         """Return the entry of a commit."""
         url = links.commit(recipes.commit)
-        return cls(recipes.repository, recipes.commit, recipes.found_by.value, url)
+        repository = public_location(recipes.repository)
+        return cls(repository, recipes.commit, recipes.found_by.value, url)
 
 
 class RecipesEntries(msgspec.Struct, frozen=True):

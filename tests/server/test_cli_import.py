@@ -12,9 +12,14 @@ from weakref import ref
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
+from server.webhooks import announcement, document
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.demo import history
+from snapshots.history import Neighbours
+from snapshots.models import Source
 from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
 from tests.server.cache_pages import (
@@ -27,6 +32,7 @@ from tests.server.cache_pages import (
     written,
 )
 from tests.server.commands import cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, small_database
 
@@ -427,3 +433,63 @@ def test_an_older_content_from_git(tmp_path: Path) -> None:
     assert "its stored content was damaged, and is replaced" in mended.out
     assert cachelog("diff", "develop~1", "develop", catalog=catalog).code == 0
     assert history_of(catalog).revisions == [newer, older]
+
+
+SHOWING = (
+    ("revisions",),
+    ("tags",),
+    ("show", "develop"),
+    ("packages", "develop"),
+    ("log",),
+    ("log", "libelf"),
+    ("diff", "develop~1..develop"),
+    ("why", "develop~1..develop"),
+    ("notes", "develop~1..develop", "--format", "json"),
+)
+
+
+def test_no_local_path_is_in_json(tmp_path: Path) -> None:
+    """Of the folder that was imported only the last part is told, in every document."""
+    catalog = tmp_path / "catalog"
+    source = Source(kind="index", location="/srv/of-the-operator/mirror", importer="cachelog 1")
+    snapshots = [
+        replace(a_snapshot([a_spec(label, name="libelf")], "develop", day(number)), source=source)
+        for number, label in enumerate("ab")
+    ]
+    base, head = (made.revision for made in Catalog(str(catalog)).publish(snapshots))
+    for command in SHOWING:
+        done = cachelog(*command, *(() if "json" in command else ("--json",)), catalog=catalog)
+        assert done.code == 0, (command, done.err)
+        assert "of-the-operator" not in done.out, command
+    announced = announcement(Neighbours(base, head), None)
+    body = orjson.loads(document(announced, "one", day(0)))
+    assert [body[name]["source"]["location"] for name in ("base", "revision")] == ["mirror"] * 2
+
+
+def test_a_source_is_named(tmp_path: Path) -> None:
+    """It is kept with the revision, and shown everywhere as it is."""
+    put_layout_3(tmp_path / "mirror", text(small_database()))
+    catalog = tmp_path / "catalog"
+    options = ("--tag", "mine", "--no-proof", "--source-name", "our nightly cache")
+    assert cachelog("import", tmp_path / "mirror", *options, catalog=catalog).code == 0
+    (revision,) = history_of(catalog).revisions
+    assert (revision.source.kind, revision.source.location) == ("index", "our nightly cache")
+    (row,) = cachelog("revisions", "--json", catalog=catalog).json
+    assert row["source"]["location"] == "our nightly cache"
+    assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "has 0 characters"),
+        ("two\nlines", "holds characters that are not seen"),
+        ("/srv/mirror", "would be shown as 'mirror'"),
+    ],
+)
+def test_a_name_is_shown_as_it_is(tmp_path: Path, name: str, reason: str) -> None:
+    """Others are refused, and nothing is read."""
+    done = cachelog("import", "/nowhere", "--source-name", name, catalog=tmp_path / "catalog")
+    assert done.code == 1
+    assert "--source-name" in done.err
+    assert reason in done.err

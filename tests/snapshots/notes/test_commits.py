@@ -188,7 +188,7 @@ def test_json() -> None:
     counts = {"num_specs": 2, "num_involved": 3, "build_cost": None}
     assert effect == commit | {"causes": [cause["key"]]} | counts
     assert document["recipes"]["base"] == {
-        "repository": "/packages",
+        "repository": "packages",
         "commit": "a" * 40,
         "found_by": "date",
         "url": f"{HUB}/commit/{'a' * 40}",
