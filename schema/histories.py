@@ -16,7 +16,17 @@ from schema.fields.connections import (
     edges_field,
     page_of,
 )
-from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, field, resolver, texts
+from schema.fields.cost import (
+    COMPARING,
+    EXPLAINING,
+    LOADING,
+    TIMELINE,
+    Cost,
+    NumberOf,
+    field,
+    resolver,
+    texts,
+)
 from schema.fields.many import ColumnTable, Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated, object_type
 from schema.node import Node, id_field
@@ -34,19 +44,23 @@ from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.kept_changes import KeptCause
+from snapshots.changes.lookup import COMPARED, Lookup, Wanted
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
-from snapshots.history import Pair
-from snapshots.models import RevisionInfo
+from snapshots.history import Pair, age
+from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
+
+REPLACED = Cost(weight=COMPARING + EXPLAINING, each_loaded=2 * LOADING)
+"""What took the place of a hash: two revisions are compared."""
 
 SPANS = 4
 """In how many spans of all series a hash usually was."""
@@ -139,6 +153,41 @@ class HashHistoryType(Node):
             )
             raise CatalogError(info.context.catalog.location, reason)
         return SpecType(loaded=loaded, row=row)
+
+    @resolver(REPLACED)
+    def successor(self, info: Info) -> SpecType | None:
+        """What took its place in the revision after `newest`; null where nothing did, or the series
+        still has it.
+        """
+        span = self._last
+        if span.gone_in is None or span.reason_gone is not SpecChangeReason.REPLACED:
+            return None
+        base, head = map(info.context.load, (span.last, span.gone_in))
+        row = base.frame.hashes.find(self.history.hash)
+        if row is None:
+            return None
+        counterparts = info.context.explain(span.last, span.gone_in).counterparts
+        return SpecType(loaded=head, row=int(counterparts.head_of[row]))
+
+    @resolver(Cost(weight=20, each_loaded=2 * LOADING))
+    def nearest(self, info: Info) -> SpecType | None:
+        """The spec of the package that is most alike in the newest revision of the series that had
+        it last, as `MissingSpec.nearest`; null where that has the hash, or nothing of the package.
+        """
+        span = self._last
+        if span.gone_in is None:
+            return None
+        loaded = info.context.load(info.context.changing_history().of_series(span.series)[0])
+        spec = self.spec(info)
+        facts = {name: spec.loaded.frame.columns[name].at(spec.row) for name in COMPARED}
+        needed = ConcreteSpec(hash=self.history.hash, name=self.history.name, **facts)
+        row = int(Lookup(Wanted([needed]), loaded.frame).nearest[0])
+        return None if row < 0 else SpecType(loaded=loaded, row=row)
+
+    @property
+    def _last(self) -> Span:
+        """The span whose last revision is the newest."""
+        return max(self.history.spans, key=lambda span: age(span.last))
 
     @resolver(Cost(items=SPANS))
     def spans(self) -> list[SpanType]:

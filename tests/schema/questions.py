@@ -159,6 +159,9 @@ fragment C on Cause {
   id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
   packages
 }"""
+REPLACED_HASH = """query($hash: String!) {
+  hash(hash: $hash) { successor { hash } nearest { hash } }
+}"""
 HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
   allSeries { id name latest { digest } }
   series(name: $of) {
@@ -344,6 +347,7 @@ DOCUMENTS = (
     CAUSES,
     CHECK,
     HISTORIES,
+    REPLACED_HASH,
     LOOKUPS,
     NODES,
     PUBLISHED,
