@@ -81,10 +81,9 @@ class Plan:
     def __init__(self, base: str, rows: pa.Table, locks: Sequence[StackLock]) -> None:
         named = dict.fromkeys(lock.stack for lock in locks)
         self.stacks = [stack for stack in named if stack is not None]
-        self._external: dict[str | None, set[str]] = {
-            stack: {spec.hash for lock in locks if lock.stack == stack for spec in lock.external}
-            for stack in named
-        }
+        self._external: dict[str | None, set[str]] = {stack: set() for stack in named}
+        for lock in locks:
+            self._external[lock.stack].update(spec.hash for spec in lock.external)
         self.content = _content(locks)
         self.head = side_of(SuccessiveTables().rows(self.content).table, self.content.digest)
         hashes = pa.array(self.head.frame.hashes.texts, pa.string())

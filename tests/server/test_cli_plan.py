@@ -70,7 +70,7 @@ def test_as_people_read_it(week: Week) -> None:
         lines[3]
         == "191 specs took the place of another: 179 as they were, 12 whose own facts differ"
     )
-    assert lines[-1] == "downgraded: intel-tbb 2023.0.0 -> 2022.3.0"
+    assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))
     assert gettext.split()[:2] == ["180", "185"]
 
@@ -115,7 +115,7 @@ def test_annotations(week: Week) -> None:
     notice, stack, *rules = done.lines
     assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 reused")
     assert "; causes: recipe of gettext changed, expat 2.8.1 → 2.8.2, " in notice
-    assert stack == "::warning title=Stack e4s::intel-tbb 2023.0.0 -> 2022.3.0"
+    assert stack == "::warning title=Stack e4s::downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     assert [rule.split(" ")[0] for rule in rules[:2]] == ["::error", "::warning"]
     assert done.code == 1
 

@@ -219,8 +219,7 @@ def plan_lines(planned: Planned, report: GateReport | None, width: int | None) -
     yield from table(planned.stack_plans, _columns(planned), width)
     yield from rebuilds_lines(planned, width)
     for change in planned.plan.downgrades:
-        text = f"{change.newest_before} -> {change.newest_after}"
-        yield from wrapped(f"downgraded: {styles.name(change.name)} {text}", width)
+        yield from wrapped(f"downgraded: {styles.name(change.name)} {_fall(change)}", width)
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
     yield from coverage_cell_lines(cells[:_MOST_LISTED], width)
     if len(cells) > _MOST_LISTED:
@@ -271,7 +270,10 @@ def plan_annotations(planned: Planned, report: GateReport | None) -> Iterator[st
     why = f"; causes: {', '.join(causes)}" if causes else ""
     yield annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
     for stack in planned.stack_plans:
-        lines = [_downgrade(change) for change in stack.downgrades[:_MOST_LISTED]]
+        lines = [
+            f"downgraded: {change.name} {_fall(change)}"
+            for change in stack.downgrades[:_MOST_LISTED]
+        ]
         if stack.coverage_lost:
             lines.append(
                 f"{counted(stack.coverage_lost, 'combination')} of package and target lost"
@@ -282,8 +284,8 @@ def plan_annotations(planned: Planned, report: GateReport | None) -> Iterator[st
         yield from annotations(report)
 
 
-def _downgrade(change: PackageChange) -> str:
-    return f"{change.name} {change.newest_before} -> {change.newest_after}"
+def _fall(change: PackageChange) -> str:
+    return f"{change.newest_before} → {change.newest_after}"
 
 
 # -- a document

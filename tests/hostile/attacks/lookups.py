@@ -65,7 +65,8 @@ def _in_all(_target: Target) -> Iterator[Ask]:
 
 
 _PLAN = (
-    'query($s: [PlannedSpecInput!]!) { plan(base: "develop", specs: $s) { numToBuild '
+    "query($s: [PlannedSpecInput!]!, $t: [String!]) "
+    '{ plan(base: "develop", specs: $s, stacks: $t) { numToBuild '
     "toBuild(first: 100) { nodes { hash reason path { name } } } } }"
 )
 
@@ -88,6 +89,8 @@ def _planned(_target: Target) -> Iterator[Ask]:
         over = [spec | {"dependencies": _edges(hashes[:at])} for at, spec in enumerate(specs[:140])]
         yield query(_PLAN, {"s": over})
         yield query(_PLAN, {"s": [spec | {"stack": f"s{at}"} for at, spec in enumerate(specs)]})
+    for size in (2_000, 50_000):
+        yield query(_PLAN, {"s": [], "t": [f"s{at}" for at in range(size)]})
     variants = [f"v{number}={number}" for number in range(500)]
     yield query(_PLAN, {"s": _specs(100, version="9" * 4_000, stack="e4s", variants=variants)})
 

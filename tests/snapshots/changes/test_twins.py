@@ -13,6 +13,7 @@ from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
+from snapshots.models import Dependency
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of, towers
@@ -245,3 +246,26 @@ def test_few_twins_are_counted_as_many_are(state: State) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("snapshots.changes.twins._FEW", 0)
         check(state)
+
+
+def test_thousands_of_twins() -> None:
+    """One package built 3,000 times, each below a twin of another: the numbers still add up."""
+    many = 3_000
+    below = [
+        a_spec(f"lib {number}", name="lib", package_hash=f"r{number % 7}", dependencies=())
+        for number in range(many)
+    ]
+    above = [
+        a_spec(
+            f"app {number}",
+            name="app",
+            dependencies=(Dependency("lib", spec.hash, ("link",), ()),),
+        )
+        for number, spec in enumerate(below)
+    ]
+    found = Found(State([*below, *above]))
+    assert [len(group.rows) for group in found.twins] == [many, many]
+    assert sum(map(found.causes.num_specs, range(len(found.causes)))) == 2 * (many - 1)
+    assert {name.kind for name in found.names} == {Kind.RECIPE, Kind.UNKNOWN}
+    saved = [len(rows) for rows in found.twins.saved(found.twins)]
+    assert saved == [2 * (many - 1), many - 1]
