@@ -73,7 +73,6 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first: one that begins last is waited for by all other processes."""
-    traced.leave_the_drawn_out(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -44,12 +44,19 @@ def test_examples_of_a_floor_count_for_it(file: str, floors: list[str], expected
 
 
 @pytest.mark.parametrize(
-    ("floors", "steps"), [(["snapshots"], ["stop", "test", "start"]), ([], ["test"])]
+    ("floors", "mark", "steps"),
+    [
+        (["snapshots"], "long", ["stop", "test", "start"]),
+        ([], "long", ["test"]),
+        ([], "untraced", ["stop", "test", "start"]),
+        ([], "hypothesis", ["stop", "test", "start"]),
+    ],
 )
 def test_what_does_not_count_is_not_traced(
-    floors: list[str], steps: list[str], request: pytest.FixtureRequest
+    floors: list[str], mark: str, steps: list[str], request: pytest.FixtureRequest
 ) -> None:
-    """Tracing stops for a test of no floor, as this one is, and its fixtures; then it goes on."""
+    """Tracing stops for a test of no floor, as this one is, or so marked; then it goes on."""
+    request.node.add_marker(mark)
     made: list[str] = []
     measured = mock.Mock(
         get_option=lambda _name: floors,

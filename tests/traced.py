@@ -53,25 +53,11 @@ WIDE = (
 """Tests that take long, and execute nothing that narrower tests of the floor do not."""
 
 
-def leave_the_drawn_out(items: list[pytest.Item]) -> None:
-    """Mark tests of what hypothesis draws with ``no_cover``, if coverage is measured."""
-    if Coverage.current() is not None:
-        for item in items:
-            if item.get_closest_marker("hypothesis") is not None:
-                item.add_marker(pytest.mark.no_cover)
-
-
 @contextmanager
 def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
-    """Trace nothing of a test whose file does not count: no fixture that it is first to ask for."""
+    """Trace nothing of a test that does not count: no fixture that it is first to ask for."""
     measured = Coverage.current()
-    if measured is None:
-        yield
-        return
-    sources = measured.get_option("run:source")
-    floors = set(sources) if isinstance(sources, list) else set[str]()
-    file = PurePosixPath(item.path.relative_to(item.config.rootpath))
-    if counts(file, floors):
+    if measured is None or _item_counts(item, measured):
         yield
         return
     measured.stop()
@@ -79,6 +65,16 @@ def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
         yield
     finally:
         measured.start()
+
+
+def _item_counts(item: pytest.Item, measured: Coverage) -> bool:
+    # Not pytest-cov's own mark no_cover: what it resumes after the call would be started twice,
+    # and never stopped again.
+    if any(item.get_closest_marker(name) for name in ("hypothesis", "untraced")):
+        return False
+    sources = measured.get_option("run:source")
+    floors = set(sources) if isinstance(sources, list) else set[str]()
+    return counts(PurePosixPath(item.path.relative_to(item.config.rootpath)), floors)
 
 
 def counts(file: PurePosixPath, floors: Collection[str]) -> bool:

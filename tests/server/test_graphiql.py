@@ -1,7 +1,6 @@
 """GraphiQL, in a real browser against a real server."""
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,13 @@ from selenium.webdriver.support.wait import WebDriverWait
 from server.graphiql.editor import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
 from snapshots.history import History
 from tests.server.browsers import SECONDS
-from tests.server.servers import serving
+from tests.server.servers import Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the demo, as the first command of the README does."""
-    folder = tmp_path_factory.mktemp("server")
-    with serving(folder / "catalog", folder / "log", "--demo") as running:
-        yield running.url
+@pytest.fixture
+def server(demo_server: Server) -> str:
+    """Return the address of the server of a demo."""
+    return demo_server.url
 
 
 def opened(browser: webdriver.Chrome, address: str) -> None:

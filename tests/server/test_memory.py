@@ -86,7 +86,7 @@ def test_variables_count_with_all_that_they_take(values: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -> None:
     """Ever new ones are not kept beyond the bounds, and the question is executed once."""
     catalog = Catalog(str(demo_catalog))

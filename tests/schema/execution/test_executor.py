@@ -47,7 +47,7 @@ def assert_same(world: World, question: Question) -> bytes:
 
 
 @pytest.mark.long
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @settings(examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(draw=st.randoms(use_true_random=True))
 def test_any_question_is_answered_as_the_stock_executor_does(
@@ -169,7 +169,7 @@ def test_revisions_are_rendered_together(world: World) -> None:
     assert "Revision" not in asked
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_made_up_questions_reach_every_field() -> None:
     """The property above is about all that a query can reach: each field of each type is asked."""
     every = {

@@ -250,7 +250,7 @@ def test_an_import_that_dies_between_its_commits(
     assert DeltaTable(str(tmp_path / "specs")).to_pyarrow_table().num_rows == 10 + 11
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> None:
     """Whichever file cannot be written: it is told in one line, and nothing is lost or in the way.
 
@@ -284,7 +284,7 @@ def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> No
     assert all(it is None or re.search(r"\.parquet: File too large$", it) for it in failures)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_reading_beside_imports_that_merge(tmp_path: Path, processes: ForkServerContext) -> None:
     """Two imports publish, merge files and shorten logs; a reader sees whole states all the while.
 

@@ -280,7 +280,7 @@ def test_a_dimension_costs_once() -> None:
     assert often.find("p0", once[0].values) is None
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_many_stacks_times_many_others() -> None:
     """The cells of a spec are as many as its stacks, not all that there could be."""
     random = Random(1)

@@ -222,14 +222,14 @@ ADDED, REMOVED, CHANGED = SpecChangeKind
 Week = tuple[State, State]
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @given(weeks())
 def test_reasons(week: Week) -> None:
     """Reasons and counterparts agree, those of specs that had been there before included."""
     assert_same_reasons(*week)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @examples(200)
 @given(crowds)
 def test_reasons_among_many(week: Week) -> None:
@@ -237,7 +237,7 @@ def test_reasons_among_many(week: Week) -> None:
     assert_same_reasons(*week)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @examples(200)
 @given(users)
 def test_reasons_where_many_vote(week: Week) -> None:
@@ -245,14 +245,14 @@ def test_reasons_where_many_vote(week: Week) -> None:
     assert_same_reasons(*week)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @given(weeks())
 def test_causes(week: Week) -> None:
     """So do causes, their order and numbers, those of each spec, and the paths to them."""
     assert_same_causes(*week)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @examples(50)  # each is a catalog of its own
 @given(towers)
 def test_far_above(week: Week) -> None:

@@ -54,7 +54,7 @@ def test_wanted_numbers_are_found_where_they_stand(
     assert places_of(told, apart).tolist() == expected
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @examples(35)
 @given(PASTS)
 def test_what_is_kept_is_what_the_explanation_says(past: Past) -> None:

@@ -171,7 +171,7 @@ def test_order() -> None:
     assert (*ADDED, *REMOVED, R.FACTS) == REASONS
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @given(pairs())
 def test_both_ways(contents: tuple[list[Spec], list[Spec]]) -> None:
     """What is new one way is gone the other way, as far as counterparts are the same."""

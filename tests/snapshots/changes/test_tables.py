@@ -149,7 +149,7 @@ def test_many_stacks_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     assert (parted.num_stacks, parted.num_bytes) == (whole.num_stacks, whole.num_bytes)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_a_stack_for_every_spec_does_not_fill_the_memory() -> None:
     """A matrix of lists by stacks would hold a thousand million marks."""
     specs = [a_spec(f"{n}", stacks=(*(f"s{n}-{k}" for k in range(8)),)) for n in range(11_000)]

@@ -91,7 +91,7 @@ def test_develop_has_every_week_and_each_has_a_second_tag() -> None:
     assert [it.taken_at for it in develop] == [it.taken_at for it in singly]
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_develop_grows_with_dents() -> None:
     """Packages, specs and size are more at the end, and now and then less than a week before."""
     weeks = [it.content for it in develop_history() if it.tag == "develop"]
@@ -106,7 +106,7 @@ def test_develop_grows_with_dents() -> None:
         assert 4 <= dents < len(weeks) / 2
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_years_grow_linearly() -> None:
     """Some 2 % of the first packages a week, whatever has come since."""
     weeks = [it.content for it in history(revisions=140, packages=40, specs=80)]

@@ -274,7 +274,7 @@ def use(graph: DependencyGraph) -> None:
     _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.parametrize("num_outside", [0, 1_000])
 def test_memory(num_outside: int) -> None:
     """The estimate that memory is bounded by is what a graph takes, once all of it was used."""

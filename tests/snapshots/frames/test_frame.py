@@ -306,7 +306,7 @@ def use(frame: Frame) -> None:
         frame.order(field)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.parametrize("number", [400, 4_000])
 def test_memory(number: int) -> None:
     """The estimate that memory is bounded by is what a frame takes, once all of it was used."""
@@ -316,7 +316,7 @@ def test_memory(number: int) -> None:
     assert 0.7 * held < frame.num_bytes - frame.combinations.max_bytes < 1.5 * held
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_memory_of_facts_with_many_values() -> None:
     """So it is where every spec has values of its own."""
     specs = [

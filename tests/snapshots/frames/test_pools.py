@@ -178,7 +178,7 @@ def test_other_facts_of_a_hash_are_a_record() -> None:
         assert pool.num_records == number
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_memory() -> None:
     """Twenty states that differ by five in a hundred take less than six times one."""
     past = [frame_of(specs) for specs in states(20, 2_000)]
@@ -199,7 +199,7 @@ def test_memory() -> None:
     assert twenty < 6 * one
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_counted_memory() -> None:
     """What is counted for a pool and its frames is about what they take."""
     past = [frame_of(specs) for specs in states(5, 3_000)]

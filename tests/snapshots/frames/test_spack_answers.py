@@ -86,7 +86,7 @@ def sampled(num_rows: int) -> list[int]:
     return [number * num_rows // num_tried for number in range(num_tried)]
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_short_forms(revision: Revision) -> None:
     """Every spec is among those that its own short form finds."""
     for row in sampled(len(revision.frame)):
@@ -94,7 +94,7 @@ def test_short_forms(revision: Revision) -> None:
         assert digest in revision.find(revision.frame.spec(row).short)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 def test_short_forms_where_less_is_stated(answers: Answers) -> None:
     """So it is where all that is known of external compilers is what they compiled."""
     specs = decode(answers.database, "index.json", Report(), proof=False).in_cache.values()

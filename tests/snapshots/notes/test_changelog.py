@@ -79,7 +79,7 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     assert summary["total_size_delta"] == (after_size - before_size if is_known else None)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_causes_add_up(base: list[Spec], head: list[Spec]) -> None:

@@ -219,7 +219,7 @@ def test_numbers_of_pages_and_made_up_contents() -> None:
     assert_numbers_agree(told(BASE, []))
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_numbers_of_any_contents(base: list[Spec], head: list[Spec]) -> None:

@@ -232,7 +232,7 @@ def test_a_release_on_github_tells_all_where_there_is_room() -> None:
     assert "Left out" not in text
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.parametrize(("length", "count"), [(30, 3_500), (150, 900)])
 def test_a_release_on_github_stays_within_its_limit(length: int, count: int) -> None:
     """What matters most has room first, and what is left out is said with its number."""

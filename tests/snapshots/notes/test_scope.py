@@ -106,7 +106,7 @@ def test_a_counterpart_may_be_out_of_scope() -> None:
         assert plain(log.highlights[0]) == sentence
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_specs_are_counted_once(base: list[Spec], head: list[Spec]) -> None:

@@ -22,7 +22,7 @@ from tests.snapshots.timelines.pasts import HASHES, PASTS
 SOME = FEWER_EXAMPLES  # each is many pairs of contents to explain
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS)
 def test_histories_of_hashes(past: Past) -> None:
@@ -32,7 +32,7 @@ def test_histories_of_hashes(past: Past) -> None:
     assert histories == {text: it for text, it in expected.items() if it}
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS)
 def test_kinds_of_packages(past: Past) -> None:
@@ -42,7 +42,7 @@ def test_kinds_of_packages(past: Past) -> None:
         assert {change.name: change.kind.name for change in packages} == past.package_kinds(pair)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS)
 def test_timelines_of_packages(past: Past) -> None:
@@ -54,7 +54,7 @@ def test_timelines_of_packages(past: Past) -> None:
             assert found == past.package_timeline(name, series)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS, st.lists(st.sampled_from(HASHES), max_size=3, unique=True))
 def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
         assert found == past.holding(wanted, series)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS, st.integers(0, 1 << 32))
 def test_cells_of_packages(past: Past, seed: int) -> None:
@@ -87,7 +87,7 @@ def test_cells_of_packages(past: Past, seed: int) -> None:
             assert cells.spans(series, cell) == past.cell_spans(series, name, cell)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS)
 def test_growth_of_series(past: Past) -> None:
@@ -110,7 +110,7 @@ def _is_of_added(reason: str) -> bool:
     return reason in ("rebuilt", "replaces") or reason.startswith("new_")
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS, st.integers(0, 1 << 32))
 def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
@@ -131,7 +131,7 @@ def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
                 assert found == package_timeline(expected, name, series, history)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @SOME
 @given(PASTS)
 def test_what_returned_is_told_apart_in_counts(past: Past) -> None:

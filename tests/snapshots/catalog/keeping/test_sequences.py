@@ -115,7 +115,7 @@ class Run:
             assert library.past.hash_history(history, text) == past.hash_history(text)
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.long
 @examples(20)
 @given(

@@ -64,7 +64,7 @@ def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
     return digest, file
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.parametrize("max_files", [2, 32])
 def test_flipped_bits(catalog: Catalog, max_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flipped bit of a stored file is noticed, also where files were merged."""

@@ -77,7 +77,7 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
         yield [(key, str(random.randrange(3))) for key in keys]
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.usefixtures("small")
 def test_every_row_is_found_once(storage: Storage) -> None:
     """However many batches there are, by a table that is open and by one that is opened anew."""
@@ -93,7 +93,7 @@ def test_every_row_is_found_once(storage: Storage) -> None:
         assert found(table, key) == found(anew, key) == expected
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @pytest.mark.usefixtures("small")
 def test_runs_stay_few(storage: Storage) -> None:
     """Each has twice the rows of all smaller ones, but for a few small ones."""

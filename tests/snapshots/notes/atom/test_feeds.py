@@ -34,7 +34,7 @@ def of_package(past: Past, name: str, series: str = "develop") -> Feed | None:
     return None if timeline is None else package_feed(timeline, Somewhere())
 
 
-@pytest.mark.no_cover
+@pytest.mark.untraced
 @examples(50)
 @given(PASTS)
 def test_every_feed_is_valid(past: Past) -> None:
