@@ -16,6 +16,7 @@ from coverage import Coverage
 ELSEWHERE = {
     "snapshots": (
         "tests/schema/comparisons/test_causes.py",
+        "tests/schema/comparisons/test_costs.py",
         "tests/schema/comparisons/test_gates.py",
         "tests/schema/comparisons/test_commits.py",
         "tests/schema/histories/test_incomplete_history.py",
@@ -33,15 +34,12 @@ ELSEWHERE = {
 WIDE = (
     "tests/snapshots/catalog/tables/test_damage.py",
     "tests/snapshots/catalog/test_catalog.py",
-    "tests/snapshots/catalog/test_catalog_failures.py",
-    "tests/snapshots/catalog/test_following.py",
     "tests/snapshots/catalog/test_laid_contents.py",
     "tests/snapshots/catalog/test_power_cuts.py",
     "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",
-    "tests/snapshots/demo/test_demo.py",
     "tests/snapshots/demo/test_demo_causes.py",
     "tests/snapshots/demo/test_demo_changes.py",
     "tests/snapshots/frames/test_spack_answers.py",

@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from server.http.connections import BoundedConnection, KeepAlive
 from server.http.cycles import MAX_AT_ONCE, AnswerBytes, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
+from tests.expensive import cases
 from tests.server.http.test_connections import CLOSE, Running, ask, rest, running, said
 from tests.server.servers import PATIENCE, until
 
@@ -130,7 +131,7 @@ def test_the_event_loop_goes_on_between_many(ready: Running) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(cases(20)))
 @pytest.mark.parametrize("server", ["plain", "ready"])
 def test_any_conversation_is_answered(
     server: str, seed: int, request: pytest.FixtureRequest

@@ -153,7 +153,10 @@ def test_spans_of_an_import_reach_a_collector(tmp_path: Path) -> None:
 
 def test_an_import_that_fails_is_told_as_such(tmp_path: Path) -> None:
     """And its own error is shown as always, though nobody collects."""
-    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+    variables = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
+    }
     began = time.monotonic()
     done = cachelog(
         "import",

@@ -88,6 +88,8 @@ def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     least = 0
     for number in range(1, disk.num_syncs + 1):
         least = published.get(number, least)
+        if IS_QUICK and number % 2 and number not in published:
+            continue
         left = Catalog(str(targets / f"{number:04}" / "catalog"))
         left.refresh(missing_ok=not least)
         history = left.history

@@ -227,6 +227,27 @@ def test_order_of_packages(specs: list[Spec]) -> None:
     )
 
 
+def test_some_packages_in_each_order() -> None:
+    """Those whose sizes are not known come first; names and a search choose among them."""
+    sizes = {"a": (1, 2), "b": (9,), "c": (None,), "search": (4,)}
+    frame = frame_of(
+        [
+            a_spec(f"{name} {size}", name=name, size=size)
+            for name, some in sizes.items()
+            for size in some
+        ]
+    )
+    codes = frame.select_packages(PackageFilter(names=("a", "b", "c")))
+
+    def ordered(field: PackageField) -> list[str]:
+        return [frame.packages[code] for code in frame.sort_packages(codes, field)]
+
+    assert ordered(PackageField.NAME) == ["a", "b", "c"]
+    assert ordered(PackageField.NUM_SPECS) == ["b", "c", "a"]
+    assert ordered(PackageField.SIZE) == ["c", "a", "b"]
+    assert np.flatnonzero(frame.select(SpecFilter(search="EAR"))).tolist() == [4]
+
+
 FACETS = ("name", "version", "compiler", "operating_system", "platform", "target", "stacks")
 
 
