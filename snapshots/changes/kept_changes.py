@@ -136,6 +136,9 @@ class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
     specs_new: int
 
 
+_OF_CHANGES = ("name", "kind", "specs_added", "specs_removed", "specs_changed")
+
+
 def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator[PackageCounts]:
     """Yield what is kept of each package; ``rows`` are the changes of its specs."""
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -147,13 +150,9 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
     for change in changes:
         of_package = reasons[change.name]
         yield PackageCounts(
-            name=change.name,
-            kind=change.kind,
+            **{name: getattr(change, name) for name in _OF_CHANGES},
             versions_added=tuple(change.versions_added),
             versions_removed=tuple(change.versions_removed),
-            specs_added=change.specs_added,
-            specs_removed=change.specs_removed,
-            specs_changed=change.specs_changed,
             specs_rebuilt=of_package[SpecChangeReason.REBUILT.value],
             specs_replaced=of_package[SpecChangeReason.REPLACES.value],
             specs_new=sum(of_package[reason.value] for reason in NEW_REASONS),

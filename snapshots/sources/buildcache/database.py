@@ -564,30 +564,29 @@ class SpecReader:
         dependencies = self._dependencies(node.dependencies, place)
         spec_format = self._format(node, place)
         external_path, external_modules = self._external(node.external, f"{place}.external")
+        built_as = None if node.build_spec is None else str(node.build_spec)
         return Spec(
             hash=digest,
             name=sys.intern(node.name),
             version=version,
-            compiler=self._checked_compiler(node, dependencies, place),
+            compiler=self._optional(
+                f"{place}.compiler", checked_compiler, self._compiler(node, dependencies)
+            ),
             operating_system=operating_system,
             platform=platform,
             target=target,
             variants=self._parameters(node.parameters, place),
             stacks=(),
-            namespace=self._checked(f"{place}.namespace", checked_word, node.namespace)
-            if node.namespace
-            else None,
-            package_hash=self._checked(f"{place}.package_hash", checked_checksum, node.package_hash)
-            if node.package_hash
-            else None,
+            namespace=self._optional(f"{place}.namespace", checked_word, node.namespace),
+            package_hash=self._optional(
+                f"{place}.package_hash", checked_checksum, node.package_hash
+            ),
             dependencies=dependencies,
             patches=self._items(f"{place}.patches", checked_checksum, node.patches),
             provided_virtuals=self._provided(node, spec_format, place),
             external_path=external_path,
             external_modules=external_modules,
-            build_spec=None
-            if node.build_spec is None
-            else self._checked(f"{place}.build_spec", checked_build_spec, str(node.build_spec)),
+            build_spec=self._optional(f"{place}.build_spec", checked_build_spec, built_as),
             spec_format=spec_format,
         )
 
@@ -682,12 +681,6 @@ class SpecReader:
             virtuals=self._items(f"{key}.parameters.virtuals", checked_name, sorted(set(virtuals))),
         )
 
-    def _checked_compiler(
-        self, node: NodeRecord, dependencies: Sequence[Dependency], place: str
-    ) -> str | None:
-        compiler = self._compiler(node, dependencies)
-        return compiler and self._checked(f"{place}.compiler", checked_compiler, compiler)
-
     def _compiler(self, node: NodeRecord, dependencies: Sequence[Dependency]) -> str | None:
         if node.compiler is not None:
             return canonical_compiler(f"{node.compiler.name}@{node.compiler.version}")
@@ -716,6 +709,9 @@ class SpecReader:
             return check(value)
         except ValueError as error:
             raise self._wrong(key, str(error)) from None
+
+    def _optional(self, key: str, check: Check, text: str | None) -> str | None:
+        return self._checked(key, check, text) if text else None
 
     def _items(self, key: str, check: Check, texts: Iterable[str]) -> tuple[str, ...]:
         return self._checked(key, lambda texts: checked_items(texts, check), texts)

@@ -14,8 +14,6 @@ from pathlib import PurePosixPath
 from typing import Literal, get_args
 from weakref import WeakValueDictionary
 
-import msgspec
-
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.history import History
@@ -128,13 +126,6 @@ def _is_of_2022(data: bytes) -> bool:
     return old and b"\nspec_details:" not in data
 
 
-class _Place(msgspec.Struct, frozen=True):
-    """Where a page is read from; ``location`` names it in errors."""
-
-    blob: str
-    location: str
-
-
 class TaggedPages:
     """The pages that stand at the moment, by tag and path.
 
@@ -145,7 +136,7 @@ class TaggedPages:
     def __init__(self, reader: PageReader, report: Report) -> None:
         self._reader = reader
         self._report = report
-        self._places: defaultdict[str, dict[str, _Place]] = defaultdict(dict)
+        self._places: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
         self._tags: dict[str, str] = {}
         self._loaded: OrderedDict[str, dict[str, BlobPage]] = OrderedDict()
         self._num_bytes = 0
@@ -154,7 +145,7 @@ class TaggedPages:
     def put(self, path: str, tag: str, blob: str, location: str, page: BlobPage) -> None:
         """Let a page stand at a path where none does."""
         self._tags[path] = tag
-        self._places[tag][path] = _Place(blob, location)
+        self._places[tag][path] = blob, location
         self._load(tag, path, page)
         self._unload_others()
 
@@ -180,9 +171,9 @@ class TaggedPages:
 
     def _pages_of(self, tag: str) -> Mapping[str, BlobPage]:
         """Return all pages of a tag."""
-        for path, place in self._places[tag].items():
+        for path, (blob, location) in self._places[tag].items():
             if path not in self._loaded.get(tag, ()):
-                page = self._reader.read(place.blob, place.location)
+                page = self._reader.read(blob, location)
                 if page is not None:
                     self._load(tag, path, page)
         if tag not in self._loaded:
@@ -254,18 +245,6 @@ class TagSelection:
         return " ".join(self._tags)
 
 
-class Published:
-    """Up to which place on the line of commits a tag is done: nothing before it is yielded."""
-
-    def __init__(self, places: Mapping[str, int], start: int) -> None:
-        self._places = places
-        self._start = start
-
-    def until(self, tag: str) -> int:
-        """Return the place of the tag's last commit that is done; -1 where none is."""
-        return max(self._places.get(tag, self._start), self._start)
-
-
 class _PageFolder:
     """A folder of pages, and the tag of the first page found in it; empty where it has none.
 
@@ -287,7 +266,7 @@ class Walk:
         self,
         folder: str,
         commits: Sequence[PagesCommit],
-        published: Published,
+        until: Callable[[str], int],
         selection: TagSelection,
         reader: PageReader,
         report: Report,
@@ -297,7 +276,7 @@ class Walk:
         """The tags of folders and pages so far, selected or not."""
         self._folder = folder
         self._commits = commits
-        self._published = published
+        self._until = until
         self._selection = selection
         self._reader = reader
         self._report = report
@@ -312,7 +291,7 @@ class Walk:
             folder = self._page_folder(path, blob, place) if is_page(change.path) else None
             if folder is None or (folder.is_sure and folder.tag not in self._selection):
                 continue
-            if folder.deferred is not None and place > self._published.until(folder.tag):
+            if folder.deferred is not None and place > self._until(folder.tag):
                 self._read_deferred(folder.tag)
             if folder.deferred is None:
                 self._changed[path] = blob, place
@@ -339,9 +318,7 @@ class Walk:
                         places[tag] = max(place, places.get(tag, _UNCHANGED))
             for tag in places:
                 self._read_deferred(tag)
-        return sorted(
-            (place, tag) for tag, place in places.items() if place > self._published.until(tag)
-        )
+        return sorted((place, tag) for tag, place in places.items() if place > self._until(tag))
 
     def _page_folder(self, path: str, blob: str | None, place: int) -> _PageFolder | None:
         directory, _, name = path.rpartition("/")
@@ -452,13 +429,16 @@ def read(
             return
         _check_times(commits[max(start, 0) :], origin.location, report)
 
+        def until(tag: str) -> int:
+            """Return the place of the commit up to which a tag is in the catalog."""
+            return max(places.get(tag, start), start)
+
         first = max(start, 0)
         trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
         with blobs_of(origin) as blobs, closing(changes_between(origin, trees)) as steps:
             reader = PageReader(blobs, report)
             selection = TagSelection(tags)
-            published = Published(places, start)
-            walk = Walk(folder, commits, published, selection, reader, report)
+            walk = Walk(folder, commits, until, selection, reader, report)
             states = _States(walk.pages, origin.location, history, report)
             for place, changes in enumerate(steps, first):
                 report.progress("reading commits", place, len(commits))
