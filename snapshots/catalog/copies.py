@@ -139,7 +139,7 @@ class _Copy:
         ):
             raise self._target.error(
                 f"its revisions are no earlier ones of {self._source.location.text}; name an "
-                "empty place, or that of an earlier copy",
+                "empty place, or that of an earlier copy"
             )
 
     def _copy_files(self, sizes: Mapping[str, int]) -> None:
@@ -176,7 +176,7 @@ class _Copy:
         if missing := len(named - there.keys()):
             raise self._target.error(
                 f"{missing:,} files that its revisions name were not there to copy; copy again, "
-                f"and see 'cachelog verify --catalog {self._source.location.text}'",
+                f"and see 'cachelog verify --catalog {self._source.location.text}'"
             )
         return len(rows.revisions)
 

@@ -5,10 +5,10 @@ there in one commit.
 """
 
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.delta import Mark
 from snapshots.catalog.storage import Storage, translated
@@ -43,12 +43,9 @@ class CostsTable:
         """
         with self._lock:
             mark = None
-            try:
-                with translated(self._location):
-                    self._rows.table.current()
-                    mark = self._rows.table.mark()
-            except (CatalogError, TableNotFoundError):
-                pass
+            with suppress(CatalogError), translated(self._location):
+                self._rows.table.current()
+                mark = self._rows.table.mark()
             if mark == self._mark:
                 return False
             self._mark, self._costs, self._is_read = mark, None, mark is None

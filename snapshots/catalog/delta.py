@@ -616,10 +616,7 @@ class CatalogTable:
             return []
 
     def exchange(
-        self,
-        removed: Sequence[RemoveAction],
-        added: Sequence[AddAction],
-        seen: Mark | None = None,
+        self, removed: Sequence[RemoveAction], added: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
         """Put files in the place of others; False where there was another commit since ``seen``."""
         with self._lock:

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.delta import CatalogTable, of_schema
 from snapshots.catalog.parquet import Range
@@ -132,16 +131,12 @@ class HistoryTables:
         """
         try:
             with translated(self._location):
-                is_new = self._comparisons.refresh()
+                is_new = self._comparisons.refresh(missing_ok=True)
         except CatalogError as error:
-            if not isinstance(error.__cause__, TableNotFoundError):
-                is_new, self._problem = self._problem is None, error
-                return is_new
-            is_new = bool(self._counts)
-            self._show({}, frozenset())
-        else:
-            if is_new:
-                self._take_over()
+            is_new, self._problem = self._problem is None, error
+            return is_new
+        if is_new:
+            self._take_over()
         is_new, self._problem = is_new or self._problem is not None, None
         return is_new
 
@@ -151,12 +146,9 @@ class HistoryTables:
         for rows in self._comparisons.rows:
             counts |= rows.counts
             explained |= rows.explained
-        self._show(counts, frozenset(explained))
-
-    def _show(self, counts: dict[Pair, PairCounts], explained: frozenset[Pair]) -> None:
         # In this order: who sees the counts of a pair knows a state with its changes.
         self._state += 1
-        self._explained = explained
+        self._explained = frozenset(explained)
         self._counts = counts
 
     @property

@@ -82,10 +82,7 @@ def rest_of(library: Library, digests: Iterable[str], kept: Collection[str]) -> 
                 sizes[texts[row]] = size
     known = [size for size in sizes.values() if size is not None]
     return Rest(
-        sizes.keys(),
-        sum(known) if known else None,
-        len(sizes) - len(known),
-        sorted(gone - left),
+        sizes.keys(), sum(known) if known else None, len(sizes) - len(known), sorted(gone - left)
     )
 
 

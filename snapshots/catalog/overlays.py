@@ -187,10 +187,7 @@ def laid_over(base: pa.Table, own: pa.Table, columns: Sequence[str]) -> pa.Table
     """
     stays = pc.invert(pc.is_in(base["place"], own["base_place"].combine_chunks()))
     return pa.concat_tables(
-        [
-            base.select(columns).filter(stays),
-            own.select(columns).filter(pc.is_valid(own["hash"])),
-        ]
+        [base.select(columns).filter(stays), own.select(columns).filter(pc.is_valid(own["hash"]))]
     )
 
 

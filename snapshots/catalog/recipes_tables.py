@@ -15,7 +15,6 @@ from itertools import accumulate, pairwise
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.storage import Storage, translated
 from snapshots.catalog.whole_table import WholeTable, plain
@@ -159,11 +158,7 @@ class RecipesTables:
         with self._lock:
             if self._graphs is None:
                 with translated(self._location):
-                    try:
-                        self._commits.refresh()
-                    except TableNotFoundError:
-                        self._graphs = {}
-                        return self._graphs
+                    self._commits.refresh(missing_ok=True)
                 self._graphs = _graphs(self._commits.rows)
             return self._graphs
 
@@ -176,10 +171,10 @@ class RecipesTables:
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
             if any(commits.values()):
-                _refresh_or_none(self._commits)
+                self._commits.refresh(missing_ok=True)
                 self._append(commits)
             if recipes:
-                _refresh_or_none(self._recipes)
+                self._recipes.refresh(missing_ok=True)
                 self._recipes.append(_recipes_table(recipes, moment))
                 self._recipes.compact()
                 self._take_over()
@@ -199,13 +194,6 @@ class RecipesTables:
         if any(new.values()):
             self._commits.append(_commits_table(new))
             self._commits.compact()
-
-
-def _refresh_or_none(table: WholeTable[list[_Assigned]] | WholeTable[pa.Table]) -> None:
-    try:
-        table.refresh()
-    except TableNotFoundError:
-        return
 
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:

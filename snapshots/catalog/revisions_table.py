@@ -75,7 +75,7 @@ class RevisionsTable:
             raise self._storage.error(
                 "the store lets one write replace another (it ignores If-None-Match), so imports "
                 "that run at once would lose revisions, and nothing is imported; use a store with "
-                "conditional writes, or a folder: see docs/object-storage.md",
+                "conditional writes, or a folder: see docs/object-storage.md"
             )
         self._table.table.remember({_PROBED: " ".join([*probed, store])})
 

@@ -270,10 +270,7 @@ def contents_to_read(
 
 
 def read_contents(
-    location: str,
-    contents: Sequence[ToRead],
-    jobs: int | None = None,
-    cluster: str | None = None,
+    location: str, contents: Sequence[ToRead], jobs: int | None = None, cluster: str | None = None
 ) -> AbstractContextManager[Iterator[Read]]:
     """Have what is found of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
     return mapping(_reader, location, contents, jobs=jobs, cluster=cluster)

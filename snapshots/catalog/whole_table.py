@@ -67,16 +67,19 @@ class WholeTable(Generic[Rows]):
         self._read: dict[str, tuple[int, Rows]] = {}
         self._mark: Mark | None = None
 
-    def refresh(self) -> bool:
-        """Read what is new, and tell whether anything is.
+    def refresh(self, *, missing_ok: bool = False) -> bool:
+        """Read what is new, and tell whether anything is, or is there no longer.
 
-        Raises TableNotFoundError where there is no table, also where there is one no longer, and
+        Raises TableNotFoundError where there is no table, unless that is ``missing_ok``, and
         CatalogError for a table that is not cachelog's.
         """
         try:
             table = self.table.current()
         except TableNotFoundError:
+            was_there = self._mark is not None
             self._read, self._mark = {}, None
+            if missing_ok:
+                return was_there
             raise
         if self._check is not None and self.table.mark() != self._mark:
             self._check(self.table)

@@ -30,11 +30,7 @@ from snapshots.changes.sides import (
 )
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyType
-from snapshots.frames.graphs import (
-    Edges,
-    Nodes,
-    Numbers,
-)
+from snapshots.frames.graphs import Edges, Nodes, Numbers
 from snapshots.spack.versions import version_key
 
 Key = TypeVar("Key", bound=Hashable)

@@ -189,13 +189,7 @@ class CauseLists(msgspec.Struct, frozen=True):
 
 
 def find_causes(
-    base: Side,
-    head: Side,
-    base_rows: Rows,
-    head_rows: Rows,
-    own: Facts,
-    *,
-    are_apart: bool = False,
+    base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts, *, are_apart: bool = False
 ) -> "Causes":
     """Return the causes of pairs of counterparts.
 
@@ -221,13 +215,7 @@ class Causes:
     """
 
     def __init__(
-        self,
-        base: Side,
-        head: Side,
-        graph: PairGraph,
-        facts: Facts,
-        *,
-        are_apart: bool = False,
+        self, base: Side, head: Side, graph: PairGraph, facts: Facts, *, are_apart: bool = False
     ) -> None:
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
         self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)

@@ -314,11 +314,7 @@ def nearest_rows(
 
 
 def _alike(
-    base: Frame,
-    cell: Rows,
-    head: Frame,
-    rows: slice,
-    dimensions: Collection[CoverageDimension],
+    base: Frame, cell: Rows, head: Frame, rows: slice, dimensions: Collection[CoverageDimension]
 ) -> Iterator[Mask]:
     """Yield for each fact that is no dimension which rows of head have it as one of the cell."""
     chosen = {dimension.value for dimension in dimensions}

@@ -68,10 +68,7 @@ class Holes(Records[Hole]):
 
     def _record(self, place: int) -> Hole:
         return Hole(
-            self._hashes[place],
-            self._names[place],
-            self._versions[place],
-            int(self._counts[place]),
+            self._hashes[place], self._names[place], self._versions[place], int(self._counts[place])
         )
 
     @property

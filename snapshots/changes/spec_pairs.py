@@ -77,13 +77,7 @@ class SpecPair:
     """
 
     def __init__(
-        self,
-        base: Side,
-        base_row: int,
-        head: Side,
-        head_row: int,
-        *,
-        each_level: EachLevel = iter,
+        self, base: Side, base_row: int, head: Side, head_row: int, *, each_level: EachLevel = iter
     ) -> None:
         self._each_level = each_level
         self.sides = base, head

@@ -155,9 +155,7 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
     return tuple(text for _, text in sorted(versions, reverse=True))
 
 
-def _came_and_went(
-    events: Events,
-) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
+def _came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
     """Return the versions that got a first spec and those that lost their last one, by place."""
     versions, places, counts = _version_counts(events)
     starts = np.flatnonzero(np.diff(versions, prepend=-1))

@@ -236,8 +236,7 @@ def _one_of(names: Iterable[str]) -> Meta:
 
 
 _Text = Annotated[
-    str,
-    _not(f"no text of 1 to {LONGEST_TEXT} characters", min_length=1, max_length=LONGEST_TEXT),
+    str, _not(f"no text of 1 to {LONGEST_TEXT} characters", min_length=1, max_length=LONGEST_TEXT)
 ]
 _Path = Annotated[
     str,

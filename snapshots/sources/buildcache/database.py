@@ -800,11 +800,7 @@ class SpecDocuments:
         A spec that cannot be read goes to ``report.bad``.
         """
         return gather(
-            self._installs,
-            self._location,
-            self._report,
-            self._places.__getitem__,
-            self._unproven,
+            self._installs, self._location, self._report, self._places.__getitem__, self._unproven
         )
 
     def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:

@@ -172,13 +172,7 @@ LAYOUT_2_INDEX = "build_cache/index.json"
 INSTALLATION_INDEX = ".spack-db/index.json"
 """Where an installation has its database, below the folder of its install tree."""
 
-_INDEX_FILES = (
-    LAYOUT_3_INDEX,
-    LAYOUT_2_INDEX,
-    "index.json",
-    _MANIFEST,
-    INSTALLATION_INDEX,
-)
+_INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", _MANIFEST, INSTALLATION_INDEX)
 _LAYOUT_3_MARK = "v3/layout.json"
 _LAYOUT_3_SPECS = "v3/manifests/spec"
 _VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/(?P<view>[^/]+)/{re.escape(_MANIFEST)}")

@@ -50,10 +50,7 @@ class FrontMatter:
 
 
 def parse(
-    data: bytes,
-    location: str,
-    *,
-    typed: Mapping[str, "msgspec.json.Decoder[Any]"] = _NOT_TYPED,
+    data: bytes, location: str, *, typed: Mapping[str, "msgspec.json.Decoder[Any]"] = _NOT_TYPED
 ) -> FrontMatter:
     """Parse a page that is front matter between two ``---`` lines and nothing else.
 
