@@ -52,6 +52,9 @@ def json_schema() -> dict[str, Any]:
         schema_hook=_SCHEMAS.__getitem__,
         ref_template="#/definitions/{name}",
     )
+    for definition in definitions.values():  # an enum's members follow in its docstring
+        if "description" in definition:
+            definition["description"] = definition["description"].partition("\n\n")[0]
     for kind in KINDS.values():
         definition = definitions[kind.__name__]
         properties = definition["properties"]
