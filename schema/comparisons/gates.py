@@ -9,7 +9,7 @@ import numpy as np
 import strawberry
 
 from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
-from schema.context import Info, LoadedRevision
+from schema.context import Info
 from schema.documents.estimates import num_parts
 from schema.fields.cost import (
     EXPLAINING,
@@ -26,7 +26,7 @@ from schema.fields.scalars import describe_enum, given_values, object_type, opti
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Judged, Measure
+from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Judged, Measure, Searched
 from snapshots.changes.rules.rules import (
     KEYS,
     BadRule,
@@ -39,9 +39,7 @@ from snapshots.changes.rules.rules import (
     Rule,
     RuleLevel,
     RuleResult,
-    Searched,
     Verdict,
-    finder,
     judge,
     read_rule,
 )
@@ -359,17 +357,12 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     rules = rules_of(inputs)
     context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
-    find = finder(_searched(base), _searched(head), context.names_elsewhere)
     what = Judged(
-        head.frame,
-        head.dependencies,
-        find,
+        Searched(base.frame, base.dependencies),
+        Searched(head.frame, head.dependencies),
+        context.names_elsewhere,
         comparison.changes,
         comparison.explanation,
         lambda counts: context.recipes_change(base.info, head.info).most_rebuilt(counts),
     )
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
-
-
-def _searched(loaded: LoadedRevision) -> Searched:
-    return Searched(loaded.frame, loaded.dependencies)

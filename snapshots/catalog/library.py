@@ -36,8 +36,8 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.plans import Plan, StackLock
-from snapshots.changes.rules.measures import Judged, MostRebuilt
-from snapshots.changes.rules.rules import Rule, Searched, Verdict, finder, judge
+from snapshots.changes.rules.measures import Judged, MostRebuilt, Searched
+from snapshots.changes.rules.rules import Rule, Verdict, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
 from snapshots.contents import Content, SuccessiveTables
@@ -461,15 +461,13 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
     What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
     """
     after = _searched(library, head.content)
-    before = None if base is None else _searched(library, base.content)
-    find = finder(before, after, library.package_names)
     if base is None:
-        return Judged(after.frame, after.load, find)
+        return Judged(None, after, library.package_names)
     contents = base.content, head.content
     return Judged(
-        after.frame,
-        after.load,
-        find,
+        _searched(library, base.content),
+        after,
+        library.package_names,
         library.compare(*contents),
         partial(library.explain, *contents),
         lambda counts: library.recipes_change(base, head).most_rebuilt(counts),
@@ -478,11 +476,8 @@ def judged(library: Library, base: SideInfo | None, head: SideInfo) -> Judged:
 
 def judged_plan(library: Library, plan: Plan, most_rebuilt: MostRebuilt) -> Judged:
     """Return what rules are judged over: what a plan would change in its stacks."""
-    before, after = _of_side(plan.base), _of_side(plan.head)
-    find = finder(before, after, library.package_names)
-    return Judged(
-        after.frame, after.load, find, plan.comparison, lambda: plan.explanation, most_rebuilt
-    )
+    before, after, names = _of_side(plan.base), _of_side(plan.head), library.package_names
+    return Judged(before, after, names, plan.comparison, lambda: plan.explanation, most_rebuilt)
 
 
 def _searched(library: Library, digest: str) -> Searched:
@@ -518,14 +513,12 @@ def judge_planned(
 
 
 def _judged_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> Judged:
-    before, after = sides[:-1], sides[-1]
-    searched = _of_side(after)
-    find = finder(_of_side(before[0]) if before else None, searched, names)
-    if not before:
-        return Judged(after.frame, searched.load, find)
-    comparison = Comparison(before[0].frame, after.frame)
-    why = cache(partial(explain, comparison, before[0].graph, after.graph))
-    return Judged(after.frame, searched.load, find, comparison, why)
+    after = sides[-1]
+    if len(sides) == 1:
+        return Judged(None, _of_side(after), names)
+    comparison = Comparison(sides[0].frame, after.frame)
+    why = cache(partial(explain, comparison, sides[0].graph, after.graph))
+    return Judged(_of_side(sides[0]), _of_side(after), names, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:

@@ -8,7 +8,7 @@ base has of the same, which a percentage is of.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import cached_property, partial
 from typing import Any
@@ -35,17 +35,11 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.twins import Twins
-from snapshots.errors import InvalidArgument
+from snapshots.errors import InvalidArgument, UnknownPackage
+from snapshots.frames import queries
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-
-Find = Callable[[str], tuple[Mask | None, Mask]]
-"""Returns the rows of base, if there is a base, and of head that a query in Spack's language means.
-
-Raises a CachelogError where the query cannot be answered, or names an unknown package.
-"""
-
 
 BY_COMMIT = "specs-rebuilt-by-commit"
 """The measure of what one commit of the recipes rebuilt."""
@@ -75,20 +69,43 @@ def commits_unknown(reason: str | None) -> InvalidArgument:
     return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
+class Searched(msgspec.Struct, frozen=True):
+    """A revision that is searched; ``load`` returns its graph where a query needs it."""
 
-    ``load`` returns the dependencies of head; it is called for rules that need them. ``explain`` is
-    called for rules that count specs by their reasons, ``find`` for queries, ``most_rebuilt`` for
-    those that count what one commit rebuilt.
+    frame: Frame
+    load: Callable[[], DependencyGraph]
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What rules are judged on: head, and what changed from base where there is one.
+
+    ``elsewhere`` returns the names of packages of other revisions. ``explain`` and ``most_rebuilt``
+    are asked for what they explain only by rules that need it.
     """
 
-    head: Frame
-    load: Callable[[], DependencyGraph]
-    find: Find
+    base: Searched | None
+    head: Searched
+    elsewhere: Callable[[], Collection[str]]
     comparison: Comparison | None = None
     explain: Callable[[], Explanation] | None = None
     most_rebuilt: MostRebuilt = no_commits
+
+    def find(self, query: str) -> tuple[Mask | None, Mask]:
+        """Return masks over base, if there is one, and head: the specs that a query matches.
+
+        Where nothing matches on either side it raises UnknownPackage for any unknown name: with a
+        typing error behind ``^``, too, a rule would hold whatever is published.
+        """
+        base, head, parsed = self.base, self.head, queries.read(query)
+        before = None if base is None else queries.select(base.frame, parsed, base.load)
+        after = queries.select(head.frame, parsed, head.load)
+        if not after.any() and (before is None or not before.any()):
+            packages = () if base is None else base.frame.packages
+            question = parsed, head.frame, head.load, lambda: {*packages, *self.elsewhere()}
+            queries.require_known(*question)
+            for unknown in queries.unknown_names(*question):
+                raise UnknownPackage(unknown.name, unknown.nearest)
+        return before, after
 
 
 _GLOB = re.compile(r"[*?\[]")
@@ -127,7 +144,7 @@ class HeadScope:
     def __init__(self, judged: Judged, only: RuleSubject) -> None:
         self._judged = judged
         self.only = only
-        self.head = judged.head
+        self.head = judged.head.frame
         self.base = None if judged.comparison is None else judged.comparison.base
 
     @cached_property
@@ -148,7 +165,7 @@ class HeadScope:
 
         Raises InvalidArgument where the source of head states the dependencies of none of them.
         """
-        graph, rows = self._judged.load(), self.masks[1]
+        graph, rows = self._judged.head.load(), self.masks[1]
         known = graph.known[rows] if rows.any() else graph.known
         if len(known) and not known.any():
             reason = "head tells no dependencies of these specs, so nothing can be judged"
@@ -157,7 +174,7 @@ class HeadScope:
 
     def twins(self) -> Twins:
         """Return which of the specs of head that the rule is about are built more than once."""
-        return Twins(Side(self.head, self._judged.load()), self.masks[1])
+        return Twins(Side(self.head, self._judged.head.load()), self.masks[1])
 
     def with_base(self) -> "PairScope":
         """Return the scope with its difference; raises TypeError where there is no base."""

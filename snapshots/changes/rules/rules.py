@@ -7,7 +7,7 @@ verdict is pure, and always the same; docs/gates.md defines what each rule means
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -33,7 +33,6 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
     MEASURES,
-    Find,
     HeadScope,
     Judged,
     Measured,
@@ -48,9 +47,7 @@ from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
-from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.queries import require_known, unknown_names
 from snapshots.models import ConcreteSpec
 from snapshots.spack.query import ANYTHING
 from snapshots.texts import (
@@ -933,9 +930,9 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
     base = None if comparison is None else comparison.base
     if stack is None:
         return
-    stacks = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
+    stacks = {*judged.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
-        if base is not None and (silent := silent_side(base, judged.head)):
+        if base is not None and (silent := silent_side(base, judged.head.frame)):
             reason = f"{silent} tells no stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
@@ -949,33 +946,3 @@ def _translated(rule: Rule, key: str, error: CachelogError) -> CachelogError:
     if isinstance(error, CatalogError):
         return error
     return RuleUnusable(rule.name, key, str(error).partition("\n")[0], line=rule.line)
-
-
-class Searched(msgspec.Struct, frozen=True):
-    """A revision that is searched; ``load`` returns its graph where a query needs it."""
-
-    frame: Frame
-    load: Callable[[], DependencyGraph]
-
-
-def finder(base: Searched | None, head: Searched, elsewhere: Callable[[], Collection[str]]) -> Find:
-    """Return what finds the specs of head, and of base if there is one, that a query matches.
-
-    ``elsewhere`` returns the names of packages of other revisions. Where nothing matches on either
-    side it raises UnknownPackage for any unknown name: with a typing error behind ``^``, too, a
-    rule would hold whatever is published.
-    """
-
-    def find(query: str) -> tuple[Mask | None, Mask]:
-        parsed = queries.read(query)
-        before = None if base is None else queries.select(base.frame, parsed, base.load)
-        after = queries.select(head.frame, parsed, head.load)
-        if not after.any() and (before is None or not before.any()):
-            packages = () if base is None else base.frame.packages
-            question = parsed, head.frame, head.load, lambda: {*packages, *elsewhere()}
-            require_known(*question)
-            for unknown in unknown_names(*question):
-                raise UnknownPackage(unknown.name, unknown.nearest)
-        return before, after
-
-    return find

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.measures import Judged, RuleSubject
+from snapshots.changes.rules.measures import Judged, RuleSubject, Searched
 from snapshots.changes.rules.rules import (
     DIMENSIONS,
     Dimensions,
@@ -20,8 +20,6 @@ from snapshots.changes.rules.rules import (
     Require,
     Rule,
     RuleResult,
-    Searched,
-    finder,
     judge,
 )
 from snapshots.contents import Content
@@ -34,17 +32,15 @@ from tests.snapshots.factories import NAMES
 def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
     """Return the comparison of two contents, or head alone, ready to be judged."""
     sides = [_loaded(specs) for specs in (base, head) if specs is not None]
-
-    find = finder(sides[0] if base is not None else None, sides[-1], lambda: NAMES)
     if base is None:
-        return Judged(sides[-1].frame, sides[-1].load, find)
+        return Judged(None, sides[-1], lambda: NAMES)
     comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
         return explain(comparison, sides[0].load(), sides[1].load())
 
-    return Judged(comparison.head, sides[-1].load, find, comparison, why)
+    return Judged(sides[0], sides[1], lambda: NAMES, comparison, why)
 
 
 def _loaded(specs: Sequence[Spec]) -> Searched:

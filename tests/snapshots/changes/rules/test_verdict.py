@@ -1,9 +1,8 @@
 """What rules find, beside a plain way over records."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -452,11 +451,11 @@ def test_a_query_that_cannot_be_answered_names_rule_and_key(
     with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
         judge_one(demand, TEN, TEN, only)
 
-    def down(_query: str) -> tuple[None, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    def down() -> Collection[str]:
         raise CatalogError("there", "is down")
 
     with pytest.raises(CatalogError):
-        judge([require("zlib")], replace(judged(None, TEN), find=down))
+        judge([require("zlip")], replace(judged(None, TEN), elsewhere=down))
 
 
 def test_only_errors_count_against_a_verdict() -> None:
