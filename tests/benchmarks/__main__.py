@@ -82,7 +82,7 @@ def _write_tables(measurements: Sequence[Measurement], document: Path) -> None:
     text = document.read_text("utf-8")
     for module in TABLES:
         if table := import_module(f"tests.benchmarks.{module}").table(measurements):
-            text = replace_table(text, table)
+            text = replace_table(text, table, commit())
     document.write_text(text, "utf-8")
 
 

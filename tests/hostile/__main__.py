@@ -10,6 +10,7 @@ from pathlib import Path
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests.benchmarks.machine import commit
 from tests.hostile import report
 from tests.hostile.runner import (
     ANSWER_SECONDS,
@@ -53,7 +54,8 @@ def main() -> int:
     table = report.by_group(results)
     print(f"\n{table}\n")
     if asked.write:
-        asked.write.write_text(report.replace_table(asked.write.read_text("utf-8"), table), "utf-8")
+        text = report.replace_table(asked.write.read_text("utf-8"), table, commit())
+        asked.write.write_text(text, "utf-8")
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 

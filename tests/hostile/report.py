@@ -61,16 +61,20 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [lines[0], rule, *lines[1:]])
 
 
-def replace_table(text: str, table: str) -> str:
+def replace_table(text: str, table: str, commit: str = "") -> str:
     """Return a text with a table in the place of the one whose head begins with the same cell.
 
-    Raises ValueError where there is none.
+    ``commit`` takes the place of the one that is named next. Raises ValueError where there is no
+    such table.
     """
     first = re.escape(table.partition(" | ")[0].rstrip())
     found = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
     if found is None:
         raise ValueError(f"there is no table that begins with {table.partition(' | ')[0]}")
-    return f"{text[: found.start()]}{table}\n{text[found.end() :]}"
+    after = text[found.end() :]
+    if commit:
+        after = re.sub(r"\bat commit [0-9a-f]{8}(?:-dirty)?", f"at commit {commit}", after, count=1)
+    return f"{text[: found.start()]}{table}\n{after}"
 
 
 def summary(results: Sequence[Result], bounds: Bounds) -> str:

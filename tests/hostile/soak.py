@@ -22,6 +22,7 @@ import httpx
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests.benchmarks.machine import commit
 from tests.hostile.attack import HOST
 from tests.hostile.report import aligned, replace_table
 from tests.hostile.target import AttackedServer, attacked
@@ -247,7 +248,8 @@ def main() -> int:
     table = found.table(asked.seconds)
     print(table)
     if asked.write:
-        asked.write.write_text(replace_table(asked.write.read_text("utf-8"), table), "utf-8")
+        text = replace_table(asked.write.read_text("utf-8"), table, commit())
+        asked.write.write_text(text, "utf-8")
     return int(bool(found.complaints) or found.rise > RISE)
 
 
