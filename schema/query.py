@@ -52,6 +52,7 @@ from schema.revisions.lookup import (
     concrete_specs,
 )
 from schema.revisions.revision import Revision, Tag, revision_connection
+from schema.revisions.spec import SpecType
 from schema.revisions.suggestions import (
     SUGGEST,
     SUGGESTED_DEFAULT,
@@ -76,6 +77,7 @@ _REF = (
 )
 
 Ref = Annotated[str, strawberry.argument(_REF)]
+OfRef = Annotated[str | None, strawberry.argument(_REF)]
 Side = Annotated[
     str, strawberry.argument(f"REF, or REF:STACK for a stack of the revision. REF: {_REF}")
 ]
@@ -210,6 +212,15 @@ class Query:
         """
         return HashHistoryType.of(info.context, hash)
 
+    @resolver(Cost(weight=SPANS_OF_HASH, each_loaded=LOADING, arguments={"ref": RESOLVING}))
+    def spec(self, info: Info, hash: str, ref: OfRef = None) -> SpecType | None:
+        """A spec in the revision of a ref, or in the newest of any series that has it; null where
+        it is not there. Errors as of `hash`.
+
+        - hash: A DAG hash, or how one begins.
+        """
+        return SpecType.sought(info.context, hash, ref)
+
     @connection_field(
         Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
     )
@@ -252,9 +263,7 @@ class Query:
         "extensions.code REVISION_NOT_FOUND whose message names the nearest known refs, as "
         "extensions.nearest does, a list, beside extensions.sought.",
     )
-    def revision(
-        self, info: Info, ref: Annotated[str | None, strawberry.argument(_REF)] = None
-    ) -> Revision | None:
+    def revision(self, info: Info, ref: OfRef = None) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
     @resolver(
@@ -297,8 +306,8 @@ class Query:
         info: Info,
         base: str,
         head: str,
-        base_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
-        head_ref: Annotated[str | None, strawberry.argument(_REF)] = None,
+        base_ref: OfRef = None,
+        head_ref: OfRef = None,
     ) -> SpecComparisonType | None:
         """What differs between two specs, of their own and below, and why: hashes, or how they
         begin, in the revisions of two refs or the newest that has each; null where one is nowhere.
@@ -367,7 +376,7 @@ class Query:
         self,
         info: Info,
         text: Text,
-        ref: Annotated[str | None, strawberry.argument(_REF)] = None,
+        ref: OfRef = None,
         kinds: Kinds = None,
         first: FirstSuggestions = SUGGESTED_DEFAULT,
     ) -> list[SuggestionType]:

@@ -26,15 +26,12 @@ from schema.fields.scalars import object_type
 from schema.revisions.dependency import DependencyNode, types_of_mask
 from schema.revisions.revision import Revision
 from schema.revisions.spec import SpecType
-from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side
 from snapshots.changes.spec_pairs import MOST_NESTED, ChangedDependency, SpecPair, variant_changes
-from snapshots.errors import AmbiguousHash
 from snapshots.frames.dependencies import DependencyType
-from snapshots.texts import versioned
 
 COMPARING_SPECS = Cost(
     weight=2 * SPANS_OF_HASH + 50_000,
@@ -50,8 +47,6 @@ NESTING = 100_000
 """The nested difference of some hundreds of nodes."""
 
 LISTED_DEFAULT = 100
-
-_MOST_AMBIGUOUS = 20
 
 ListedFirst = Annotated[int, strawberry.argument(description=f"How many, at most {PAGE_MAX}.")]
 LISTED = NumberOf("first", default=LISTED_DEFAULT)
@@ -174,7 +169,7 @@ class SpecComparisonType:
         Raises as ``Context.resolve`` and HashHistoryType do.
         """
         context.require_time()
-        specs = [_spec_of(context, *named) for named in ((base, base_ref), (head, head_ref))]
+        specs = [SpecType.sought(context, *one) for one in ((base, base_ref), (head, head_ref))]
         before, after = specs
         return (
             None if before is None or after is None else cls(compared=ComparedSpecs(before, after))
@@ -299,25 +294,6 @@ def _field_changes(changes: Iterable[FieldChange]) -> list[FieldChangeType]:
         FieldChangeType(path=change.path, before=change.before, after=change.after)
         for change in changes
     ]
-
-
-def _spec_of(context: Context, text: str, ref: str | None) -> SpecType | None:
-    """Return the spec of a hash, in the revision of a ref or the newest that has it."""
-    prefix = text.removeprefix("/").lower()
-    if ref is None:
-        history = context.of_history(HistoryTopic(About.HASH, prefix))
-        return (
-            None
-            if history is None
-            else SpecType.of_hash(context.load(history.newest), history.hash)
-        )
-    loaded = context.load(context.resolve(ref))
-    rows = loaded.frame.hashes.with_prefix(prefix).tolist()
-    if len(rows) > 1:
-        specs = map(loaded.frame.spec, rows[:_MOST_AMBIGUOUS])
-        named = {spec.hash: versioned(spec.name, spec.version) for spec in specs}
-        raise AmbiguousHash(prefix, named, len(rows))
-    return SpecType(loaded=loaded, row=rows[0]) if rows else None
 
 
 def comparison_of_ids(

@@ -280,8 +280,27 @@ class SpecType(SpecFacts):
 
         Raises AmbiguousHash where there are several.
         """
+        return cls._of_rows(loaded, text, loaded.frame.hashes.with_prefix(text)) if text else None
+
+    @classmethod
+    def sought(cls, context: Context, text: str, ref: str | None) -> Self | None:
+        """Return the spec whose hash begins so, in the revision of a ref or the newest that has it.
+
+        It is None where there is none. Raises AmbiguousHash where there are several, and as
+        ``Context.resolve`` and ``Context.of_history`` do.
+        """
+        prefix = text.removeprefix("/").lower()
+        if ref is None:
+            history = context.of_history(HistoryTopic(About.HASH, prefix))
+            if history is None:
+                return None
+            return cls.of_hash(context.load(history.newest), history.hash)
+        loaded = context.load(context.resolve(ref))
+        return cls._of_rows(loaded, prefix, loaded.frame.hashes.with_prefix(prefix))
+
+    @classmethod
+    def _of_rows(cls, loaded: LoadedRevision, text: str, rows: Rows) -> Self | None:
         frame = loaded.frame
-        rows = frame.hashes.with_prefix(text)[: len(frame) if text else 0]
         if len(rows) > 1:
             shown = {
                 frame.hashes.at(row): versioned(frame.package.at(row), frame.version.at(row))

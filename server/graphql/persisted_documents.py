@@ -33,6 +33,11 @@ class DocumentSource(Protocol):
         """
 
 
+_SHA256 = "sha256:"
+"""What GraphQL over HTTP puts in front of an id that is a hash, and GraphQL Code Generator with it:
+https://github.com/graphql/graphql-over-http/blob/main/spec/Appendix%20A%20--%20Persisted%20Documents.md"""
+
+
 def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
     """Return the hash by which a client of Apollo names a document; raises BadRequest."""
     persisted = (extensions or {}).get("persistedQuery")
@@ -46,7 +51,7 @@ def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
     digest = persisted.get("sha256Hash")
     if not isinstance(digest, str):
         raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
-    return digest
+    return digest.removeprefix(_SHA256)
 
 
 class PersistedDocuments:
@@ -93,10 +98,13 @@ APOLLO_FORMAT = "apollo-persisted-query-manifest"
 
 
 class Manifest:
-    """The documents that may be executed, by their ids; their very texts may be sent too."""
+    """The documents that may be executed, by their ids; their very texts may be sent too.
+
+    An id that is a hash is the same with ``sha256:`` in front and without.
+    """
 
     def __init__(self, documents: Mapping[str, str]) -> None:
-        self._documents = dict(documents)
+        self._documents = {name.removeprefix(_SHA256): text for name, text in documents.items()}
         self._texts = frozenset(documents.values())
 
     @property
@@ -108,7 +116,7 @@ class Manifest:
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
     ) -> str | None:
         """Return the document of a request; raises BadRequest where it is not allowed."""
-        name = document_id if document_id is not None else hash_asked(extensions)
+        name = hash_asked(extensions) if document_id is None else document_id.removeprefix(_SHA256)
         if name is not None:
             document = self._documents.get(name)
             if document is None:

@@ -35,6 +35,7 @@ fragment P on Package {
 }"""
 SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{
+  spec(hash: $hash) {{ hash }}
   revision(ref: $ref) {{
     spec(hash: $hash) {{ ...S id package {{ name }} revision {{ digest }} }}
     matches(query: "@:") {{ totalCount }}

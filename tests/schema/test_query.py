@@ -288,6 +288,37 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
     assert nothing["revision"]["spec"] is None
 
 
+ONE = """query($hash: String!, $ref: String) {
+  spec(hash: $hash, ref: $ref) { hash revision { digest } }
+}"""
+
+
+@EVERY_STATE
+def test_a_spec_of_the_catalog(world: World, number: int) -> None:
+    """By its hash or how it begins, in the revision of a ref or the newest that has it."""
+    state, newest = world.states[number], world.newest
+    for spec in state.specs[:5]:
+        expected = {"hash": spec.hash, "revision": {"digest": state.info.digest}}
+        for text in (spec.hash, f"/{spec.hash[:20].upper()}"):
+            assert world.data(ONE, hash=text, ref=state.info.digest)["spec"] == expected
+    for spec in newest.specs[:5]:
+        holding = [it for it in world.states if spec.hash in {own.hash for own in it.specs}]
+        last = max(holding, key=lambda it: it.info.taken_at)
+        expected = {"hash": spec.hash, "revision": {"digest": last.info.digest}}
+        assert world.data(ONE, hash=spec.hash[:20])["spec"] == expected
+    assert world.data(ONE, hash="a" * 32) == {"spec": None}
+    assert world.data(ONE, hash="a" * 32, ref="develop") == {"spec": None}
+
+
+def test_errors_of_a_spec_of_the_catalog(world: World) -> None:
+    """They are those of a hash, and of a ref."""
+    for ref in (None, "develop"):
+        error = world.error(ONE, hash="", ref=ref)
+        assert error["extensions"]["code"] in ("AMBIGUOUS_HASH", "BAD_USER_INPUT")
+    error = world.error(ONE, hash="a", ref="nope")
+    assert error["extensions"]["code"] == "REVISION_NOT_FOUND"
+
+
 # -- dependencies
 
 

@@ -25,6 +25,8 @@ APOLLO = {
     ],
 }
 RELAY = {"a1": TAGS, "b2": OTHER}
+CODEGEN = {"sha256:a1": TAGS, "sha256:b2": OTHER}
+"""What presetConfig.persistedDocuments of GraphQL Code Generator's client preset writes."""
 
 
 def written(folder: Path, content: Any) -> Path:
@@ -39,12 +41,17 @@ def by_hash(name: str) -> dict[str, Any]:
     return {"persistedQuery": {"version": 1, "sha256Hash": name}}
 
 
-@pytest.mark.parametrize("content", [APOLLO, RELAY], ids=["apollo", "relay"])
-def test_documents_are_asked_by_id_or_by_their_text(tmp_path: Path, content: Any) -> None:
+@pytest.mark.parametrize(
+    "content", [APOLLO, RELAY, CODEGEN], ids=["apollo", "relay", "code-generator"]
+)
+@pytest.mark.parametrize("prefix", ["", "sha256:"])
+def test_documents_are_asked_by_id_or_by_their_text(
+    tmp_path: Path, content: Any, prefix: str
+) -> None:
     """Under the names that clients of Apollo and of Relay have for the id."""
     manifest = read_manifest(written(tmp_path, content))
-    assert manifest.query_of(None, by_hash("a1"), None) == TAGS
-    assert manifest.query_of(None, None, "b2") == OTHER
+    assert manifest.query_of(None, by_hash(f"{prefix}a1"), None) == TAGS
+    assert manifest.query_of(None, None, f"{prefix}b2") == OTHER
     assert manifest.query_of(TAGS, None, None) == TAGS
     assert manifest.query_of(TAGS, by_hash("a1"), None) == TAGS
     assert manifest.query_of(None, None, None) is None

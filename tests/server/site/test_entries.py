@@ -62,12 +62,15 @@ def test_there_are_no_more_than_the_limit(catalog: Path, tmp_path: Path) -> None
     assert {row[0] for row in rows_of(tmp_path / "none")} == {"series", "revision"}
 
 
-def test_the_documents_of_code_generator_are_answered(catalog: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", ["", "sha256:"])
+def test_the_documents_of_code_generator_are_answered(
+    catalog: Path, tmp_path: Path, prefix: str
+) -> None:
     """Its persisted-documents.json maps the hash of a document to its text."""
     manifest = tmp_path / "persisted-documents.json"
     digest = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"
     text = "query Newest($ref: String!) { revision(ref: $ref) { __typename numSpecs } }"
-    manifest.write_bytes(orjson.dumps({digest: text}))
+    manifest.write_bytes(orjson.dumps({f"{prefix}{digest}": text}))
     done = exported(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
     assert done.code == 0, done.err
     answers = [
