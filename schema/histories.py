@@ -629,32 +629,43 @@ POINTS = 1_000
 
 @object_type
 class GrowthPointType:
-    """How large a revision is, and what came and went since the one before it."""
+    """How large a revision is, and what came and went since the one before it.
 
-    revision: Revision = field("The revision.")
-    comparison: ComparisonType | None = field(
-        "The whole of what changed; null for the first of the series."
-    )
-    tag: str = field("The revision's tag.")
-    taken_at: DateTime = field("When the build cache stood so.")
-    num_specs: int = field("How many specs it has.")
-    num_packages: int = field("How many packages it has.")
-    num_known_stacks: int | None = field(
-        "How many stacks it has, without root; null where its source tells none."
-    )
+    - revision: The revision.
+    - comparison: The whole of what changed; null for the first of the series.
+    - tag: The revision's tag.
+    - taken_at: When the build cache stood so.
+    - num_specs: How many specs it has.
+    - num_packages: How many packages it has.
+    - num_known_stacks: How many stacks it has, without root; null where its source tells none.
+    - total_size: The sum of its binary packages' sizes, as far as known.
+    - specs_added: How many of its hashes the one before lacks.
+    - specs_removed: How many hashes of the one before it lacks.
+    - specs_changed: How many hashes both have, with other facts.
+    - specs_rebuilt: How many of the added specs are others built anew, with the same facts.
+    - specs_replaced: How many of the added specs took the place of others that differ.
+    - packages_added: How many of its packages the one before lacks.
+    - packages_removed: How many packages of the one before it lacks.
+    """
+
+    revision: Revision
+    comparison: ComparisonType | None
+    tag: str
+    taken_at: DateTime
+    num_specs: int
+    num_packages: int
+    num_known_stacks: int | None
     num_stacks: int = deprecated(
         "Use `numKnownStacks`, which is null where the source tells no stacks."
     )(field("How many stacks it has, without root."))
-    total_size: ByteCount | None = field("The sum of its binary packages' sizes, as far as known.")
-    specs_added: int = field("How many of its hashes the one before lacks.")
-    specs_removed: int = field("How many hashes of the one before it lacks.")
-    specs_changed: int = field("How many hashes both have, with other facts.")
-    specs_rebuilt: int = field(
-        "How many of the added specs are others built anew, with the same facts."
-    )
-    specs_replaced: int = field("How many of the added specs took the place of others that differ.")
-    packages_added: int = field("How many of its packages the one before lacks.")
-    packages_removed: int = field("How many packages of the one before it lacks.")
+    total_size: ByteCount | None
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    specs_rebuilt: int
+    specs_replaced: int
+    packages_added: int
+    packages_removed: int
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:

@@ -34,7 +34,7 @@ from schema.fields.connections import (
     connection_field,
     window_at,
 )
-from schema.fields.cost import EXPLAINING, Cost, field, resolver
+from schema.fields.cost import EXPLAINING, Cost, resolver
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import Node, node_id
@@ -299,14 +299,17 @@ KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
 
 @object_type
 class CauseKindCount:
-    """How many causes are of one kind, and how many specs they explain."""
+    """How many causes are of one kind, and how many specs they explain.
 
-    kind: CauseKind = field("The kind.")
-    num_causes: int = field("How many causes are of this kind.")
-    num_specs: int = field(
-        "How many specs have a main cause of this kind. Each spec has one main cause, "
-        "so these numbers add up to all that were rebuilt or replaced."
-    )
+    - kind: The kind.
+    - num_causes: How many causes are of this kind.
+    - num_specs: How many specs have a main cause of this kind. Each spec has one main cause, so
+      these numbers add up to all that were rebuilt or replaced.
+    """
+
+    kind: CauseKind
+    num_causes: int
+    num_specs: int
 
 
 def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:

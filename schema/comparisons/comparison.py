@@ -150,45 +150,60 @@ _NUM_STACKS = "Use `numStacks{}`, which is null where a source tells no stacks."
 
 @object_type
 class ComparisonSummary:
-    """How many packages, specs and stacks were added, removed and changed; total sizes."""
+    """How many packages, specs and stacks were added, removed and changed; total sizes.
 
-    packages_added: int = field("Packages only in head.")
-    packages_removed: int = field("Packages only in base.")
-    packages_upgraded: int = field("Packages whose newest version rose.")
-    packages_downgraded: int = field(
-        "Packages whose newest version fell, on an architecture or in a stack that both have."
-    )
-    packages_versions_changed: int = field("Packages that have other versions for another reason.")
-    packages_rebuilt: int = field("Packages with the same versions and other hashes.")
-    packages_changed: int = field("Packages with the same hashes and other facts.")
-    packages_unchanged: int = field("Packages where nothing changed.")
-    specs_added: int = field("Hashes only in head.")
-    specs_removed: int = field("Hashes only in base.")
-    specs_changed: int = field("Hashes with other facts.")
-    specs_unchanged: int = field("Hashes where nothing changed.")
-    num_stacks_added: int | None = field("Stacks only in head; null where either side tells none.")
-    num_stacks_removed: int | None = field(
-        "Stacks only in base; null where either side tells none."
-    )
+    - packages_added: Packages only in head.
+    - packages_removed: Packages only in base.
+    - packages_upgraded: Packages whose newest version rose.
+    - packages_downgraded: Packages whose newest version fell, on an architecture or in a stack
+      that both have.
+    - packages_versions_changed: Packages that have other versions for another reason.
+    - packages_rebuilt: Packages with the same versions and other hashes.
+    - packages_changed: Packages with the same hashes and other facts.
+    - packages_unchanged: Packages where nothing changed.
+    - specs_added: Hashes only in head.
+    - specs_removed: Hashes only in base.
+    - specs_changed: Hashes with other facts.
+    - specs_unchanged: Hashes where nothing changed.
+    - num_stacks_added: Stacks only in head; null where either side tells none.
+    - num_stacks_removed: Stacks only in base; null where either side tells none.
+    - num_packages_before: How many packages base has.
+    - num_packages_after: How many packages head has.
+    - num_specs_before: How many specs base has.
+    - num_specs_after: How many specs head has.
+    - num_stacks_before: How many stacks base has, root left out; null where it tells none, as of a
+      single stack.
+    - num_stacks_after: How many stacks head has, likewise.
+    - total_size_before: The sum of the sizes of base's binary packages, as far as known.
+    - total_size_after: The sum of the sizes of head's binary packages, as far as known.
+    - total_size_delta: By how much that sum rose; null where one side knows no sizes.
+    """
+
+    packages_added: int
+    packages_removed: int
+    packages_upgraded: int
+    packages_downgraded: int
+    packages_versions_changed: int
+    packages_rebuilt: int
+    packages_changed: int
+    packages_unchanged: int
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    specs_unchanged: int
+    num_stacks_added: int | None
+    num_stacks_removed: int | None
     stacks_added: int = deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))
     stacks_removed: int = deprecated(_NUM_STACKS.format("Removed"))(field("Stacks only in base."))
-    num_packages_before: int = field("How many packages base has.")
-    num_packages_after: int = field("How many packages head has.")
-    num_specs_before: int = field("How many specs base has.")
-    num_specs_after: int = field("How many specs head has.")
-    num_stacks_before: int | None = field(
-        "How many stacks base has, root left out; null where it tells none, as of a single stack."
-    )
-    num_stacks_after: int | None = field("How many stacks head has, likewise.")
-    total_size_before: ByteCount | None = field(
-        "The sum of the sizes of base's binary packages, as far as known."
-    )
-    total_size_after: ByteCount | None = field(
-        "The sum of the sizes of head's binary packages, as far as known."
-    )
-    total_size_delta: ByteCount | None = field(
-        "By how much that sum rose; null where one side knows no sizes."
-    )
+    num_packages_before: int
+    num_packages_after: int
+    num_specs_before: int
+    num_specs_after: int
+    num_stacks_before: int | None
+    num_stacks_after: int | None
+    total_size_before: ByteCount | None
+    total_size_after: ByteCount | None
+    total_size_delta: ByteCount | None
     loaded: strawberry.Private[LoadedComparison]
 
     @classmethod

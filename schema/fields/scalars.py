@@ -83,9 +83,17 @@ def described_parts(declared: object) -> tuple[str, dict[str, str]]:
     order_default=True, kw_only_default=True, field_specifiers=(strawberry.field, StrawberryField)
 )
 def object_type(kind: Kind) -> Kind:
-    """Make a class a type of the API: its name without ``Type``, and its docstring."""
-    name = kind.__name__.removesuffix("Type")
-    return strawberry.type(kind, name=name, description=described(kind))
+    """Make a class a type of the API: its name without ``Type``, and its docstring.
+
+    In a list that describes fields without a description of their own.
+    """
+    about, parts = described_parts(kind)
+    made = strawberry.type(kind, name=kind.__name__.removesuffix("Type"), description=about)
+    definition: Any = made.__strawberry_definition__  # type: ignore[attr-defined]
+    fields = {field.python_name: field for field in definition.fields}
+    for name, text in parts.items():
+        fields[name].description = text
+    return made
 
 
 def optional_field(description: str, *, deprecated: str | None = None) -> Any:

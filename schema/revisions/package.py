@@ -144,12 +144,14 @@ class CoverageCell:
 
 @object_type
 class DependentPackage:
-    """A package with specs that depend on another package."""
+    """A package with specs that depend on another package.
 
-    name: str = field("The package's name.")
-    num_specs: int = field(
-        "How many of its specs depend on a spec of the other package themselves."
-    )
+    - name: The package's name.
+    - num_specs: How many of its specs depend on a spec of the other package themselves.
+    """
+
+    name: str
+    num_specs: int
 
 
 def coverage_of(

@@ -1,20 +1,25 @@
 """Requests that are refused, with the status that HTTP has for it."""
 
+from http import HTTPStatus
+
 
 class BadRequest(Exception):
-    """A request that cannot be answered; ``status`` and ``code`` say why to programs."""
+    """A request that cannot be answered; ``status`` and ``code`` say why to programs.
+
+    The code is the name of the status unless given.
+    """
 
     def __init__(
         self,
         message: str,
         *,
         status: int = 400,
-        code: str = "BAD_REQUEST",
+        code: str | None = None,
         headers: tuple[tuple[bytes, bytes], ...] = (),
     ) -> None:
         self.message = message
         self.status = status
-        self.code = code
+        self.code = code or HTTPStatus(status).name
         self.headers = headers
         super().__init__(message)
 

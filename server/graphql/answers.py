@@ -180,9 +180,7 @@ class Answers:
             return kept
         if parsed.is_subscription:
             raise BadRequest(
-                f"A subscription is answered as {EVENT_STREAM}: Accept must say so",
-                status=406,
-                code="NOT_ACCEPTABLE",
+                f"A subscription is answered as {EVENT_STREAM}: Accept must say so", status=406
             )
         if charge is not None:
             charge(parsed.units)
@@ -211,9 +209,7 @@ class Answers:
         """Read a request, and the media type of its answer."""
         media_type = accepted_media_type(received.accept.decode("latin-1"))
         if media_type is None:
-            raise BadRequest(
-                f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406, code="NOT_ACCEPTABLE"
-            )
+            raise BadRequest(f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406)
         if received.is_post:
             content_type = received.content_type.decode("latin-1")
             return from_body(received.content, content_type, self._documents), media_type
@@ -253,10 +249,7 @@ class Answers:
         operation = document.operation_type(request.operation_name)
         if not received.is_post and operation is OperationType.MUTATION:
             raise BadRequest(
-                "GET is for queries and subscriptions",
-                status=405,
-                code="METHOD_NOT_ALLOWED",
-                headers=((b"allow", b"POST"),),
+                "GET is for queries and subscriptions", status=405, headers=((b"allow", b"POST"),)
             )
         # What is not declared decides nothing, and a client could make ever new keys of it.
         declared = document.declared_variables(request.operation_name, request.variables)

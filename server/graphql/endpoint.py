@@ -128,7 +128,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 raise BadRequest(
                     f"{method} is not allowed: use GET or POST",
                     status=405,
-                    code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
             request = _request_bytes(method, content, headers)

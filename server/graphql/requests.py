@@ -67,18 +67,12 @@ def from_body(body: bytes, content_type: str, documents: DocumentSource) -> Grap
     media_type, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if media_type != JSON:
         raise BadRequest(
-            f"Content-Type must be {JSON}, not {content_type or 'missing'}",
-            status=415,
-            code="UNSUPPORTED_MEDIA_TYPE",
+            f"Content-Type must be {JSON}, not {content_type or 'missing'}", status=415
         )
     for parameter in parameters:
         name, _, charset = parameter.partition("=")
         if name == "charset" and charset.strip('"') not in ("utf-8", "utf8"):
-            raise BadRequest(
-                f"the charset must be utf-8, not {charset}",
-                status=415,
-                code="UNSUPPORTED_MEDIA_TYPE",
-            )
+            raise BadRequest(f"the charset must be utf-8, not {charset}", status=415)
     return _request(_json("the body", body), documents)
 
 
