@@ -32,28 +32,11 @@ _STDIN = "-"
 
 
 @parameters.catalog_command("check")
-@click.argument(
-    "file",
-    metavar="FILE",
-    type=click.Path(allow_dash=True),
-    help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
-    "standard input.",
-)
+@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
 @parameters.in_option(f"Where to look: {parameters.SIDE_FORMS}. By default in {parameters.LATEST}.")
-@click.option(
-    "--best",
-    is_flag=True,
-    help="Look in the newest revision of each tag, and list those that hold most.",
-)
-@parameters.series_option(
-    "With --best: look in all revisions of this series instead: develop, vX.Y.Z ..."
-)
-@click.option(
-    "--fail-under",
-    type=parameters.PERCENT,
-    metavar="PERCENT",
-    help="Exit with 1 if less of all specs is there, else with 0.",
-)
+@click.option("--best", is_flag=True)
+@parameters.series_option()
+@click.option("--fail-under", type=parameters.PERCENT, metavar="PERCENT")
 def check_command(
     file: str,
     *,
@@ -68,6 +51,12 @@ def check_command(
 
     For each spec that is missing: when it was last there, why it went, and what is nearest to it.
     External and development specs are left out: no build cache has them.
+
+    - file: A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads
+      standard input.
+    - best: Look in the newest revision of each tag, and list those that hold most.
+    - series: With --best: look in all revisions of this series instead: develop, vX.Y.Z ...
+    - fail_under: Exit with 1 if less of all specs is there, else with 0.
     """
     from server.terminal.printing.checks import check, check_document, check_lines
     from snapshots.sources import lock_files
@@ -113,40 +102,25 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
     help=f"What to compare from: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without "
     "HEAD it is judged alone, by rules that need no other.",
 )
-@click.argument(
-    "head",
-    metavar="[HEAD]",
-    required=False,
-    shell_complete=complete_ref,
-    help="What is judged, named likewise.",
-)
-@click.option(
-    "--rules",
-    type=click.Path(),
-    required=True,
-    metavar="FILE",
-    help="The rules, in TOML; docs/gates.md describes them.",
-)
+@click.argument("head", metavar="[HEAD]", required=False, shell_complete=complete_ref)
+@click.option("--rules", type=click.Path(), required=True, metavar="FILE")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "junit", "github"]),
     default="text",
     show_default=True,
-    help="For people, for programs, for viewers of test results, or as annotations for GitHub.",
 )
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON schema of files of rules, and exit.",
-)
+@click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema)
 def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
     """Judge a revision or a lock file by rules.
 
     The exit code is 1 where a rule of level error is broken, and 2 where nothing could be judged.
+
+    - head: What is judged, named likewise.
+    - rules: The rules, in TOML; docs/gates.md describes them.
+    - form: For people, for programs, for viewers of test results, or as annotations for GitHub.
+    - schema: Print the JSON schema of files of rules, and exit.
     """
     from server.terminal.printing import verdicts
 

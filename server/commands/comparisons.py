@@ -66,7 +66,7 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
 
 @parameters.catalog_command("diff")
 @parameters.two_refs
-@click.option("--stat", is_flag=True, help="Only counts, package by package.")
+@click.option("--stat", is_flag=True)
 @scope_options
 @click.option(
     "--coverage",
@@ -77,17 +77,8 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     help="Instead of specs, the combinations of packages with these that were lost and gained: "
     f"{', '.join(DIMENSIONS)}, with commas between them.",
 )
-@click.option(
-    "--spec",
-    metavar="QUERY",
-    help="Instead of all specs, the one that this query in Spack's language means on each side, as "
-    "two hashes are compared; of several that which a lock file requests.",
-)
-@click.option(
-    "--exit-code",
-    is_flag=True,
-    help="Exit with 1 if what is shown differs, else with 0; with 2 on an error.",
-)
+@click.option("--spec", metavar="QUERY")
+@click.option("--exit-code", is_flag=True)
 def diff_command(
     base: str | None,
     head: str | None,
@@ -108,6 +99,11 @@ def diff_command(
     Two hashes of specs (/HASH /HASH, of which the first characters are enough) are compared with
     each other, each in the newest revision that has it: what differs of their own, of their
     dependencies and below, why, and what they share.
+
+    - stat: Only counts, package by package.
+    - spec: Instead of all specs, the one that this query in Spack's language means on each side,
+      as two hashes are compared; of several that which a lock file requests.
+    - exit_code: Exit with 1 if what is shown differs, else with 0; with 2 on an error.
     """
     if stat and dimensions is not None:
         raise click.UsageError("--coverage has no counts by package; leave --stat out.")
@@ -192,18 +188,9 @@ def _diff_specs(
 @parameters.catalog_command("why")
 @parameters.base_argument
 @click.argument(
-    "words",
-    metavar="[HEAD] [PACKAGE|/HASH]",
-    nargs=-1,
-    shell_complete=complete_head_or_package,
-    help="What to compare to, named likewise. After it, a package or the hash of a spec, "
-    "of which the first characters are enough: why it changed.",
+    "words", metavar="[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_head_or_package
 )
-@click.option(
-    "--commits",
-    is_flag=True,
-    help="Print all commits of the recipes that explain each cause, with links.",
-)
+@click.option("--commits", is_flag=True)
 @scope_options
 def why_command(
     base: str | None,
@@ -219,6 +206,10 @@ def why_command(
 
     Each spec that took the place of another has one main cause, so the numbers add up. For a
     package or a hash, print the path from each spec down to its main cause.
+
+    - words: What to compare to, named likewise. After it, a package or the hash of a spec, of
+      which the first characters are enough: why it changed.
+    - commits: Print all commits of the recipes that explain each cause, with links.
     """
     from server.terminal.printing.comparisons import (
         causes_document,
@@ -279,16 +270,10 @@ def _refs_and_subject(
     type=click.Choice([form.value for form in NotesFormat]),
     default="markdown",
     show_default=True,
-    help="Markdown or HTML for people, JSON for programs.",
 )
-@click.option(
-    "--template",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Use a Jinja template of your own, or one of cachelog's: chat, or github-release.",
-)
+@click.option("--template", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @scope_options
-@parameters.output_option("Write to this file instead of the terminal.")
+@parameters.output_option()
 def notes_command(
     base: str | None,
     head: str | None,
@@ -299,7 +284,12 @@ def notes_command(
     catalog: str,
     **scope: str | None,
 ) -> None:
-    """Write release notes: what changed, and why."""
+    """Write release notes: what changed, and why.
+
+    - form: Markdown or HTML for people, JSON for programs.
+    - template: Use a Jinja template of your own, or one of cachelog's: chat, or github-release.
+    - output: Write to this file instead of the terminal.
+    """
     from server.terminal.printing.comparisons import compare
 
     if template is not None and parameters.is_written("form"):

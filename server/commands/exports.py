@@ -37,33 +37,12 @@ _server_url_option = parameters.described("--server-url", metavar="URL", callbac
 
 
 @parameters.catalog_command("feed", has_json=False)
-@click.argument(
-    "series",
-    metavar="[SERIES]",
-    required=False,
-    shell_complete=complete_series,
-    help="The series of the feed: develop, develop-DATE, vX.Y.Z ...",
-)
-@click.argument(
-    "package",
-    metavar="[PACKAGE]",
-    required=False,
-    shell_complete=complete_package,
-    help="Only revisions that touched this package.",
-)
-@click.option(
-    "--all",
-    "is_all",
-    is_flag=True,
-    help="Write the feed of the series, or of every series, and of each of its packages.",
-)
-@parameters.output_option(
-    "Write to this file instead of the terminal; with --all to files in this folder.",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-)
-@_base_url_option("Where the files will be published, for links between them; by default relative.")
-@_server_url_option("A server of this catalog, to which entries link; by default they do not.")
+@click.argument("series", metavar="[SERIES]", required=False, shell_complete=complete_series)
+@click.argument("package", metavar="[PACKAGE]", required=False, shell_complete=complete_package)
+@click.option("--all", "is_all", is_flag=True)
+@parameters.output_option(type=click.Path(path_type=Path), metavar="PATH")
+@_base_url_option()
+@_server_url_option()
 def feed_command(
     *,
     series: str | None,
@@ -79,6 +58,13 @@ def feed_command(
     With --all, write a folder of feeds, as a server has at /feeds/. Existing files are replaced
     where they changed, those of removed packages included. Neighbours that were not compared yet
     are compared first.
+
+    - series: The series of the feed: develop, develop-DATE, vX.Y.Z ...
+    - package: Only revisions that touched this package.
+    - is_all: Write the feed of the series, or of every series, and of each of its packages.
+    - output: Write to this file instead of the terminal; with --all to files in this folder.
+    - base_url: Where the files will be published, for links between them; by default relative.
+    - server_url: A server of this catalog, to which entries link; by default they do not.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
     from server.feed_files import package_document, series_document, write_all
@@ -120,42 +106,16 @@ def _require_fitting(
 
 
 @parameters.catalog_command("export-site", has_json=False)
-@click.argument(
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where to write: a new folder, an empty one, or that of an earlier run.",
-)
-@click.option(
-    "--documents",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="MANIFEST",
-    help="Answer the documents of this manifest, as Apollo, Relay or GraphQL Code Generator write "
-    "it, instead of cachelog's own.",
-)
-@parameters.series_option(
-    "Only revisions of this series (repeatable). By default of all.", multiple=True
-)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--documents", type=click.Path(path_type=Path, dir_okay=False), metavar="MANIFEST")
+@parameters.series_option(multiple=True)
 @parameters.since_option
-@click.option(
-    "--last",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Only the N newest revisions of each series.",
-)
-@click.option("--pages/--no-pages", default=True, help="Write pages for people, too.")
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=1_000,
-    show_default=True,
-    help="Write pages of no more than N packages, stacks, specs and hashes each.",
-)
-@_base_url_option("Where the site will be published, for previews of links.")
-@_server_url_option(
-    "A server of this catalog, to which pages link for what the site does not have."
-)
-@click.option("--prune", is_flag=True, help="Remove files of earlier runs that no longer belong.")
+@click.option("--last", metavar="N", type=click.IntRange(min=1))
+@click.option("--pages/--no-pages", default=True)
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), default=1_000, show_default=True)
+@_base_url_option()
+@_server_url_option()
+@click.option("--prune", is_flag=True)
 def export_site_command(
     *,
     folder: Path,
@@ -171,6 +131,17 @@ def export_site_command(
     its search finds. A further run writes what is new; immutable files
     are not made again. Neighbours that were not compared yet are compared first. Files that cannot
     be made are listed, and the exit code is 1.
+
+    - folder: Where to write: a new folder, an empty one, or that of an earlier run.
+    - documents: Answer the documents of this manifest, as Apollo, Relay or GraphQL Code Generator
+      write it, instead of cachelog's own.
+    - series: Only revisions of this series (repeatable). By default of all.
+    - last: Only the N newest revisions of each series.
+    - pages: Write pages for people, too.
+    - limit: Write pages of no more than N packages, stacks, specs and hashes each.
+    - base_url: Where the site will be published, for previews of links.
+    - server_url: A server of this catalog, to which pages link for what the site does not have.
+    - prune: Remove files of earlier runs that no longer belong.
     """
     from server.commands.site_exports import SiteOptions, export_site
 

@@ -31,30 +31,17 @@ if TYPE_CHECKING:
 
 @parameters.catalog_command("log")
 @click.argument(
-    "subject",
-    metavar="[PACKAGE|/HASH]",
-    required=False,
-    shell_complete=complete_package_or_hash,
-    help="A package, or the hash of a spec after a slash, of which the first characters are "
-    "enough. By default the whole series.",
+    "subject", metavar="[PACKAGE|/HASH]", required=False, shell_complete=complete_package_or_hash
 )
-@parameters.series_option(
-    "The series of revisions: develop, vX.Y.Z ... By default develop, or else the one with most "
-    "revisions; of a hash all."
-)
-@parameters.tag_option("Only the revisions of this tag.")
+@parameters.series_option()
+@parameters.tag_option()
 @parameters.since_option
-@parameters.limit_option("Only the N newest entries.")
-@click.option("--target", metavar="NAME", help="Of a package: when it was there for this target.")
-@click.option("--stack", metavar="NAME", help="Of a package: when it was there in this stack.")
-@click.option("--version", metavar="TEXT", help="Of a package: when this version was there.")
-@click.option("--oneline", is_flag=True, help="One line an entry.")
-@click.option(
-    "--commits",
-    is_flag=True,
-    help="Below each entry, what rebuilt specs with it, and the commits of the recipes that "
-    "explain that.",
-)
+@parameters.limit_option()
+@click.option("--target", metavar="NAME")
+@click.option("--stack", metavar="NAME")
+@click.option("--version", metavar="TEXT")
+@click.option("--oneline", is_flag=True)
+@click.option("--commits", is_flag=True)
 def log_command(
     subject: str | None,
     *,
@@ -77,6 +64,19 @@ def log_command(
 
     With --target, --stack and --version it is when a package could be had so, in all series or in
     one; why that ended; and the nearest specs that there are now.
+
+    - subject: A package, or the hash of a spec after a slash, of which the first characters are
+      enough. By default the whole series.
+    - series: The series of revisions: develop, vX.Y.Z ... By default develop, or else the one with
+      most revisions; of a hash all.
+    - tag: Only the revisions of this tag.
+    - limit: Only the N newest entries.
+    - target: Of a package: when it was there for this target.
+    - stack: Of a package: when it was there in this stack.
+    - version: Of a package: when this version was there.
+    - oneline: One line an entry.
+    - commits: Below each entry, what rebuilt specs with it, and the commits of the recipes that
+      explain that.
     """
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
@@ -129,26 +129,17 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
 
 
 @parameters.catalog_command("causes")
-@parameters.series_option(
-    "The series of revisions: develop, vX.Y.Z ... By default that of the newest one."
-)
+@parameters.series_option()
 @parameters.since_option
-@click.option(
-    "--until",
-    metavar="TIME",
-    type=parameters.TIME,
-    help="Only revisions taken at this time or earlier.",
-)
+@click.option("--until", metavar="TIME", type=parameters.TIME)
 @click.option(
     "--by",
     type=parameters.Parsed("keys", _keys),
     default="package",
     show_default=True,
     metavar="LIST",
-    help="What causes are summed up by: package, kind, commit, with commas between them. By commit "
-    "only causes in packages whose recipes it touched count.",
 )
-@parameters.limit_option("Print only the first N. By default all are printed.")
+@parameters.limit_option()
 def causes_command(
     *,
     series: str | None,
@@ -163,6 +154,12 @@ def causes_command(
 
     The causes of all its revisions are summed up. Each spec that took the place of another has one
     main cause, so the numbers of specs add up. Bars show when, the oldest revision first.
+
+    - series: The series of revisions: develop, vX.Y.Z ... By default that of the newest one.
+    - until: Only revisions taken at this time or earlier.
+    - by: What causes are summed up by: package, kind, commit, with commas between them. By commit
+      only causes in packages whose recipes it touched count.
+    - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.printing.series_causes import report_document, report_lines, report_of
 
@@ -183,7 +180,7 @@ def history_group() -> None:
 
 
 @parameters.catalog_command("fill", group=history_group)
-@parameters.series_option("Only this series: develop, vX.Y.Z ...")
+@parameters.series_option()
 @parameters.recipes_option
 @parameters.jobs_option(
     "Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs."
@@ -206,6 +203,8 @@ def fill_command(
 
     With --recipes, find for all revisions which commit of the recipes they were made of, where it
     is not known yet.
+
+    - series: Only this series: develop, vX.Y.Z ...
     """
     from server.terminal.printing.maintenance import filled_facts, filled_lines
     from snapshots.catalog.past import fill, missing_pairs, untold_pairs
@@ -270,12 +269,7 @@ def _keep_recipes(
     help=f"The revision: {parameters.REF_FORMS}.",
 )
 @parameters.recipes_option
-@click.option(
-    "--commit",
-    metavar="COMMIT-OR-REF",
-    help="The commit of the recipes that its specs were concretized with. By default that of a ref "
-    "named after the tag, or the last one until it was taken.",
-)
+@click.option("--commit", metavar="COMMIT-OR-REF")
 def recipes_command(
     ref: str, *, recipes: str | None, commit: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -285,6 +279,9 @@ def recipes_command(
 
     With --commit, what is kept for the revision is replaced; with --recipes alone it is found
     anew, where nothing is kept.
+
+    - commit: The commit of the recipes that its specs were concretized with. By default that of a
+      ref named after the tag, or the last one until it was taken.
     """
     from server.settings import settings_from
     from server.terminal.printing.commits import recipes_facts, recipes_lines
@@ -316,16 +313,9 @@ def recipes_command(
 
 
 @parameters.catalog_command("blame")
-@click.argument(
-    "subject",
-    metavar="PACKAGE|/HASH",
-    shell_complete=complete_package_or_hash,
-    help="A package, or the hash of a spec, of which the first characters are enough.",
-)
-@parameters.series_option(
-    "The series: develop, vX.Y.Z ... By default develop, or else the one with most revisions."
-)
-@parameters.limit_option("Only the N newest rebuilds; all by default.", type=click.IntRange(min=1))
+@click.argument("subject", metavar="PACKAGE|/HASH", shell_complete=complete_package_or_hash)
+@parameters.series_option()
+@parameters.limit_option(type=click.IntRange(min=1))
 def blame_command(
     subject: str, *, series: str | None, limit: int | None, as_json: bool, catalog: str
 ) -> None:
@@ -333,6 +323,11 @@ def blame_command(
 
     They are those of the recipes' repository, newest first. Of a spec it goes back through those
     whose place it took.
+
+    - subject: A package, or the hash of a spec, of which the first characters are enough.
+    - series: The series: develop, vX.Y.Z ... By default develop, or else the one with most
+      revisions.
+    - limit: Only the N newest rebuilds; all by default.
     """
     from server.terminal.printing.commits import blame_facts, blame_lines, blamed
 

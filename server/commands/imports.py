@@ -19,91 +19,22 @@ _NOT_NOTIFIED = 3
 
 
 @parameters.catalog_command("import")
-@click.argument(
-    "locations",
-    metavar="[LOCATION...]",
-    nargs=-1,
-    help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
-    "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
-    "s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.",
-)
-@click.option(
-    "--tag",
-    "tags",
-    metavar="TAG",
-    multiple=True,
-    help="Only these tags (names or globs, repeatable); or the tag to publish under, for what "
-    "names no tag of its own or one other.",
-)
-@click.option(
-    "--taken-at",
-    type=parameters.TIME,
-    metavar="TIME",
-    help="When the cache had this state (RFC 3339). By default the date in the tag, or in the name "
-    "of a folder of pages (TAG-DATE), or now.",
-)
-@click.option(
-    "--sizes", is_flag=True, help="Fetch the size of each binary package from a build cache."
-)
-@click.option(
-    "--no-proof",
-    is_flag=True,
-    help="Trust the hashes of an index. By default they are recomputed where that is possible, "
-    "and a spec with another hash is refused.",
-)
-@click.option(
-    "--view",
-    metavar="NAME",
-    help="Read the index of this view of a build cache instead of the whole one.",
-)
-@click.option(
-    "--git",
-    metavar="REPO",
-    help="Read the history of cache pages in a git repository (a path or clone URL): a revision "
-    "for each commit that changed a tag.",
-)
-@click.option(
-    "--path",
-    metavar="FOLDER",
-    help="With --git: where the pages are in the repository. By default _cache.",
-)
-@click.option(
-    "--since", type=parameters.TIME, metavar="TIME", help="With --git: only commits since then."
-)
-@click.option(
-    "--every",
-    type=click.Choice(["commit", "day", "week"]),
-    help="With --git: each commit (the default), or the last of each day or week.",
-)
-@click.option(
-    "--gate",
-    type=click.Path(),
-    metavar="FILE",
-    help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
-    "revision against the one before it in its series.",
-)
-@click.option(
-    "--source-name",
-    metavar="NAME",
-    help="What revisions say they were read from, instead of the location. By default a path, of "
-    "which only its last part is public, or a URL.",
-)
-@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
-@click.option(
-    "--notify",
-    "receivers",
-    metavar="URL",
-    multiple=True,
-    help="Notify the program at this URL of each revision that is published (repeatable). By "
-    "default those in CACHELOG_NOTIFY.",
-)
+@click.argument("locations", metavar="[LOCATION...]", nargs=-1)
+@click.option("--tag", "tags", metavar="TAG", multiple=True)
+@click.option("--taken-at", type=parameters.TIME, metavar="TIME")
+@click.option("--sizes", is_flag=True)
+@click.option("--no-proof", is_flag=True)
+@click.option("--view", metavar="NAME")
+@click.option("--git", metavar="REPO")
+@click.option("--path", metavar="FOLDER")
+@click.option("--since", type=parameters.TIME, metavar="TIME")
+@click.option("--every", type=click.Choice(["commit", "day", "week"]))
+@click.option("--gate", type=click.Path(), metavar="FILE")
+@click.option("--source-name", metavar="NAME")
+@click.option("--skip-bad", is_flag=True)
+@click.option("--notify", "receivers", metavar="URL", multiple=True)
 @parameters.recipes_option
-@click.option(
-    "--recipes-commit",
-    metavar="COMMIT-OR-REF",
-    help="The commit of the recipes that the specs were concretized with. By default that of a ref "
-    "named after the tag, or the last one until the revision was taken.",
-)
+@click.option("--recipes-commit", metavar="COMMIT-OR-REF")
 @parameters.jobs_option(
     "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
@@ -115,6 +46,32 @@ def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
     it again to go on after an interruption, or to add what is new.
 
     The exit code is 3 where all was published, but a program of --notify could not be reached.
+
+    - locations: Cache pages (files, or folders of them), an index.json, a build cache, the list of
+      tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://,
+      s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.
+    - tags: Only these tags (names or globs, repeatable); or the tag to publish under, for what
+      names no tag of its own or one other.
+    - taken_at: When the cache had this state (RFC 3339). By default the date in the tag, or in the
+      name of a folder of pages (TAG-DATE), or now.
+    - sizes: Fetch the size of each binary package from a build cache.
+    - no_proof: Trust the hashes of an index. By default they are recomputed where that is
+      possible, and a spec with another hash is refused.
+    - view: Read the index of this view of a build cache instead of the whole one.
+    - git: Read the history of cache pages in a git repository (a path or clone URL): a revision
+      for each commit that changed a tag.
+    - path: With --git: where the pages are in the repository. By default _cache.
+    - since: With --git: only commits since then.
+    - every: With --git: each commit (the default), or the last of each day or week.
+    - gate: Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each
+      revision against the one before it in its series.
+    - source_name: What revisions say they were read from, instead of the location. By default a
+      path, of which only its last part is public, or a URL.
+    - skip_bad: Leave out what cannot be read, and list it.
+    - receivers: Notify the program at this URL of each revision that is published (repeatable). By
+      default those in CACHELOG_NOTIFY.
+    - recipes_commit: The commit of the recipes that the specs were concretized with. By default
+      that of a ref named after the tag, or the last one until the revision was taken.
     """
     _require_fitting(options)
     from server.commands.import_runs import ImportOptions, ImportRun
@@ -153,12 +110,7 @@ def _number_option(
 @_number_option("--packages", 100, "How many packages the first has.")
 @_number_option("--specs", 1_500, "How many specs the first has.")
 @_number_option("--seed", 0, "The same seed makes the same history.")
-@click.option(
-    "--pages",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Write cache pages there, not into the catalog.",
-)
+@click.option("--pages", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER")
 def demo_command(
     revisions: int, packages: int, specs: int, seed: int, *, pages: Path | None, catalog: str
 ) -> None:
@@ -166,6 +118,8 @@ def demo_command(
 
     Each revision has a second tag, by its date or that of a release. Pages hold one state of a
     tag, so there only the last revision is develop. All data is marked as synthetic.
+
+    - pages: Write cache pages there, not into the catalog.
     """
     from snapshots import demo
 

@@ -18,35 +18,11 @@ _LOCK_FILE = click.Path(path_type=str)
 @parameters.catalog_command("keep-list")
 @parameters.keep_option
 @parameters.whole_tags_option
-@click.option(
-    "--lock",
-    "locks",
-    multiple=True,
-    type=_LOCK_FILE,
-    metavar="FILE",
-    help="Keep all concrete specs of this lock file, too: a spack.lock, the folder of an "
-    "environment, or what 'spack spec --json' prints. Write it once for each.",
-)
-@click.option(
-    "--whole", is_flag=True, help="Keep all that the specs reach, whatever revision has it."
-)
-@click.option(
-    "--impact",
-    is_flag=True,
-    help="Instead of the list print what the rest is: specs of revisions that do not stay.",
-)
-@click.option(
-    "--check",
-    "checked",
-    multiple=True,
-    type=_LOCK_FILE,
-    metavar="FILE",
-    help="With --impact: say how many specs of this lock file are not kept. Write it once for "
-    "each.",
-)
-@parameters.output_option(
-    "Write the list to this file, whole or not at all, instead of the terminal."
-)
+@click.option("--lock", "locks", multiple=True, type=_LOCK_FILE, metavar="FILE")
+@click.option("--whole", is_flag=True)
+@click.option("--impact", is_flag=True)
+@click.option("--check", "checked", multiple=True, type=_LOCK_FILE, metavar="FILE")
+@parameters.output_option()
 def keep_list_command(
     *,
     keep: "tuple[RetentionRule, ...]",
@@ -63,6 +39,14 @@ def keep_list_command(
 
     They are those of the revisions that a policy keeps, for Spack's buildcache prune --keeplist.
     Nothing is removed, neither from the catalog nor from the build cache.
+
+    - locks: Keep all concrete specs of this lock file, too: a spack.lock, the folder of an
+      environment, or what 'spack spec --json' prints. Write it once for each.
+    - whole: Keep all that the specs reach, whatever revision has it.
+    - impact: Instead of the list print what the rest is: specs of revisions that do not stay.
+    - checked: With --impact: say how many specs of this lock file are not kept. Write it once for
+      each.
+    - output: Write the list to this file, whole or not at all, instead of the terminal.
     """
     from server.terminal.printing.keep_lists import (
         impact_lines,

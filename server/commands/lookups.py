@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 
 @parameters.catalog_command("revisions")
-@parameters.tag_option("Only the revisions of this tag.")
-@parameters.limit_option("Only the N newest.")
+@parameters.tag_option()
+@parameters.limit_option()
 @parameters.width_option
 def revisions_command(
     tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
 ) -> None:
-    """List the published revisions, newest first."""
+    """List the published revisions, newest first.
+
+    - tag: Only the revisions of this tag.
+    - limit: Only the N newest.
+    """
     from server.terminal.printing.listings import listed_facts, revision_lines
     from snapshots.catalog.catalog import Catalog
 
@@ -50,10 +54,13 @@ def revisions_command(
 
 
 @parameters.catalog_command("tags")
-@parameters.limit_option("Only the first N.")
+@parameters.limit_option()
 @parameters.width_option
 def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catalog: str) -> None:
-    """List the tags, and the newest revision of each."""
+    """List the tags, and the newest revision of each.
+
+    - limit: Only the first N.
+    """
     from server.terminal.printing.listings import tag_facts, tag_lines
     from snapshots.catalog.catalog import Catalog
 
@@ -65,16 +72,17 @@ def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catal
 
 @parameters.catalog_command("packages")
 @parameters.ref_argument
-@parameters.stack_option("Only what this stack has.")
-@click.option(
-    "--search", metavar="TEXT", help="Only packages with this in their name, in any case."
-)
+@parameters.stack_option()
+@click.option("--search", metavar="TEXT")
 def packages_command(
     ref: str | None, *, stack: str | None, search: str | None, as_json: bool, catalog: str
 ) -> None:
     """List the packages of a revision, by name.
 
     With --stack all numbers are those of the stack. Finding no package is a success, too.
+
+    - stack: Only what this stack has.
+    - search: Only packages with this in their name, in any case.
     """
     from server.terminal.printing.listings import package_lines, package_listing
 
@@ -134,20 +142,12 @@ def _note_nothing(text: str, revision: "RevisionInfo") -> None:
 
 
 @parameters.catalog_command("find")
-@click.argument(
-    "words",
-    metavar="[SPEC]...",
-    nargs=-1,
-    shell_complete=complete_query,
-    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What follows "
-    "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
-    "variant that is off, or put the query in quotes. Without a query all specs are printed.",
-)
+@click.argument("words", metavar="[SPEC]...", nargs=-1, shell_complete=complete_query)
 @parameters.in_option(
     f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
 )
-@parameters.stack_option("Only specs of this stack.")
-@parameters.limit_option("Print only the first N. By default all are printed.")
+@parameters.stack_option()
+@parameters.limit_option()
 def find_command(
     words: tuple[str, ...],
     *,
@@ -161,6 +161,12 @@ def find_command(
 
     Packages are in natural order, the newest version of each first. Finding nothing is a success,
     too.
+
+    - words: What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What follows %
+      or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a variant
+      that is off, or put the query in quotes. Without a query all specs are printed.
+    - stack: Only specs of this stack.
+    - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
     from snapshots.spack.query import query_of
@@ -213,10 +219,7 @@ def find_command(
     "has the hash. After it, or alone, a package, or the hash of a spec after a slash, of which "
     "the first characters are enough.",
 )
-@parameters.series_option(
-    "The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By default "
-    "develop, or else the one with most revisions."
-)
+@parameters.series_option()
 def show_command(
     words: tuple[str, ...], *, series: str | None, as_json: bool, catalog: str
 ) -> None:
@@ -224,6 +227,9 @@ def show_command(
 
     For a package: what a revision has of it, and when it was first and last seen. For a spec: each
     fact, what it depends on, and since when it has been there or gone.
+
+    - series: The series to look in, where no REF and no hash is named: develop, vX.Y.Z ... By
+      default develop, or else the one with most revisions.
     """
     from server.terminal.printing.details import subject_of
 

@@ -28,16 +28,15 @@ def costs_group() -> None:
 
 
 @parameters.catalog_command("import", group=costs_group)
-@click.argument(
-    "file",
-    help="A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a "
-    "cost with its unit, as cost_usd.",
-)
+@click.argument("file")
 def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
     """Keep measured costs of builds, in the place of those before.
 
     From then on, time and cost stand wherever specs are counted that are built. What has no cost
     by its hash is estimated by the median of its package. A file without rows removes all costs.
+
+    - file: A CSV file or Parquet. The header names hash or name or both, seconds, and perhaps a
+      cost with its unit, as cost_usd.
     """
     from server.terminal.printing.maintenance import costs_facts, costs_lines
     from snapshots.sources.cost_files import read
@@ -83,7 +82,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
 @parameters.catalog_command("prune")
 @parameters.keep_option
-@parameters.series_option("Only this series: develop, vX.Y.Z ...")
+@parameters.series_option()
 @parameters.whole_tags_option
 @_dry_run_option
 def prune_command(
@@ -99,6 +98,8 @@ def prune_command(
 
     The newest revision of each series always stays. 'cachelog vacuum' deletes contents that no
     revision has any more.
+
+    - series: Only this series: develop, vX.Y.Z ...
     """
     from server.terminal.printing.maintenance import pruned_facts, pruned_lines
     from snapshots.catalog.retention import choose
@@ -131,19 +132,9 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
 
 @parameters.catalog_command("vacuum")
 @click.option(
-    "--older-than",
-    type=parameters.DURATION,
-    default="1d",
-    show_default=True,
-    metavar="DURATION",
-    help="Delete what was out of use for so long: 12h, 1d, 1w. From 1h to 7d.",
+    "--older-than", type=parameters.DURATION, default="1d", show_default=True, metavar="DURATION"
 )
-@click.option(
-    "--nothing-runs",
-    is_flag=True,
-    help="Allow --older-than 0: confirm that no import runs, and no server that has not noticed "
-    "the last removal. They could lose what they need.",
-)
+@click.option("--nothing-runs", is_flag=True)
 @_dry_run_option
 def vacuum_command(
     *, older_than: timedelta, nothing_runs: bool, dry_run: bool, as_json: bool, catalog: str
@@ -153,6 +144,10 @@ def vacuum_command(
     These are contents of removed revisions, remains of killed imports, and files that were merged
     into others, once they have been out of use for some time (remains of imports: an hour, while
     no import runs). Files are deleted before anything is written, so it works on a full disk.
+
+    - older_than: Delete what was out of use for so long: 12h, 1d, 1w. From 1h to 7d.
+    - nothing_runs: Allow --older-than 0: confirm that no import runs, and no server that has not
+      noticed the last removal. They could lose what they need.
     """
     from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
     from snapshots.catalog.catalog import Catalog
@@ -175,13 +170,8 @@ def vacuum_command(
 
 
 @parameters.catalog_command("verify")
-@click.option("--deep", is_flag=True, help="Also compare all neighbours again.")
-@click.option(
-    "--repair",
-    is_flag=True,
-    help="First drop the last commit or checkpoint of a table's log where it is unreadable, as a "
-    "power cut can leave it.",
-)
+@click.option("--deep", is_flag=True)
+@click.option("--repair", is_flag=True)
 @parameters.jobs_option(
     "Read in so many processes; each takes up to 400 MB for contents of 60,000 specs."
 )
@@ -192,6 +182,10 @@ def verify_command(
 
     Each finding comes with what to do about it. The exit code is 1 where anything is damaged.
     Nothing is changed without --repair; imports and servers may run meanwhile.
+
+    - deep: Also compare all neighbours again.
+    - repair: First drop the last commit or checkpoint of a table's log where it is unreadable, as
+      a power cut can leave it.
     """
     from server.terminal.printing.maintenance import verified_facts, verified_lines
     from snapshots.catalog.verification import verify

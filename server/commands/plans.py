@@ -32,36 +32,17 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     help=f"What is built already: {SIDE_FORMS}.",
 )
 @click.option(
-    "--lock",
-    "locks",
-    metavar="STACK=FILE",
-    multiple=True,
-    required=True,
-    callback=_locks,
-    help="A stack and its lock file, or the folder of its environment; write it once for each.",
+    "--lock", "locks", metavar="STACK=FILE", multiple=True, required=True, callback=_locks
 )
-@click.option(
-    "--gate",
-    "rules",
-    type=click.Path(),
-    metavar="RULES",
-    help="Judge the plan by the rules of this file, with the exit codes of 'cachelog gate'.",
-)
+@click.option("--gate", "rules", type=click.Path(), metavar="RULES")
 @recipes_option
-@click.option(
-    "--commits",
-    metavar="A..B",
-    help="The commits of --recipes between the two. By default from that of BASE, where it is "
-    "known, to HEAD.",
-)
+@click.option("--commits", metavar="A..B")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "github", "label"]),
     default="text",
     show_default=True,
-    help="For people, as the comment of a pull request, as annotations for GitHub, or the label of "
-    "the size alone.",
 )
 def plan_command(
     base: str,
@@ -78,6 +59,13 @@ def plan_command(
 
     What BASE has by hash, in any of its stacks, is reused. The rest is compared with what BASE has
     of the same stacks. Nothing is published.
+
+    - locks: A stack and its lock file, or the folder of its environment; write it once for each.
+    - rules: Judge the plan by the rules of this file, with the exit codes of 'cachelog gate'.
+    - commits: The commits of --recipes between the two. By default from that of BASE, where it is
+      known, to HEAD.
+    - form: For people, as the comment of a pull request, as annotations for GitHub, or the label
+      of the size alone.
     """
     from server.terminal.printing import plans
 

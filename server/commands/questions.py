@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 @parameters.catalog_command("holes")
 @parameters.ref_argument
-@parameters.limit_option("List only the N that affect most specs. By default all are listed.")
+@parameters.limit_option()
 def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
     A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
     external.
+
+    - limit: List only the N that affect most specs. By default all are listed.
     """
     from server.terminal.printing.questions import find_holes, holes_document, holes_lines
 
@@ -37,16 +39,9 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
 
 @parameters.catalog_command("twins")
 @parameters.ref_argument
-@click.option(
-    "--stack",
-    "stacks",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=complete_stack,
-    help="Only specs of this stack, or of one of several: write it once for each.",
-)
+@click.option("--stack", "stacks", metavar="NAME", multiple=True, shell_complete=complete_stack)
 @parameters.package_option
-@parameters.limit_option("List only the first N groups.", default=20, show_default=True)
+@parameters.limit_option(default=20, show_default=True)
 def twins_command(
     ref: str | None,
     *,
@@ -60,6 +55,9 @@ def twins_command(
 
     Twins are specs of one name, version, variants and architecture with different hashes. Each spec
     that is built again has one main cause, so the numbers add up.
+
+    - stacks: Only specs of this stack, or of one of several: write it once for each.
+    - limit: List only the first N groups.
     """
     from server.terminal.printing.questions import find_twins, twins_document, twins_lines
 
@@ -71,24 +69,12 @@ def twins_command(
 
 
 @parameters.catalog_command("impact")
-@click.argument(
-    "words",
-    metavar="[PACKAGE]...",
-    nargs=-1,
-    shell_complete=complete_package,
-    help="The packages that would change. With --recipes instead A..B: those that the commits "
-    "touch which are in B and not in A.",
-)
+@click.argument("words", metavar="[PACKAGE]...", nargs=-1, shell_complete=complete_package)
 @parameters.in_option(
     f"The revision to look in: {parameters.REF_FORMS}. By default {parameters.LATEST}."
 )
-@parameters.stack_option("Count only specs of this stack.")
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Instead of packages: list the N whose change would build most specs again.",
-)
+@parameters.stack_option()
+@click.option("--top", type=click.IntRange(min=1), metavar="N")
 @parameters.recipes_option
 def impact_command(
     words: tuple[str, ...],
@@ -104,6 +90,11 @@ def impact_command(
 
     A changed recipe gives a new hash to all specs of the package, and to all that depend on one
     however far. Commits are an upper bound: not every one that touches a package changes its hash.
+
+    - words: The packages that would change. With --recipes instead A..B: those that the commits
+      touch which are in B and not in A.
+    - stack: Count only specs of this stack.
+    - top: Instead of packages: list the N whose change would build most specs again.
     """
     from server.terminal.printing import questions
 

@@ -17,35 +17,22 @@ if TYPE_CHECKING:
 
 
 @catalog_command("serve", has_json=False)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
 @click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="The address to listen on.",
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="PORT"
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    metavar="PORT",
-    help="The port to listen on.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="How many processes serve requests.",
-)
-@click.option("--demo", is_flag=True, help="Fill the catalog with synthetic data if it is empty.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
+@click.option("--demo", is_flag=True)
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
     """Serve pages for people, the GraphQL API, and feeds.
 
     The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
     listed in docs/settings.md.
+
+    - host: The address to listen on.
+    - port: The port to listen on.
+    - workers: How many processes serve requests.
+    - demo: Fill the catalog with synthetic data if it is empty.
     """
     from tempfile import TemporaryDirectory
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -146,8 +147,8 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
 
 
 def described(*names: str, **usual: Any) -> Callable[..., Callable[[Decorated], Decorated]]:
-    """Return what makes an option of a command's own description of it."""
-    return lambda text, **own: click.option(*names, help=text, **usual | own)
+    """Return what makes an option of a command; the command describes it."""
+    return lambda text=None, **own: click.option(*names, help=text, **usual | own)
 
 
 _catalog = click.Option(
@@ -166,10 +167,19 @@ _json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for 
 def catalog_command(
     name: str, *, has_json: bool = True, group: click.Group | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command over a ``catalog``, which prints JSON, too: its last options say both."""
+    """Declare a command over a ``catalog``, which prints JSON, too: its last options say both.
+
+    Its docstring describes it, and in a list of lines as ``- NAME: text`` its other parameters.
+    """
 
     def declared(function: Callable[..., Any]) -> click.Command:
-        command: click.Command = (group.command if group else click.command)(name)(function)
+        about, *parts = re.split(r"^- (\w+): ", getdoc(function) or "", flags=re.M)
+        command: click.Command = (group.command if group else click.command)(
+            name, help=about.strip()
+        )(function)
+        described_here: dict[str, Any] = {param.name or "": param for param in command.params}
+        for param, text in zip(parts[::2], parts[1::2], strict=True):
+            described_here[param].help = " ".join(text.split())
         command.params += [_json, _catalog] if has_json else [_catalog]
         return command
 
