@@ -304,6 +304,11 @@ class VersionMatrix(msgspec.Struct, frozen=True):
     num_rows: int
     num_specs: int
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a cell that is shown has no specs."""
+        return not all(cell.num_specs for _, cells in self.rows for cell in cells)
+
 
 def package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the matrix, the variants, and the packages that need the package."""

@@ -64,6 +64,8 @@ def test_what_never_was_and_what_is_all_gone(client: httpx.Client) -> None:
     never = shown(client, "/packages/hdf5/availability?stack=nowhere")
     assert never.text(".lead") == "Never there: no revision of the catalog had it."
     assert never.text("option[selected]") == "nowhere"
+    arm = never.links("[aria-label=Target] a")["neoverse_v1"]
+    assert shown(client, arm).text("h1") == "hdf5 for neoverse_v1 in nowhere since when"
     assert never.texts("[aria-label='Nearest specs'] tbody tr")
     gone = shown(client, "/packages/zlib/availability")
     assert gone.text(".lead").startswith("Gone")
