@@ -1,6 +1,7 @@
 """What the four kinds of readers come for, each in at most four actions, counted."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from selenium import webdriver
@@ -51,12 +52,11 @@ class Visit:
     def seen(self, selector: str, text: str = "") -> WebElement:
         """Return the first element that is to be seen and has a text, as soon as there is one."""
 
-        def element(browser: webdriver.Chrome) -> WebElement | None:
+        def element(browser: webdriver.Chrome) -> WebElement | Literal[False]:
             every = browser.find_elements(By.CSS_SELECTOR, selector)
-            return next((it for it in every if it.is_displayed() and text in it.text), None)
+            return next((it for it in every if it.is_displayed() and text in it.text), False)
 
-        found: WebElement = WebDriverWait(self._browser, SECONDS).until(element)
-        return found
+        return WebDriverWait(self._browser, SECONDS).until(element)
 
     def click(self, selector: str, text: str = "") -> None:
         """Click on something."""
