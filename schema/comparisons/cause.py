@@ -82,16 +82,14 @@ class CauseRows(LazyList["Cause"]):
         return [values[number] for number in self.numbers]
 
 
-def _of_cause(
-    value: Callable[[Causes, int], Any], description: str, cost: Cost | None = None
-) -> Any:
+def _of_cause(value: Callable[[Causes, int], Any], cost: Cost | None = None) -> Any:
     """Declare a field whose value follows from one cause alone, by its number among all."""
-    return for_many(lambda rows: rows.each(value), description, cost=cost)
+    return for_many(lambda rows: rows.each(value), cost=cost)
 
 
-def _of_name(fact: str, description: str) -> Any:
+def _of_name(fact: str) -> Any:
     """Declare a field that is a fact of what a cause is."""
-    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact), description)
+    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact))
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
@@ -100,7 +98,7 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
 
-def _counted(name: str, description: str) -> Any:
+def _counted(name: str) -> Any:
     """Declare a field that counts specs of a cause, those in scope."""
     value = attrgetter(name)
 
@@ -110,7 +108,7 @@ def _counted(name: str, description: str) -> Any:
         in_scope = rows.comparison.causes_in_scope
         return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
 
-    return for_many(counts, description)
+    return for_many(counts)
 
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
@@ -142,31 +140,34 @@ class Cause(Node):
     """Why specs were built anew: what changed by itself in one package, whatever depends on it.
     Equal changes on several architectures are one cause. Of twins: what tells the first of a group
     from the others; of two specs, one from the other.
+
+    - kind: What changed.
+    - package: The package that changed by itself; null of ARCHITECTURE and FORMAT, which are of
+      all.
+    - before: As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not
+      known. Of FORMAT the version of the format.
+    - after: As `before`, in head.
+    - title: One line for people: openssl 3.3.1 → 3.4.0.
+    - why_unknown: For UNKNOWN: what the sources do not tell.
+    - num_together: How many causes are involved in exactly the same specs; `together` may have
+      fewer.
+    - num_specs: How many specs it is the main cause of. Each spec has one main cause, so these
+      numbers add up to all that were rebuilt or replaced.
+    - num_involved: How many specs it is involved in, also where another cause is the main one.
     """
 
     comparison: strawberry.Private[LoadedComparison]
     number: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, cost=Cost(weight=1.5))
-    kind: CauseKind = _of_name("kind", "What changed.")
-    package: str | None = _of_name(
-        "package",
-        "The package that changed by itself; null of ARCHITECTURE and FORMAT, which are of all.",
-    )
-    before: str | None = _of_name(
-        "before",
-        "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known. "
-        "Of FORMAT the version of the format.",
-    )
-    after: str | None = _of_name("after", "As `before`, in head.")
+    kind: CauseKind = _of_name("kind")
+    package: str | None = _of_name("package")
+    before: str | None = _of_name("before")
+    after: str | None = _of_name("after")
     title: str = _of_cause(
-        lambda all_, number: cause_title(all_.name_of(number)),
-        "One line for people: openssl 3.3.1 → 3.4.0.",
-        Cost(num_bytes=80),
+        lambda all_, number: cause_title(all_.name_of(number)), cost=Cost(num_bytes=80)
     )
-    why_unknown: str | None = _of_cause(
-        Causes.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
-    )
+    why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
     facts: list[FieldChangeType] = for_many(_facts, cost=FACTS)
     together: list["Cause"] = for_many(
         _together,
@@ -174,19 +175,9 @@ class Cause(Node):
         f"those that explain most, {MOST_TOGETHER} at most.",
         cost=TOGETHER,
     )
-    num_together: int = _of_cause(
-        Causes.num_together,
-        "How many causes are involved in exactly the same specs; `together` may have fewer.",
-    )
-    num_specs: int = _counted(
-        "num_specs",
-        "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
-        "add up to all that were rebuilt or replaced.",
-    )
-    num_involved: int = _counted(
-        "num_involved",
-        "How many specs it is involved in, also where another cause is the main one.",
-    )
+    num_together: int = _of_cause(Causes.num_together)
+    num_specs: int = _counted("num_specs")
+    num_involved: int = _counted("num_involved")
     packages: list[str] = for_many(_packages, cost=PACKAGES)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
 

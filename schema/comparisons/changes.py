@@ -226,7 +226,7 @@ class ComparisonPart:
         return self.rows
 
 
-def of_record(name: str, description: str, cost: Cost = VALUE) -> Any:
+def of_record(name: str, description: str | None = None, cost: Cost = VALUE) -> Any:
     """Declare a field that is a fact of the record of a part."""
     value = attrgetter(name)
     return for_many(lambda rows: list(map(value, rows.records)), description, cost=cost)
@@ -315,7 +315,16 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
 
 @object_type
 class PackageChangeType(ComparisonPart, Node):
-    """How a package changed."""
+    """How a package changed.
+
+    - name: The package's name.
+    - kind: How it changed.
+    - versions_added: Versions only in head, newest first.
+    - versions_removed: Versions only in base, newest first.
+    - specs_added: How many of its hashes are only in head.
+    - specs_removed: How many of its hashes are only in base.
+    - specs_changed: How many of its hashes have other facts.
+    """
 
     id: strawberry.ID = id_of_record("PackageChange", "name")
 
@@ -330,20 +339,16 @@ class PackageChangeType(ComparisonPart, Node):
         table = comparison.changes.packages
         return part_at(cls, comparison, table, table.find(name))
 
-    name: str = of_record("name", "The package's name.")
-    kind: PackageChangeKind = of_record("kind", "How it changed.")
+    name: str = of_record("name")
+    kind: PackageChangeKind = of_record("kind")
 
     before: Package | None = for_many(_packages_before)
     after: Package | None = for_many(_packages_after)
-    versions_added: list[str] = of_record(
-        "versions_added", "Versions only in head, newest first.", texts(60)
-    )
-    versions_removed: list[str] = of_record(
-        "versions_removed", "Versions only in base, newest first.", texts(60)
-    )
-    specs_added: int = of_record("specs_added", "How many of its hashes are only in head.")
-    specs_removed: int = of_record("specs_removed", "How many of its hashes are only in base.")
-    specs_changed: int = of_record("specs_changed", "How many of its hashes have other facts.")
+    versions_added: list[str] = of_record("versions_added", cost=texts(60))
+    versions_removed: list[str] = of_record("versions_removed", cost=texts(60))
+    specs_added: int = of_record("specs_added")
+    specs_removed: int = of_record("specs_removed")
+    specs_changed: int = of_record("specs_changed")
     size_delta: ByteCount | None = for_many(_size_deltas)
 
 
@@ -369,7 +374,17 @@ describe_enum(StackChangeKind)
 
 @object_type
 class StackChangeType(ComparisonPart, Node):
-    """How a stack changed."""
+    """How a stack changed.
+
+    - name: The stack's name.
+    - kind: How it changed.
+    - num_specs_before: How many specs it had in base.
+    - num_specs_after: How many specs it has in head.
+    - specs_added: How many hashes it gained.
+    - specs_removed: How many hashes it lost.
+    - packages_added: Packages that it has a spec of only in head.
+    - packages_removed: Packages that it has a spec of only in base.
+    """
 
     id: strawberry.ID = id_of_record("StackChange", "name")
 
@@ -384,19 +399,15 @@ class StackChangeType(ComparisonPart, Node):
         table = comparison.changes.stacks
         return part_at(cls, comparison, table, table.find(name))
 
-    name: str = of_record("name", "The stack's name.")
-    kind: StackChangeKind = of_record("kind", "How it changed.")
-    num_specs_before: int = of_record("num_specs_before", "How many specs it had in base.")
-    num_specs_after: int = of_record("num_specs_after", "How many specs it has in head.")
-    specs_added: int = of_record("specs_added", "How many hashes it gained.")
-    specs_removed: int = of_record("specs_removed", "How many hashes it lost.")
+    name: str = of_record("name")
+    kind: StackChangeKind = of_record("kind")
+    num_specs_before: int = of_record("num_specs_before")
+    num_specs_after: int = of_record("num_specs_after")
+    specs_added: int = of_record("specs_added")
+    specs_removed: int = of_record("specs_removed")
     size_delta: ByteCount | None = for_many(_size_deltas)
-    packages_added: list[str] = of_record(
-        "packages_added", "Packages that it has a spec of only in head.", PACKAGES
-    )
-    packages_removed: list[str] = of_record(
-        "packages_removed", "Packages that it has a spec of only in base.", PACKAGES
-    )
+    packages_added: list[str] = of_record("packages_added", cost=PACKAGES)
+    packages_removed: list[str] = of_record("packages_removed", cost=PACKAGES)
 
 
 describe_enum(CoverageChangeKind)
@@ -414,14 +425,18 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 @object_type
 class CoverageChangeType(ComparisonPart):
-    """A cell that was lost or gained: a package with a value for each dimension."""
+    """A cell that was lost or gained: a package with a value for each dimension.
 
-    kind: CoverageChangeKind = of_record("kind", "Whether it was lost or gained.")
-    package: str = of_record("package", "The package's name.")
-    values: list[str] = of_record(
-        "values", "One value for each dimension that was asked for, in that order.", texts(80)
-    )
-    num_specs: int = of_record("num_specs", "How many specs the side that has the cell has in it.")
+    - kind: Whether it was lost or gained.
+    - package: The package's name.
+    - values: One value for each dimension that was asked for, in that order.
+    - num_specs: How many specs the side that has the cell has in it.
+    """
+
+    kind: CoverageChangeKind = of_record("kind")
+    package: str = of_record("package")
+    values: list[str] = of_record("values", cost=texts(80))
+    num_specs: int = of_record("num_specs")
     nearest: list[SpecType] = for_many(_nearest, cost=NEAREST)
 
 

@@ -288,13 +288,16 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
 
 @object_type
 class BreachType(ComparisonPart):
-    """What breaks a rule."""
+    """What breaks a rule.
 
-    message: str = of_record("message", "In one line.", texts(100))
-    package: str | None = of_record(
-        "package", "The package that it is about; null where it is not about a single one."
-    )
-    num_specs: int = of_record("num_specs", "How many specs it is about.")
+    - message: In one line.
+    - package: The package that it is about; null where it is not about a single one.
+    - num_specs: How many specs it is about.
+    """
+
+    message: str = of_record("message", cost=texts(100))
+    package: str | None = of_record("package")
+    num_specs: int = of_record("num_specs")
     spec: SpecType | None = for_many(_specs)
 
 

@@ -246,7 +246,7 @@ def for_many(
 
 def attribute(
     path: str,
-    description: str,
+    description: str | None,
     graphql_type: Any,
     cost: Cost | None = None,
     *,

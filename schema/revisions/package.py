@@ -279,14 +279,14 @@ class StackCount:
     num_specs: int = field("How many of the specs it has.")
 
 
-def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
+def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
     """Declare a field whose value follows from the frame and the package's code."""
 
     def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
         return [value(frame, code) for code in packages.each_code()]
 
-    return for_many(values, description, cost=cost, is_fixed=True)
+    return for_many(values, cost=cost, is_fixed=True)
 
 
 COUNTED = Cost(weight=25, num_bytes=200)
@@ -296,9 +296,9 @@ SUMMED = Cost(weight=8)
 """A number that is summed up over the package's rows."""
 
 
-def _values_of(name: str, description: str) -> Any:
+def _values_of(name: str) -> Any:
     """Declare a field that lists the values of a column among the package's specs."""
-    return _for_each(lambda frame, code: _values_in(frame, name, code), description, COUNTED)
+    return _for_each(lambda frame, code: _values_in(frame, name, code), COUNTED)
 
 
 def _values_in(frame: Frame, name: str, code: int) -> list[str]:
@@ -404,7 +404,20 @@ def _specs(
 
 @object_type
 class Package(Node):
-    """All specs of one name in a revision."""
+    """All specs of one name in a revision.
+
+    - versions: Newest first, in Spack's own version order.
+    - compilers: The compilers of its specs.
+    - operating_systems: What its specs run on.
+    - platforms: The platforms of its specs.
+    - targets: The microarchitectures of its specs.
+    - stacks: The stacks that have a spec of it, by their names alone. One selection cannot have
+      this and the `stacks` of a revision, which are objects, under one name: give one an alias.
+    - stack_names: The stacks that have a spec of it, sorted; null where the revision's source
+      tells none.
+    - num_specs: How many specs it has.
+    - total_size: The sum of its binary packages' sizes, as far as known.
+    """
 
     loaded: strawberry.Private[LoadedRevision]
     code: strawberry.Private[int]
@@ -412,36 +425,21 @@ class Package(Node):
     id: strawberry.ID = for_many(_ids)
     name: str = for_many(_names, "The package's name.", is_fixed=True)
     revision: LazyRevision = for_many(_revisions)
-    versions: list[str] = _for_each(
-        _versions, "Newest first, in Spack's own version order.", COUNTED
-    )
-    compilers: list[str] = _values_of("compiler", "The compilers of its specs.")
-    operating_systems: list[str] = _values_of("operating_system", "What its specs run on.")
-    platforms: list[str] = _values_of("platform", "The platforms of its specs.")
-    targets: list[str] = _values_of("target", "The microarchitectures of its specs.")
-    stacks: list[str] = deprecated(STACKS_DEPRECATED)(
-        _values_of(
-            "stacks",
-            "The stacks that have a spec of it, by their names alone. One selection cannot have "
-            "this and the `stacks` of a revision, which are objects, under one name: give one an "
-            "alias.",
-        )
-    )
-    stack_names: list[str] | None = _for_each(
-        _stack_names,
-        "The stacks that have a spec of it, sorted; null where the revision's source tells none.",
-        COUNTED,
-    )
+    versions: list[str] = _for_each(_versions, COUNTED)
+    compilers: list[str] = _values_of("compiler")
+    operating_systems: list[str] = _values_of("operating_system")
+    platforms: list[str] = _values_of("platform")
+    targets: list[str] = _values_of("target")
+    stacks: list[str] = deprecated(STACKS_DEPRECATED)(_values_of("stacks"))
+    stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
     stack_nodes: list[LazyStack] | None = for_many(
         _stack_nodes, cost=Cost(weight=25, items=STACKS), is_fixed=True
     )
-    num_specs: int = _for_each(_num_specs, "How many specs it has.", SUMMED)
+    num_specs: int = _for_each(_num_specs, SUMMED)
     num_specs_by_stack: list[StackCount] = for_many(
         _num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
     )
-    total_size: ByteCount | None = _for_each(
-        _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
-    )
+    total_size: ByteCount | None = _for_each(_total_size, SUMMED)
     specs: SpecConnection = for_many(
         _specs,
         cost=Cost(

@@ -69,9 +69,9 @@ NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
 
 
-def _of_line(name: str, description: str, graphql_type: Any) -> Any:
+def _of_line(name: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact of a revision's line of the catalog."""
-    return attribute(f"info.{name}", description, graphql_type, is_for_many=True)
+    return attribute(f"info.{name}", None, graphql_type, is_for_many=True)
 
 
 describe_enum(UnprovenReason)
@@ -124,7 +124,23 @@ class RecipesType:
 
 @object_type
 class Revision(Node):
-    """The catalog as it stood once. Immutable: the same digest is the same content for ever."""
+    """The catalog as it stood once. Immutable: the same digest is the same content for ever.
+
+    - tag: The name of the tag that it was published under.
+    - digest: sha256 of the canonical content; independent of file order, spelling noise and import
+      time.
+    - taken_at: When the build cache stood so.
+    - published_at: When the catalog learned of it.
+    - num_packages: How many packages it has.
+    - num_specs: How many specs it has.
+    - num_known_stacks: How many stacks it has, without root, their union; null where its source
+      tells none.
+    - num_stacks: How many stacks it has, without root, their union.
+    - total_size: The sum of its binary packages' sizes, as far as known.
+    - num_proven: How many hashes an import computed anew and found right; null where it did not
+      try, as for cache pages.
+    - source: Where it came from.
+    """
 
     info: strawberry.Private[RevisionInfo]
 
@@ -136,35 +152,19 @@ class Revision(Node):
         info = info_of_key(context, key)
         return None if info is None else cls(info=info)
 
-    tag: str = _of_line("tag", "The name of the tag that it was published under.", str)
-    digest: str = _of_line(
-        "digest",
-        "sha256 of the canonical content; independent of file order, spelling noise and import "
-        "time.",
-        str,
-    )
-    taken_at: DateTime = _of_line("taken_at", "When the build cache stood so.", DateTime)
-    published_at: DateTime = _of_line("published_at", "When the catalog learned of it.", DateTime)
-    num_packages: int = _of_line("num_packages", "How many packages it has.", int)
-    num_specs: int = _of_line("num_specs", "How many specs it has.", int)
-    num_known_stacks: int | None = _of_line(
-        "known_stacks",
-        "How many stacks it has, without root, their union; null where its source tells none.",
-        int | None,
-    )
+    tag: str = _of_line("tag", str)
+    digest: str = _of_line("digest", str)
+    taken_at: DateTime = _of_line("taken_at", DateTime)
+    published_at: DateTime = _of_line("published_at", DateTime)
+    num_packages: int = _of_line("num_packages", int)
+    num_specs: int = _of_line("num_specs", int)
+    num_known_stacks: int | None = _of_line("known_stacks", int | None)
     num_stacks: int = deprecated(
         "Use `numKnownStacks`, which is null where the source tells no stacks."
-    )(_of_line("num_stacks", "How many stacks it has, without root, their union.", int))
-    total_size: ByteCount | None = _of_line(
-        "total_size", "The sum of its binary packages' sizes, as far as known.", ByteCount | None
-    )
+    )(_of_line("num_stacks", int))
+    total_size: ByteCount | None = _of_line("total_size", ByteCount | None)
 
-    num_proven: int | None = _of_line(
-        "num_proven",
-        "How many hashes an import computed anew and found right; null where it did not try, as "
-        "for cache pages.",
-        int | None,
-    )
+    num_proven: int | None = _of_line("num_proven", int | None)
 
     @resolver(Cost(weight=20))
     def recipes(self, info: Info) -> RecipesType | None:
@@ -207,7 +207,7 @@ class Revision(Node):
         """
         return DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    source = _of_line("source", "Where it came from.", SourceType)
+    source = _of_line("source", SourceType)
 
     @resolver(LOADED)
     def package(self, info: Info, name: str) -> Package | None:
