@@ -11,13 +11,7 @@ from schema.execution.budget import Budget, NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.library import Library
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, opened, plain
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
+from tests.schema.worlds import World, opened, plain
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
 from snapshots.texts import is_plain
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, plain
+from tests.schema.worlds import World, plain
 
 MARK = "ж"
 """No text of cachelog's or GraphQL's own has this letter."""
@@ -51,12 +51,6 @@ QUESTIONS = {
     "a hash": "query($v: String!) { revision { spec(hash: $v) { id } } }",
     "a name": "query($v: String!) { revision { package(name: $v) { id } } }",
 }
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 def messages(world: World, question: str, variables: dict[str, Any]) -> Iterator[str]:

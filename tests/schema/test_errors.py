@@ -12,14 +12,7 @@ from schema.api import API
 from snapshots.errors import CachelogError
 from snapshots.frames.frame import Frame
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, opened, plain
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
-
+from tests.schema.worlds import World, opened, plain
 
 REVISION = "query($ref: String) { revision(ref: $ref) { digest } }"
 FAULTS = {

@@ -17,14 +17,7 @@ from schema.limits import Limits
 from tests.expensive import examples
 from tests.schema.generated_documents import Writer
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, plain
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
-
+from tests.schema.worlds import World, plain
 
 SCHEMA = schema._schema
 LONE = "\ud800"

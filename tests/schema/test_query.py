@@ -8,7 +8,7 @@ from graphql import FieldNode, TypeInfo, TypeInfoVisitor, Visitor, is_object_typ
 from schema import api
 from tests.model import listings
 from tests.schema import questions
-from tests.schema.worlds import SOURCE, State, World, known_world, revision_id
+from tests.schema.worlds import SOURCE, State, World, revision_id
 
 TAKEN = (
     "2025-01-05T00:00:00Z",
@@ -20,12 +20,6 @@ TAKEN = (
 )
 PREVIOUS = (None, None, 0, 1, None, 4)
 NEXT = (2, 3, None, None, 5, None)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are known."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 EVERY_STATE = pytest.mark.parametrize("number", range(6))

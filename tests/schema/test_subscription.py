@@ -11,13 +11,7 @@ from schema.execution.budget import Budget
 from schema.limits import Limits
 from snapshots.models import RevisionInfo
 from tests.schema import questions
-from tests.schema.worlds import World, known_world, plain, revision_id
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
+from tests.schema.worlds import World, plain, revision_id
 
 
 async def nothing() -> AsyncIterator[RevisionInfo]:

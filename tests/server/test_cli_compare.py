@@ -11,7 +11,7 @@ import pytest
 
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison, SpecChangeKind
-from tests.schema.worlds import World, known_world
+from tests.schema.worlds import World
 from tests.server.commands import Done, ask, good
 
 BASE, HEAD = "develop-2025-01-05", "develop"
@@ -21,12 +21,6 @@ TITLE = re.compile(
     r"develop-2025-01-05 of 2025-01-05 \(([0-9a-f]{12})\)"
     r" -> develop of 2025-01-20 \(([0-9a-f]{12})\)"
 )
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are known."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 def compared(world: World) -> Comparison:

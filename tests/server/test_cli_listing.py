@@ -15,16 +15,10 @@ from snapshots.models import Spec, revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import version_key
-from tests.schema.worlds import STATES, World, known_world
+from tests.schema.worlds import STATES, World
 from tests.server.commands import Done, ask, cachelog, good
 
 BASE = STATES[0][0]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are known."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 # -- revisions

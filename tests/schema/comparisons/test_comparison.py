@@ -18,17 +18,11 @@ from snapshots.spack.names import ROOT_STACK
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.usual import api
-from tests.schema.worlds import State, World, comparison_id, known_world
+from tests.schema.worlds import State, World, comparison_id
 
 PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
 KINDS = ("ADDED", "REMOVED", "UPGRADED", "DOWNGRADED", "VERSIONS_CHANGED", "REBUILT", "CHANGED")
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog whose records are known."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 def sides_of(world: World, pair: tuple[int, int]) -> tuple[State, State]:

@@ -6,17 +6,11 @@ import pytest
 from strawberry.utils.str_converters import to_camel_case
 
 from tests.schema.questions import PLAN
-from tests.schema.worlds import State, World, known_world
+from tests.schema.worlds import State, World
 from tests.snapshots.costs import rows
 from tests.snapshots.factories import hash_of
 
 FACTS = ("hash", "name", "version", "platform", "operating_system", "target", "package_hash")
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 def as_input(spec: Any, stack: str | None, **facts: Any) -> dict[str, Any]:

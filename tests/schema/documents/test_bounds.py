@@ -10,13 +10,7 @@ from schema.api import API
 from schema.documents import bounds
 from schema.documents.bounds import FragmentCycle, Measures, measured
 from schema.limits import Limits
-from tests.schema.worlds import World, known_world, plain
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
+from tests.schema.worlds import World, plain
 
 
 def listed(number: int) -> str:

@@ -12,16 +12,10 @@ from schema.execution import budget
 from schema.execution.budget import Budget, BudgetExceeded
 from schema.limits import Limits
 from schema.revisions.package import Package
-from tests.schema.worlds import World, known_world, plain
+from tests.schema.worlds import World, plain
 
 api = API(row_bytes=0)
 """The API without kept rows, with which the same request would take less and less."""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 class Clock:

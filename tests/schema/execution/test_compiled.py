@@ -15,15 +15,9 @@ from schema.execution.json_objects import JsonObjects
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import Places
 from schema.limits import Limits
-from tests.schema.worlds import World, known_world
+from tests.schema.worlds import World
 
 SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 @pytest.fixture

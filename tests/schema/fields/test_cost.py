@@ -24,7 +24,7 @@ from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, sta
 from schema.limits import Limits
 from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
 from tests.schema.usual import api
-from tests.schema.worlds import World, known_world, plain
+from tests.schema.worlds import World, plain
 
 SCHEMA = schema._schema
 
@@ -298,9 +298,9 @@ def test_only_the_operation_that_is_asked_for_counts() -> None:
 MANY = NESTED.replace("hash", "hash name version size") % (1000, 1000)
 
 
-def test_a_query_that_costs_too_much_is_refused(known: World) -> None:
+def test_a_query_that_costs_too_much_is_refused(world: World) -> None:
     """The error says what it costs, what is allowed, and what is most of it."""
-    answer = api.execute(MANY, context=known.context())
+    answer = api.execute(MANY, context=world.context())
     assert not answer.executed
     (error,) = plain(answer)["errors"]
     told = error["extensions"]["cost"]
@@ -311,29 +311,23 @@ def test_a_query_that_costs_too_much_is_refused(known: World) -> None:
     assert "revision.packages.nodes.specs.nodes" in error["message"]
 
 
-def test_an_answer_that_may_be_too_long_is_refused(known: World) -> None:
+def test_an_answer_that_may_be_too_long_is_refused(world: World) -> None:
     """Where the work is allowed and the bytes are not, the error is about the bytes."""
     api = API(Limits(max_answer_bytes=100_000))
     text = REVISION % "specs(first: 1000) { nodes { variants } }"
-    (error,) = plain(api.execute(text, context=known.context()))["errors"]
+    (error,) = plain(api.execute(text, context=world.context()))["errors"]
     assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
     assert "100,000 bytes" in error["message"]
 
 
-def test_the_cost_is_told_on_request(known: World) -> None:
+def test_the_cost_is_told_on_request(world: World) -> None:
     """In ``extensions.cost``, as the error of too much has it; nothing unless it is asked for."""
     text = SPECS % ""
-    assert "extensions" not in plain(api.execute(text, context=known.context()))
-    told = plain(api.execute(text, context=known.context(), tell_cost=True))["extensions"]["cost"]
+    assert "extensions" not in plain(api.execute(text, context=world.context()))
+    told = plain(api.execute(text, context=world.context(), tell_cost=True))["extensions"]["cost"]
     assert told["cost"] == estimate(text).units
     assert told["allowed"] == Limits().max_cost
     assert told["mostExpensive"]["path"] == ["revision", "specs"]
-
-
-@pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 FIELDS = [

@@ -12,7 +12,7 @@ from schema.limits import Limits
 from snapshots.models import ConcreteSpec, Spec
 from tests.schema.questions import LOOKUPS
 from tests.schema.usual import api
-from tests.schema.worlds import State, World, known_world
+from tests.schema.worlds import State, World
 from tests.snapshots.factories import hash_of
 
 FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]
@@ -25,12 +25,6 @@ BEST = (
     "query($specs: [ConcreteSpecInput!]!, $series: String, $first: Int! = 10) "
     "{ bestCovering(specs: $specs, series: $series, first: $first) %s }"
 )
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a small catalog."""
-    return known_world(tmp_path_factory.mktemp("catalog"))
 
 
 def as_input(spec: Spec, *, is_root: bool = False, **facts: Any) -> dict[str, Any]:
