@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from schema.context import MOST_CONTENTS
-from server.pages.check import BODIES
-from server.pages.documents import document
+from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
+from server.pages.views import MOST_MISSING
 from snapshots.changes import lookup
 from snapshots.sources import lock_files
 from snapshots.sources.lock_files import MAX_BYTES
@@ -49,8 +49,9 @@ def test_bounds_are_those_of_the_code() -> None:
     assert f"the newest {MOST_CONTENTS} different contents" in TEXT
     assert BODIES == 8
     assert "eight times `CACHELOG_MAX_BODY`" in TEXT
-    assert "missing(first: 70)" in document("check").text
-    assert "Of the missing specs the first 70 are listed" in TEXT
+    assert f"the first {LISTED[0]} are grouped by their cause" in " ".join(TEXT.split())
+    assert f"{MOST_MISSING} of them are listed" in " ".join(TEXT.split())
+    assert f"no more than {LONGEST_ADDRESS:,} characters" in TEXT
 
 
 def test_the_definition_of_near_is_that_of_the_code() -> None:

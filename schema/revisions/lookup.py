@@ -1,8 +1,8 @@
 """Lookups: which of some concrete specs a revision holds, and what is nearest to the others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import strawberry
 
@@ -15,15 +15,20 @@ from schema.revisions.package import LazyRevision, revision_object
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
+from snapshots.changes.kept_changes import KeptCause
 from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CachelogError, InvalidArgument
+from snapshots.history import Pair
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
+
+if TYPE_CHECKING:
+    from schema.histories import MainCause
 
 _NOT_TOLD = None
 
@@ -103,6 +108,11 @@ NEAREST = Cost(weight=20)
 DIFFERENCES = Cost(weight=10, items=0.7)
 """The facts in which the nearest spec differs: most differ in one or none."""
 
+MAIN_CAUSES = Cost(weight=50, items=1, once=20_000)
+"""The main causes of a package where a hash of it went, read for all listed hashes at once."""
+
+LazyMainCause = Annotated["MainCause", strawberry.lazy("schema.histories")]
+
 FirstArgument = Annotated[int | None, strawberry.argument("Only this many; all unless given.")]
 
 
@@ -125,6 +135,31 @@ class _Missing:
             raise self._histories
         history = self._histories.get(self.spec(number).hash)
         return None if history is None else last_seen(history, series(self.loaded.info.tag))
+
+    def causes(self, number: int) -> Sequence[tuple[KeptCause, int]] | None:
+        """Return the main causes of the package where a spec went, with the numbers of specs.
+
+        None where it did not go, or its causes are not kept.
+        """
+        spec, last = self.spec(number), self.last_seen(number)
+        if last is None or last.gone_in is None:
+            return None
+        return self._causes.get((spec.name, Pair(last.revision.digest, last.gone_in.digest)))
+
+    @cached_property
+    def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[KeptCause, int]]]:
+        """The main causes of the packages where they went; none where the history has none."""
+        ends = {
+            (self.spec(number).name, Pair(last.revision.digest, last.gone_in.digest))
+            for number in range(len(self.places))
+            if (last := self.last_seen(number)) is not None and last.gone_in is not None
+        }
+        question = HistoryTopic(About.CAUSES_OF_PACKAGES, items=frozenset(ends))
+        try:
+            causes: Mapping[Any, Any] = self.loaded.context.of_history(question) if ends else {}
+        except CachelogError:
+            return {}
+        return causes
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
@@ -215,6 +250,19 @@ class MissingSpec:
     )
     gone_in: LazyRevision | None = for_many(_gone_in, cost=LAST_SEEN)
     nearest: SpecType | None = for_many(_nearest, cost=NEAREST)
+
+    @resolver(MAIN_CAUSES)
+    def main_causes(self) -> list[LazyMainCause] | None:
+        """The main causes of what took the place of its package's specs in `goneIn`, what explains
+        most first; null where it did not go, or the catalog keeps no causes of that.
+        """
+        from schema.histories import MainCause
+
+        causes = self.rows.missing.causes(self.rows.numbers.start)
+        if causes is None:
+            return None
+        return [MainCause(cause=cause, num_specs=count) for cause, count in causes]
+
     differences: list[FieldChangeType] = for_many(_differences, cost=DIFFERENCES)
 
     def alone(self) -> MissingRows:

@@ -3,7 +3,7 @@
 What is sent is read, and never kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,18 +15,19 @@ from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, GONE, unless_gone
 from server.asgi.responses import Response, send_head
 from server.asgi.room import Incoming
-from server.pages.addresses import Address, raw_path
+from server.pages.addresses import Address, given, query_string, raw_path
 from server.pages.documents import Answered, document
 from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.exports import FORMATS, csv_body, csv_head
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
-from server.pages.views import check_view, plan_view
+from server.pages.views import check_view, missing_cause, plan_view
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources import lock_files
 from snapshots.sources.lock_files import LockFile
-from snapshots.spack.names import is_name
+from snapshots.spack.names import is_hash, is_name
 from snapshots.texts import legible, quoted, shortened
 
 FORM = Page("/check", "check_form")
@@ -48,19 +49,31 @@ _LONGEST_NAME = 100
 _LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
 _USUAL_BASE = "develop"
+LISTED = 500, 200, 70
+"""So many missing specs are looked at for a page, as many of these as a request may cost."""
+
+_PART = 400
+"""Of so many specs at once a table says what is missing."""
+
+LONGEST_ADDRESS = 7_900
+"""How long the query of an address to share may be; links to CSV are a little longer."""
+
+_SHARED = {"roots": True, "specs": False}
+"""The parameters of such an address, and whether the specs in them are roots."""
 
 
 class CheckForm(msgspec.Struct, frozen=True):
     """What a form asks: the lock file's ``data`` and what it is called, and where to look.
 
     ``ref`` is empty where all tags are to be searched for the best. ``stack`` is that of a plan;
-    empty for all of a revision.
+    empty for all of a revision. With ``is_table`` what is missing is asked for as CSV.
     """
 
     data: bytes
     name: str
     ref: str
     stack: str = ""
+    is_table: bool = False
 
     def text(self, most: int) -> str:
         """Return the lock file as text for the form; nothing where it has more bytes."""
@@ -83,7 +96,10 @@ class CheckEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] != "POST":
-            await self._form(scope, receive, send)
+            if self.form is FORM and is_shared(scope):
+                await self._answer_shared(scope, receive, send)
+            else:
+                await self._form(scope, receive, send)
             return
         incoming = self._incoming
         with incoming.place(scope) as place:
@@ -93,7 +109,8 @@ class CheckEndpoint:
                 content = await incoming.read(place, receive, BODIES * incoming.max_body)
                 response = None
                 if content is not None:
-                    response = await unless_gone(receive, self._answer(scope, content))
+                    making = self._answer(scope, self._checked(scope, content))
+                    response = await unless_gone(receive, making)
             except BadRequest as error:
                 response = self._context.error_pages.refused(_address(scope, ""), error)
             except Exception as error:  # noqa: BLE001  # people are shown a page
@@ -103,9 +120,26 @@ class CheckEndpoint:
                 return
             await self._context.send(response, scope, send)
 
-    async def _answer(self, scope: Scope, content: bytes) -> Response:
+    async def _answer_shared(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an address that has the names and hashes of a lock file."""
         try:
-            return await self._checked(scope, content)
+            if self._context.allowances.is_limited:
+                self._context.allowances.count_request(scope)
+            form, specs = shared_specs(scope)
+            making = self._answer(scope, self._looked_up(scope, form, specs, {"groups": ()}))
+            response = await unless_gone(receive, making)
+        except BadRequest as error:
+            response = self._context.error_pages.refused(_address(scope, ""), error)
+        except Exception as error:  # noqa: BLE001  # people are shown a page
+            response = self._context.error_pages.failed(_address(scope, ""), error)
+        if response is None:
+            await send_head(send, GONE, [])  # for the log: nobody receives it
+            return
+        await self._context.send(response, scope, send)
+
+    async def _answer(self, scope: Scope, making: Awaitable[Response]) -> Response:
+        try:
+            return await making
         except Unreadable as error:
             scope[CODE] = error.code
             return await self._again(scope, error)
@@ -114,18 +148,53 @@ class CheckEndpoint:
         """Return the page for a form that was sent."""
         kind = self._charged(scope, content)
         form, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
+        shown = {"writer": locked.writer, "groups": locked.groups, "left_out": locked.left_out}
+        return await self._looked_up(scope, form, specs, shown)
+
+    async def _looked_up(
+        self,
+        scope: Scope,
+        form: CheckForm,
+        specs: list[dict[str, Any]],
+        shown: Mapping[str, Any],
+    ) -> Response:
+        """Return the page, or the table, for some specs; ``shown`` is what the page adds."""
         covering = await self._covering(scope, specs)
-        variables = {"ref": form.ref or _best(covering, form), "specs": specs}
-        answered = await self._context.asker.ask(RESULT.document, variables, scope)
+        variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
+        if form.is_table:
+            return _missing_as_csv(await self._all_missing(scope, form, variables))
+        asker = self._context.asker
+        for size in LISTED:
+            variables["first"] = size
+            if await asker.is_affordable(RESULT.document.text, variables):
+                break
+        answered = await asker.ask(RESULT.document, variables, scope)
         if not answered.data.get("revision"):
             raise Unreadable(_first(answered), form)
-        text = form.text(_KEPT_TEXT)
-        shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
-        shown |= {"writer": locked.writer, "groups": locked.groups}
-        shown |= {"text": text, "name": form.name, "num_asked": _SPECS_SHOWN}
+        data = {"left_out": (), "covering": covering.data.get("bestCovering") or [], **shown}
+        data |= {"text": form.text(_KEPT_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
+        missing = answered.data["revision"]["lookup"]["missing"]
+        data |= {"shared": address_of(specs), "shared_missing": address_of(missing)}
         return await self._page(
-            RESULT, scope, form.ref, {**answered.data, **shown}, variables, answered.errors
+            RESULT, scope, form.ref, {**answered.data, **data}, variables, answered.errors
         )
+
+    async def _all_missing(
+        self, scope: Scope, form: CheckForm, variables: Mapping[str, Any]
+    ) -> list[Mapping[str, Any]]:
+        """Return all that is missing: of a part of the specs at a time, as a request may cost."""
+        specs = sorted(
+            variables["specs"],
+            key=lambda spec: (not spec.get("isRoot", False), spec["name"], spec["hash"]),
+        )
+        missing: list[Mapping[str, Any]] = []
+        for start in range(0, len(specs), _PART):
+            part = {**variables, "specs": specs[start : start + _PART], "first": _PART}
+            answered = await self._context.asker.ask(RESULT.document, part, scope)
+            if not answered.data.get("revision"):
+                raise Unreadable(_first(answered), form)
+            missing += answered.data["revision"]["lookup"]["missing"]
+        return missing
 
     def _charged(self, scope: Scope, content: bytes) -> bytes:
         """Charge for reading what was sent, and return its content type."""
@@ -196,6 +265,82 @@ class PlanEndpoint(CheckEndpoint):
         )
 
 
+def is_shared(scope: Scope) -> bool:
+    """Tell whether an address has specs of a lock file."""
+    return any(f"{name}=".encode() in scope["query_string"] for name in _SHARED)
+
+
+def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
+    """Return what an address asks, as ``address_of`` writes it, and the specs as GraphQL has them.
+
+    Raises Unreadable where something in it is not NAME-HASH.
+    """
+    parameters = given(scope)
+    ref = parameters.get("ref", [""])[-1].strip()
+    form = CheckForm(b"", "the specs", ref, is_table="as" in parameters)
+    specs = []
+    for key, is_root in _SHARED.items():
+        for token in " ".join(parameters.get(key, ())).split():
+            name, _, digest = token.rpartition("-")
+            if not (is_name(name) and is_hash(digest)):
+                token = quoted(shortened(token, _LONGEST_NAME))
+                raise Unreadable(f"{token} in the address is not NAME-HASH.", form)
+            specs.append({"hash": digest, "name": name, "isRoot": is_root})
+    return form, specs
+
+
+def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
+    """Return the parameters of an address that has specs, by name and hash alone.
+
+    None where they are too long for one.
+    """
+    parts = {
+        key: " ".join(
+            f"{spec['name']}-{spec['hash']}"  # no sign that is escaped
+            for spec in specs
+            if spec.get("isRoot", False) is is_root
+        )
+        for key, is_root in _SHARED.items()
+    }
+    parameters = {key: text for key, text in parts.items() if text}
+    return parameters if len(query_string(parameters)) <= LONGEST_ADDRESS else None
+
+
+_MISSING_COLUMNS = tuple(
+    (name,)
+    for name in (
+        "hash",
+        "name",
+        "version",
+        "isRoot",
+        "cause",
+        "reason",
+        "lastSeen",
+        "lastSeenAt",
+        "goneIn",
+        "goneInAt",
+        "nearest",
+    )
+)
+
+
+def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
+    """Return what is missing as a file, a line for each spec."""
+    rows = [
+        {
+            **spec,
+            "cause": missing_cause(spec) or None,
+            **{side: (spec[side] or {}).get("tag") for side in ("lastSeen", "goneIn")},
+            **{f"{side}At": (spec[side] or {}).get("takenAt") for side in ("lastSeen", "goneIn")},
+            "nearest": (spec["nearest"] or {}).get("hash"),
+        }
+        for spec in missing
+    ]
+    body = csv_head(_MISSING_COLUMNS) + csv_body(rows, _MISSING_COLUMNS)
+    disposition = (b"content-disposition", b'attachment; filename="missing.csv"')
+    return Response(200, body, FORMATS["csv"].media_type, NO_STORE, more=[disposition])
+
+
 class Unreadable(BadRequest):
     """A lock file that cannot be checked; ``asked`` is what the form had."""
 
@@ -264,12 +409,13 @@ def _asked(form: Mapping[str, Field]) -> CheckForm:
     if len(ref) > _LONGEST_REF:
         raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
     stack = form.get("stack", nothing).text.strip()
+    is_table = form.get("as", nothing).text == "csv"
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
         name = legible(file.filename, _LONGEST_NAME) or "the file"
-        sent = CheckForm(file.content, name, ref, stack)
+        sent = CheckForm(file.content, name, ref, stack, is_table)
     else:
-        sent = CheckForm(text.content, "the text", ref, stack)
+        sent = CheckForm(text.content, "the text", ref, stack, is_table)
     if not sent.data.strip():
         raise Unreadable("Paste a lock file, or choose one.", CheckForm(b"", "", ref, stack))
     if stack and not is_name(stack):

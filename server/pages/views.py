@@ -610,11 +610,60 @@ def _shortened(most: int, items: re.Match[str]) -> str:
     return f"<ul>\n{''.join(lines)}</ul>"
 
 
+MOST_MISSING = 45
+"""So many missing specs stand on the page of a lock file; all are had as CSV."""
+
+
+class MissingGroup(msgspec.Struct, frozen=True):
+    """Specs of a lock file that are missing for the same cause; ``specs`` are the first of them.
+
+    ``title`` is empty where the catalog never saw them. ``gone`` is a spec that went like all; None
+    where they did not go.
+    """
+
+    title: str
+    num_specs: int
+    specs: Sequence[Data]
+    gone: Data | None
+
+
+def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
+    """Return missing specs by their causes, the largest group first; MOST_MISSING of them at most.
+
+    A cause is what changed in a revision, or else why the specs went with it.
+    """
+    specs_of: dict[tuple[str, str], list[Data]] = {}
+    for spec in missing:
+        gone_in = (spec["goneIn"] or {}).get("digest", "")
+        specs_of.setdefault((missing_cause(spec), gone_in), []).append(spec)
+    groups = []
+    room = MOST_MISSING
+    for (title, gone_in), specs in sorted(specs_of.items(), key=lambda one: -len(one[1])):
+        groups.append(MissingGroup(title, len(specs), specs[:room], specs[0] if gone_in else None))
+        room = max(0, room - len(specs))
+    return groups
+
+
+def missing_cause(spec: Data) -> str:
+    """Return why a spec is missing, in words; empty where the catalog never saw it."""
+    if spec["lastSeen"] is None:
+        return ""
+    if spec["goneIn"] is None:
+        return "in another series"
+    if spec["reason"] == SpecChangeReason.REPLACED.name and spec.get("mainCauses"):
+        title: str = spec["mainCauses"][0]["title"]
+        return title
+    return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown why"
+
+
 def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the totals, and for each missing spec its groups and what differs in the nearest."""
+    """Return the totals, what is missing by cause, and what differs in the nearest of each."""
     lookup = data["revision"]["lookup"]
     groups = data.get("groups", ())
     return {
+        "missing_groups": missing_groups(lookup["missing"]),
+        "shared": data.get("shared"),
+        "shared_missing": data.get("shared_missing"),
         "writer": data.get("writer"),
         "groups_of": {
             spec["hash"]: [group.name for group in groups if spec["hash"] in group.roots]

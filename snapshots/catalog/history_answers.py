@@ -75,6 +75,8 @@ class About(Enum):
     PACKAGE_CAUSES = "package causes"
     """Pairs ``items`` of a series, or of any: by pair the KeptCauses of the package ``text``, each
     with how many of its specs it is the main cause of."""
+    CAUSES_OF_PACKAGES = "causes of packages"
+    """Names of packages with pairs, ``items``: as PACKAGE_CAUSES has them, by both."""
     CELLS = "cells"
     """The package ``text`` in all series: its PackageCells."""
     HOLDING = "holding"
@@ -105,8 +107,8 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     @property
     def needs_causes(self) -> bool:
         """Whether the causes of those changes must be there, too."""
-        causes = About.CAUSES, About.COSTED_CAUSES, About.PACKAGE_CAUSES, About.CELLS
-        return self.about in causes
+        of_packages = About.PACKAGE_CAUSES, About.CAUSES_OF_PACKAGES, About.CELLS
+        return self.about in (About.CAUSES, About.COSTED_CAUSES, *of_packages)
 
 
 class HistoryQuestion(msgspec.Struct, frozen=True):
@@ -162,6 +164,9 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     ),
     About.PACKAGE_CAUSES: lambda of, history, topic: of.past.package_causes(
         history, topic.series, topic.text, topic.items
+    ),
+    About.CAUSES_OF_PACKAGES: lambda of, history, topic: of.past.causes_of_packages(
+        history, topic.items
     ),
     About.CELLS: lambda of, history, topic: of.past.cells(history, topic.text),
     About.HOLDING: lambda of, history, topic: of.past.holding(

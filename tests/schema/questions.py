@@ -200,7 +200,9 @@ fragment H on HashHistory {
   }
 }"""
 LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
-  revision(ref: $ref) { lookup(specs: $specs) { ...L } }
+  revision(ref: $ref) { lookup(specs: $specs) {
+    ...L withCauses: missing(first: $first) { mainCauses { title numSpecs } }
+  } }
   bestCovering(specs: $specs, series: $series, first: 1) { ...L }
 }
 fragment L on Lookup {

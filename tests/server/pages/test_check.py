@@ -1,5 +1,7 @@
 """Checking lock files on a page."""
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,10 @@ import httpx
 import pytest
 from lxml import html
 
-from server.pages.addresses import Address
-from server.pages.check import RESULT
+from server.pages.addresses import Address, query_string
+from server.pages.check import RESULT, address_of
 from server.pages.renderer import MINUS, Renderer
+from server.pages.views import MOST_MISSING, missing_groups
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
@@ -103,6 +106,90 @@ def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
     assert "no other spec of the package is there" in missing["nothing-like-it@1.0"]
     for link in {*page.links("main a").values()}:
         assert client.get(link).status_code == 200, link
+
+
+def test_what_is_missing_is_grouped_by_its_cause(client: httpx.Client) -> None:
+    """What explains most first, folded; where nothing is known of a cause, why it is gone."""
+    groups = checked(client, LOCK, "develop").texts(".causes summary .what")
+    assert [it.split(" develop")[0] for it in groups] == [
+        "hdf5 1.14.5 → 2.0",
+        "never seen in this catalog",
+    ]
+    assert f"develop of {day(3):%Y-%m-%d}" in groups[0]
+
+
+def test_what_is_missing_as_csv(client: httpx.Client) -> None:
+    """By the form, and by the address to share: a line for each spec, with its cause."""
+    files = {"file": ("spack.lock", LOCK, "application/octet-stream")}
+    answer = client.post("/check", data={"ref": "develop", "as": "csv"}, files=files)
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["cache-control"] == "no-store"
+    old, never = csv.DictReader(io.StringIO(answer.text))
+    assert (old["hash"], old["name"], old["isRoot"]) == (hash_of("old"), "hdf5", "true")
+    assert (old["cause"], old["reason"]) == ("hdf5 1.14.5 → 2.0", "REPLACED")
+    assert (old["lastSeen"], old["goneIn"], old["nearest"]) == (
+        "develop",
+        "develop",
+        hash_of("new"),
+    )
+    assert (never["cause"], never["nearest"]) == ("", "")
+    (link,) = [it for it in checked(client, LOCK, "develop").links().values() if "as=csv" in it]
+    shared_old, shared_never = csv.DictReader(io.StringIO(client.get(link).text))
+    assert (shared_old["hash"], shared_never["hash"]) == (old["hash"], never["hash"])
+
+
+def test_a_table_of_many_is_whole(client: httpx.Client) -> None:
+    """More than a request may ask for at once; roots stand first."""
+    locks = [locked(str(number), f"p{number}") for number in range(900)]
+    roots = [hash_of(str(number)) for number in range(890, 900)]
+    files = {"file": ("spack.lock", as_bytes(lock_file(locks, roots)), "application/octet-stream")}
+    answer = client.post("/check", data={"ref": "develop", "as": "csv"}, files=files)
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    assert len({it["hash"] for it in lines}) == len(lines) == 900
+    assert {it["isRoot"] for it in lines[:10]} == {"true"}
+    page = checked(client, as_bytes(lock_file(locks, roots)), "develop")
+    assert "The first 500 are looked at" in page.text("section[aria-labelledby=missing]")
+    assert len(page.response.content) <= 100_000
+
+
+def test_an_address_to_share(client: httpx.Client) -> None:
+    """It has names and hashes alone, and the same is there and missing."""
+    page = checked(client, LOCK, "develop")
+    link = page.links()["An address of this check to share"]
+    assert httpx.URL(link).params["roots"].split() == [
+        f"hdf5-{hash_of('new')}",
+        f"hdf5-{hash_of('old')}",
+    ]
+    again = shown(client, link)
+    assert again.status == 200
+    assert again.texts(".shares tbody tr") == page.texts(".shares tbody tr")
+    assert again.texts(".causes summary") == page.texts(".causes summary")
+    assert again.response.headers["cache-control"] == "no-store"
+    for address in ("/check?specs=zlib", "/check?roots=zlib-abc", f"/check?specs={'7' * 33}"):
+        refused = shown(client, address)
+        assert refused.status == 400
+        assert "is not NAME-HASH" in refused.text(".problem")
+
+
+def test_a_long_file_has_an_address_of_what_is_missing() -> None:
+    """As long as that fits; none is longer than an address may be."""
+    specs = [{"name": "hdf5", "hash": hash_of(str(number))} for number in range(220)]
+    assert address_of(specs) is None
+    parameters = address_of(specs[:205])
+    assert parameters is not None
+    assert len(query_string(parameters)) < 8_000
+    assert parameters.keys() == {"specs"}
+
+
+def test_groups_share_the_room_of_the_page() -> None:
+    """The largest has the first of it; each says how many specs there are."""
+    seen = {"lastSeen": {"digest": "a"}, "goneIn": {"digest": "b"}, "reason": "PACKAGE_GONE"}
+    never = {"lastSeen": None, "goneIn": None, "reason": None}
+    groups = missing_groups([never] * 2 + [seen] * MOST_MISSING)
+    assert [(it.title, it.num_specs, len(it.specs)) for it in groups] == [
+        ("package gone", MOST_MISSING, MOST_MISSING),
+        ("", 2, 0),
+    ]
 
 
 def test_who_wrote_it_and_groups_of_roots(client: httpx.Client) -> None:

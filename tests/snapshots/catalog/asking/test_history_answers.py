@@ -43,6 +43,7 @@ LINES = [
     ("v0.23", 10, STATES[3]),
 ]
 HASH = a_spec("a").hash
+REPLACING = Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)
 QUESTIONS: list[HistoryTopic] = [
     HistoryTopic(About.HASH, HASH),
     HistoryTopic(About.HASHES, items=frozenset({(HASH, "hdf5")})),
@@ -50,12 +51,8 @@ QUESTIONS: list[HistoryTopic] = [
     HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
     HistoryTopic(About.PACKAGE, "hdf5", series="develop"),
     HistoryTopic(About.ALL_PACKAGES),
-    HistoryTopic(
-        About.PACKAGE_CAUSES,
-        "hdf5",
-        frozenset({Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)}),
-        "develop",
-    ),
+    HistoryTopic(About.PACKAGE_CAUSES, "hdf5", frozenset({REPLACING}), "develop"),
+    HistoryTopic(About.CAUSES_OF_PACKAGES, items=frozenset({("hdf5", REPLACING)})),
     HistoryTopic(About.GROWTH, series="develop"),
     HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
 ]
@@ -102,6 +99,18 @@ def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
 def question(catalog: Catalog, asked: HistoryTopic) -> HistoryQuestion:
     """Return a question about the history as it is."""
     return HistoryQuestion(catalog.history, asked)
+
+
+def test_causes_of_packages(catalog: Catalog) -> None:
+    """Of several at once they are those of each; a package that did not change has none."""
+    answers, other = answers_of(catalog), Pair("0" * 64, "1" * 64)
+    items = frozenset({("hdf5", REPLACING), ("nope", REPLACING), ("hdf5", other)})
+    several = HistoryTopic(About.CAUSES_OF_PACKAGES, items=items)
+    alone = HistoryTopic(About.PACKAGE_CAUSES, "hdf5", frozenset({REPLACING}))
+    found = answers.get(question(catalog, several)).value
+    causes = answers.get(question(catalog, alone)).value[REPLACING]
+    assert found == {("hdf5", REPLACING): causes, ("nope", REPLACING): ()}
+    assert [(cause.before, cause.after, count) for cause, count in causes] == [("2", "3", 1)]
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: it.about.value)
