@@ -3,7 +3,7 @@
 What differs of a node itself is one cause, named by the first fact that differs; a new version
 nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
 dependencies are the first that differs, each that only one side has is a cause of the node. Where
-nothing else explains a pair of two sides that are apart, their architectures are its cause, and
+nothing else explains a pair of nodes that are apart, their architectures are its cause, and
 where its nodes were written in two formats of specs, which have other hashes for the same content,
 these are: one cause for all packages.
 """
@@ -28,7 +28,9 @@ from snapshots.changes.cause_graph import (
 from snapshots.changes.own_facts import ARCHITECTURE, Facts, OwnFact, column_name, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import (
+    Apart,
     Side,
+    are_apart,
     frame_row,
     known_values,
     node_codes,
@@ -55,8 +57,8 @@ class CauseKind(Enum):
     - DEPENDENCY_REMOVED: A dependency that it has no longer.
     - PROVIDER: Another package provides a virtual package.
     - EXTERNAL: A dependency outside the cache; a source tells its hash alone.
-    - ARCHITECTURE: The two sides have no architecture and no stack in common, and nothing else
-      explains what depends on nothing that differs.
+    - ARCHITECTURE: The two sides have no stack in common, each is for an architecture that the
+      other is not for, and nothing else explains what depends on nothing that differs.
     - FORMAT: Spack counts hashes otherwise: it wrote specs in another format, and nothing else
       explains them.
     - UNKNOWN: The sources do not tell.
@@ -222,14 +224,14 @@ def own_causes(
     facts: Facts,
     is_unknown: Mask,
     *,
-    are_apart: bool = False,
+    apart: Apart | None = None,
 ) -> OwnCauses:
     """Return the causes that pairs have of their own.
 
     ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are causes
-    although none does. The architectures are such a cause where the two sides ``are_apart``.
+    although none does. The architectures are such a cause of nodes that are ``apart``.
     """
-    return _Naming(base, head, graph).run(facts, is_unknown, are_apart=are_apart)
+    return _Naming(base, head, graph).run(facts, is_unknown, apart)
 
 
 class _Naming:
@@ -240,7 +242,7 @@ class _Naming:
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
-    def run(self, facts: Facts, is_unknown: Mask, *, are_apart: bool) -> OwnCauses:
+    def run(self, facts: Facts, is_unknown: Mask, apart: Apart | None) -> OwnCauses:
         first = facts & -facts
         # Of the kinds that explain what nothing else does, the first that can.
         unexplained = dict.fromkeys((*sorted(OF_NO_PACKAGE, key=code_of), CauseKind.UNKNOWN))
@@ -248,8 +250,8 @@ class _Naming:
             of_kind = is_unknown
             if kind is not CauseKind.UNKNOWN:
                 of_kind = is_unknown & self._differ_in(_COLUMNS[kind])
-            if kind is CauseKind.ARCHITECTURE and not are_apart:
-                of_kind = np.zeros_like(is_unknown)
+            if kind is CauseKind.ARCHITECTURE:
+                of_kind &= are_apart(apart, self._graph.base_nodes, self._graph.head_nodes)
             unexplained[kind] = of_kind
             is_unknown = is_unknown & ~of_kind
         for kind in _COLUMNS:

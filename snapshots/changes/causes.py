@@ -30,7 +30,7 @@ from snapshots.changes.cause_names import (
 from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import FieldChange, code_of
-from snapshots.changes.sides import Side, frame_row, hash_keys
+from snapshots.changes.sides import Apart, Side, frame_row, hash_keys
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
 
@@ -189,18 +189,24 @@ class CauseLists(msgspec.Struct, frozen=True):
 
 
 def find_causes(
-    base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts, *, are_apart: bool = False
+    base: Side,
+    head: Side,
+    base_rows: Rows,
+    head_rows: Rows,
+    own: Facts,
+    *,
+    apart: Apart | None = None,
 ) -> "Causes":
     """Return the causes of pairs of counterparts.
 
     ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them. Of
-    sides that ``are_apart`` the architecture explains what nothing else does.
+    nodes that are ``apart`` the architecture explains what nothing else does.
     """
     graph = walk(base, head, base_rows, head_rows)
     nodes = (of_side[graph.num_starts :] for of_side in (graph.base_nodes, graph.head_nodes))
-    of_rest = differing_facts(base, head, *nodes, are_apart=are_apart)
+    of_rest = differing_facts(base, head, *nodes, apart=apart)
     facts = np.concatenate((own.astype(np.uint16), of_rest))
-    return Causes(base, head, graph, facts, are_apart=are_apart)
+    return Causes(base, head, graph, facts, apart=apart)
 
 
 class Causes:
@@ -215,12 +221,18 @@ class Causes:
     """
 
     def __init__(
-        self, base: Side, head: Side, graph: PairGraph, facts: Facts, *, are_apart: bool = False
+        self,
+        base: Side,
+        head: Side,
+        graph: PairGraph,
+        facts: Facts,
+        *,
+        apart: Apart | None = None,
     ) -> None:
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
         self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
         ends = order.ends((facts != 0) | graph.is_external)
-        own = own_causes(base, head, graph, facts, ends, are_apart=are_apart)
+        own = own_causes(base, head, graph, facts, ends, apart=apart)
         size = len(own.names)
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
         num_involved, sets = self._involvement.totals()

@@ -5,9 +5,9 @@ exact first, and what a tier pairs is left out of the later ones. The architectu
 operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
 for what is left, with "a stack other than root in common" in place of the architecture.
 
-Pairs are one to one, and specs that share neither architecture nor stack are none, unless the two
-sides are apart (``sides.are_apart``): then the tiers have the package alone. All that decides is
-what the specs are, so the order of rows makes no difference.
+Pairs are one to one, and specs that share neither architecture nor stack are none, unless both are
+apart (``sides.find_apart``): these go through the tiers with the package alone at last. All that
+decides is what the specs are, so the order of rows makes no difference.
 
 Where several have one key, all pairs of one key are put in one order, and from its top each pair is
 taken of which both are still free. A pair precedes another one if, in this order,
@@ -55,7 +55,7 @@ from snapshots.changes.candidates import (
     twins,
 )
 from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
-from snapshots.changes.sides import Fingerprints, Side, mixed
+from snapshots.changes.sides import Apart, Fingerprints, Side, mixed
 from snapshots.changes.votes import Votes, count_votes
 from snapshots.frames.columns import Mask, Rows
 from snapshots.spack.names import ROOT_STACK
@@ -322,14 +322,14 @@ def find_counterparts(
     head: Side,
     added: Rows,
     *,
-    are_apart: bool = False,
+    apart: Apart | None = None,
     with_ties: bool = True,
 ) -> Counterparts:
     """Pair the removed rows of base with the added rows of head.
 
     To find ties takes as long as a round; without ``with_ties`` none are.
     """
-    search = _Search(base, removed, head, added, _PASSES_APART if are_apart else _PASSES)
+    search = _Search(base, removed, head, added, apart)
     pairs = search.pairs()
     for _ in range(MOST_ROUNDS):
         if not search.vote(pairs):
@@ -358,14 +358,14 @@ class _State(msgspec.Struct):
         self.pairs.append((base, head))
 
 
-_PASSES = (
-    *((("package", "architecture", *tier), False) for tier in TIERS),
-    *((("package", *tier), True) for tier in TIERS),
-)
+_CLOSEST = tuple((("package", "architecture", *tier), False) for tier in TIERS)
 """The facts in the keys of each pass, and whether a stack in common is needed."""
 
-_PASSES_APART = tuple((("package", *tier), False) for tier in TIERS)
-"""Those of two sides that have neither in common."""
+_OF_ONE_STACK = tuple((("package", *tier), True) for tier in TIERS)
+"""The passes that follow where nothing is apart."""
+
+_APART = tuple((("package", *tier), False) for tier in TIERS)
+"""The passes that follow of what is apart; then the two sides have no stack in common."""
 
 
 class _Search:
@@ -377,9 +377,10 @@ class _Search:
         removed: Rows,
         head: Side,
         added: Rows,
-        passes: Sequence[tuple[Sequence[str], bool]],
+        apart: Apart | None,
     ) -> None:
-        self._passes = passes
+        self._passes = (*_CLOSEST, *(_OF_ONE_STACK if apart is None else _APART))
+        self._apart = apart
         self._sides = Candidates(base, removed), Candidates(head, added)
         free = np.ones(len(removed), np.bool_), np.ones(len(added), np.bool_)
         self._state = _State(0, free, [])
@@ -403,8 +404,8 @@ class _Search:
         for number in range(state.number, len(self._passes)):
             state.number = number
             facts, by_stack = self._passes[number]
-            if number == len(TIERS):
-                self._require_common_stack(state.free)
+            if number == len(_CLOSEST):
+                self._leave_out(state.free)
             while self._pair(facts, by_stack=by_stack):
                 pass
         base, head = self._sides
@@ -421,11 +422,15 @@ class _Search:
         )
         return Counterparts(base_of, head_of, *by_row)
 
-    def _require_common_stack(self, free: tuple[Mask, Mask]) -> None:
-        """Leave out what has no stack in common with any that is free of its package.
+    def _leave_out(self, free: tuple[Mask, Mask]) -> None:
+        """Leave out what is not apart, or else has no stack in common with any of its package.
 
-        That is most of what is left: each tier would rank it for nothing.
+        The latter is most of what is left: each tier would rank it for nothing.
         """
+        if self._apart is not None:
+            for of_side, candidates, are_apart in zip(free, self._sides, self._apart, strict=True):
+                of_side &= are_apart[candidates.rows]
+            return
         base, head = map(_marks_of_stacks, self._sides, free)
         for of_side, ours, theirs in zip(free, (base, head), (head, base), strict=True):
             of_side[:] = False

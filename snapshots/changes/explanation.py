@@ -49,7 +49,7 @@ class Explanation:
             pairs.base_rows,
             pairs.head_rows,
             self.reasoning.differing,
-            are_apart=self.reasoning.are_apart,
+            apart=self.reasoning.apart,
         )
 
     @property

@@ -168,7 +168,7 @@ def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     }
 
 
-CAUSES_FORMAT = 3
+CAUSES_FORMAT = 4
 """The version of kept causes and cells; it rises where others are found, or reasons are others."""
 
 

@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.sides import (
+    Apart,
     Fingerprints,
     Side,
+    are_apart,
     is_stated,
     known_values,
     node_codes,
@@ -63,11 +65,11 @@ def differing_facts(
     base_rows: Nodes | Rows,
     head_rows: Nodes | Rows,
     *,
-    are_apart: bool = False,
+    apart: Apart | None = None,
 ) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too.
 
-    Of sides that ``are_apart`` the architecture is left out: there it is no news of any spec.
+    Of those that are ``apart`` the architecture is left out: there it is no news of any spec.
     """
     base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
@@ -81,8 +83,7 @@ def differing_facts(
     are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
     differ = shapes(base, base_nodes) != shapes(head, head_nodes)
     facts[differ & are_known] |= OwnFact.DEPENDENCIES.value
-    if are_apart:
-        facts &= ~np.uint16(ARCHITECTURE)
+    facts[are_apart(apart, base_nodes, head_nodes)] &= ~np.uint16(ARCHITECTURE)
     return facts
 
 

@@ -11,7 +11,7 @@ from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import Pairing, code_of, tells_stacks
-from snapshots.changes.sides import Side, are_apart, row_hashes
+from snapshots.changes.sides import Apart, Side, find_apart, row_hashes
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -88,20 +88,21 @@ class Reasoning(msgspec.Struct, frozen=True):
     """What took the place of what between two contents, and why specs were added and removed.
 
     ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
-    reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``are_apart``
-    tells whether the two are for nothing in common, so that their architecture is no fact.
+    reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``apart``
+    marks the nodes of the two whose architecture is no fact, as ``find_apart`` returns them.
     """
 
     counterparts: Counterparts
     differing: Facts
     of_base: Codes
     of_head: Codes
-    are_apart: bool = False
+    apart: Apart | None = None
 
     @property
     def num_bytes(self) -> int:
         """How much memory the counterparts and the codes take."""
-        return self.counterparts.num_bytes + self.of_base.nbytes + self.of_head.nbytes
+        own = self.of_base.nbytes + self.of_head.nbytes
+        return self.counterparts.num_bytes + own + sum(mask.nbytes for mask in self.apart or ())
 
     def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
         """Return the reason of each change, as the code of a SpecChangeReason.
@@ -127,10 +128,9 @@ def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = 
     ``with_ties`` is that of ``find_counterparts``.
     """
     removed, added = pairing.removed, pairing.added
-    # What both have is for one architecture.
-    apart = not pairing.persisting.size and are_apart(base, head)
-    pairs = find_counterparts(base, removed, head, added, are_apart=apart, with_ties=with_ties)
-    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, are_apart=apart)
+    apart = find_apart(base, head)
+    pairs = find_counterparts(base, removed, head, added, apart=apart, with_ties=with_ties)
+    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, apart=apart)
     of_base = np.full(len(base.frame), _NONE, np.int8)
     of_head = np.full(len(head.frame), _NONE, np.int8)
     of_base[pairs.base_rows] = code_of(SpecChangeReason.REPLACED)

@@ -138,16 +138,34 @@ def stating_compilers(side: Side) -> Mask:
 _ARCHITECTURE = ("platform", "operating_system", "target")
 
 
-def are_apart(base: Side, head: Side) -> bool:
-    """Tell whether two sides have no architecture in common, and no stack but root.
+Apart = tuple[Mask, Mask]
+"""The nodes of base, and of head, that are for an architecture of this side alone."""
 
-    So it is between the caches of two machines: they differ as a whole by what they are for.
+
+def find_apart(base: Side, head: Side) -> Apart | None:
+    """Return which nodes of two sides are for an architecture that no spec of the other is for.
+
+    None where one of the two has no such nodes, or both have a stack other than root. So it is
+    between the caches of two machines: what they are for differs as a whole.
     """
-    ours, theirs = ({*side.frame.stacks.items} - {ROOT_STACK} for side in (base, head))
+    sides = base, head
+    ours, theirs = ({*side.frame.stacks.items} - {ROOT_STACK} for side in sides)
     if not ours.isdisjoint(theirs):
-        return False
-    before, after = (row_hashes(side.frame, slice(None), _ARCHITECTURE) for side in (base, head))
-    return not np.isin(np.unique(before), after).any()
+        return None
+    base_keys, head_keys = (
+        mixed(*(node_hashes(side, name) for name in _ARCHITECTURE)) for side in sides
+    )
+    of_base = ~np.isin(base_keys, np.unique(head_keys[: head.graph.num_rows]))
+    of_head = ~np.isin(head_keys, np.unique(base_keys[: base.graph.num_rows]))
+    return (of_base, of_head) if of_base.any() and of_head.any() else None
+
+
+def are_apart(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
+    """Return for each pair of nodes whether both are for an architecture of their side alone."""
+    if apart is None:
+        return np.zeros(len(base_nodes), np.bool_)
+    mask: Mask = apart[0][base_nodes] & apart[1][head_nodes]
+    return mask
 
 
 def mixed(first: Fingerprints, *others: Fingerprints) -> Fingerprints:

@@ -104,10 +104,24 @@ class Cause(NamedTuple):
         return self.package or "", f"{self.kind.value:02}", self.before or "", self.after or ""
 
 
-def are_apart(base: State, head: State) -> bool:
-    """Tell whether two states are for no architecture in common, and in no common stack."""
-    ours, theirs = (set(map(architecture_of, it.specs.values())) for it in (base, head))
-    return not ours & theirs and not base.stacks & head.stacks
+class Apart:
+    """Tells what of two states in no common stack is for an architecture of one of them alone."""
+
+    def __init__(self, base: State, head: State) -> None:
+        self._base, self._head = (
+            set(map(architecture_of, state.specs.values())) for state in (base, head)
+        )
+        self._is_any = not base.stacks & head.stacks
+
+    def __call__(self, before: Spec | None, after: Spec | None) -> bool:
+        """Tell whether both nodes are."""
+        return (
+            self._is_any
+            and before is not None
+            and after is not None
+            and architecture_of(before) not in self._head
+            and architecture_of(after) not in self._base
+        )
 
 
 ARCHITECTURE = ("platform", "operating_system", "target")
@@ -116,8 +130,7 @@ ARCHITECTURE = ("platform", "operating_system", "target")
 def own_differences(before: Spec, after: Spec, *, apart: bool = False) -> list[str]:
     """Return which facts of their own differ, in the order that names the cause.
 
-    What one of the two does not state does not differ, nor does the architecture of what is in two
-    states that are apart.
+    What one of the two does not state does not differ, nor does the architecture of what is apart.
     """
     has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
     facts: dict[str, list[object]] = {
@@ -324,7 +337,7 @@ def _found(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
     found = Counterparts({}, {})
-    close = (_any,) if are_apart(base, head) else (_same_architecture, _common_stack)
+    close = (_same_architecture, _common_stack, Apart(base, head))
     for is_close in close:
         for tier in TIERS:
             for olds, news in _by_common_key(removed.values(), added.values(), tier):
@@ -361,10 +374,6 @@ def _smallest_first(pairs: Iterable[Pair]) -> list[Pair]:
         if all(before != other and after != another for other, another in chosen):
             chosen.append((before, after))
     return chosen
-
-
-def _any(_before: Spec, _after: Spec) -> bool:
-    return True
 
 
 def _same_architecture(before: Spec, after: Spec) -> bool:
@@ -440,13 +449,13 @@ def added_reasons(
 ) -> dict[str, str]:
     """Return the reason of each spec that head alone has; ``returned`` had been there before."""
     replaced = counterparts(base, head)
-    apart = are_apart(base, head)
+    apart = Apart(base, head)
     reasons: dict[str, str] = {}
     for digest in head.specs.keys() - base.specs.keys():
         spec = head.specs[digest]
         if digest in replaced:
             before = base.specs[replaced[digest]]
-            differences = own_differences(before, spec, apart=apart)
+            differences = own_differences(before, spec, apart=apart(before, spec))
             reasons[digest] = "replaces" if differences else "rebuilt"
         elif digest in returned:
             reasons[digest] = "returned"
@@ -493,7 +502,7 @@ class Causes:
     def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
         self._base = base
         self._head = head
-        self._apart = are_apart(base, head)
+        self._apart = Apart(base, head)
         self._packages: dict[Pair, str] = {}
         self._edges: dict[Pair, PairedEdges] = {}
         self.starts = {after: (before, after) for after, before in counterparts.items()}
@@ -510,7 +519,7 @@ class Causes:
         for pair in [pair for pair in self.below if self._ends_without_cause(pair)]:
             nodes = self._nodes(pair)
             unknown = Cause(Kind.UNKNOWN, self._packages[pair])
-            architecture = architecture_cause(*nodes) if self._apart else None
+            architecture = architecture_cause(*nodes) if self._apart(*nodes) else None
             self._own[pair] = [architecture or format_cause(*nodes) or unknown]
 
     def _nodes(self, pair: Pair) -> tuple[Spec | None, Spec | None]:
@@ -531,7 +540,8 @@ class Causes:
     def _causes_at(self, pair: Pair) -> list[Cause]:
         before, after = self._nodes(pair)
         if before is not None and after is not None:
-            return own_causes(before, after, self._edges[pair], apart=self._apart)
+            is_apart = self._apart(before, after)
+            return own_causes(before, after, self._edges[pair], apart=is_apart)
         versions = (node.version if node else None for node in (before, after))
         return [Cause(Kind.EXTERNAL, self._packages[pair], *versions)]
 
@@ -631,7 +641,9 @@ class Causes:
         """Return which facts of its own differ at the pair of least hashes that a cause is at."""
         pair = min(pair for pair, causes in self._own.items() if cause in causes)
         before, after = self._nodes(pair)
-        return own_differences(before, after, apart=self._apart) if before and after else []
+        if not before or not after:
+            return []
+        return own_differences(before, after, apart=self._apart(before, after))
 
     # -- paths
 

@@ -1,13 +1,16 @@
 """Two sides for nothing in common, as caches of two machines are: counterparts, reasons, causes."""
 
-from itertools import permutations
+from collections.abc import Collection
+from itertools import permutations, product
 
+import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.sides import are_apart
+from snapshots.changes.sides import find_apart
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import changes
@@ -23,44 +26,60 @@ from tests.snapshots.factories import hash_of
 
 HERE = {"target": "zen4", "stacks": ("root",)}
 THERE = {"target": "neoverse_v2", "stacks": ("root",)}
+ANY = {"target": "x86_64", "stacks": ("root",)}
 
 
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [
-        ([HERE], [THERE], True),
-        ([HERE], [HERE], False),
-        ([HERE], [{**HERE, "operating_system": "rhel8"}], True),
-        ([HERE], [{**HERE, "platform": "darwin"}], True),
-        ([HERE, THERE], [THERE], False),
-        ([{**HERE, "stacks": ("e4s",)}], [{**THERE, "stacks": ("e4s", "hep")}], False),
-        ([{**HERE, "stacks": ("e4s", "root")}], [{**THERE, "stacks": ("hep", "root")}], True),
-        ([{**HERE, "stacks": ()}], [{**THERE, "stacks": ("e4s",)}], True),
-        ([], [THERE], True),
+        ([HERE], [THERE], {(0, 0)}),
+        ([HERE], [HERE], set()),
+        ([HERE], [{**HERE, "operating_system": "rhel8"}], {(0, 0)}),
+        ([HERE], [{**HERE, "platform": "darwin"}], {(0, 0)}),
+        ([HERE, THERE], [THERE], set()),
+        ([HERE, ANY], [ANY, THERE], {(0, 1)}),
+        ([{**HERE, "stacks": ("e4s",)}], [{**THERE, "stacks": ("e4s", "hep")}], set()),
+        ([{**HERE, "stacks": ("e4s", "root")}], [{**THERE, "stacks": ("hep", "root")}], {(0, 0)}),
+        ([{**HERE, "stacks": ()}], [{**THERE, "stacks": ("e4s",)}], {(0, 0)}),
+        ([], [THERE], set()),
     ],
 )
 def test_what_is_apart(
-    base: list[dict[str, object]], head: list[dict[str, object]], expected: bool
+    base: list[dict[str, object]], head: list[dict[str, object]], expected: set[tuple[int, int]]
 ) -> None:
-    """No architecture is that of both sides, and no stack but root."""
+    """An architecture is that of one side alone, and no stack but root is that of both."""
     states = [
         [node(f"{side} {number}", name="a", **facts) for number, facts in enumerate(specs)]
         for side, specs in enumerate((base, head))
     ]
     before, after = map(side_of, states)
-    assert are_apart(before, after) == are_apart(after, before) == expected
-    assert changes.are_apart(*map(State, states)) == expected
+    is_apart = changes.Apart(*map(State, states))
+    every = set(product(range(len(base)), range(len(head))))
+    assert {at for at in every if is_apart(states[0][at[0]], states[1][at[1]])} == expected
+    found, turned = find_apart(before, after), find_apart(after, before)
+    assert (found is None) == (turned is None) == (not expected)
+    if found and turned:
+        places = [
+            np.array([side.frame.hashes.texts.index(spec.hash) for spec in specs])
+            for side, specs in zip((before, after), states, strict=True)
+        ]
+        ours, theirs = (mask[of] for mask, of in zip(found, places, strict=True))
+        assert {(i, j) for i, j in every if ours[i] and theirs[j]} == expected
+        assert all((one == other).all() for one, other in zip(found, turned[::-1], strict=True))
 
 
-def moved(state: State) -> State:
-    """Return a state as another machine has it: the same builds, with other hashes."""
+def moved(state: State, generic: Collection[str] = ()) -> State:
+    """Return a state as another machine has it: the same builds, with other hashes.
+
+    Generic packages are built for the same target on both.
+    """
 
     def there(spec: Spec) -> Spec:
         edges = spec.dependencies
         return replace(
             spec,
             hash=hash_of(f"moved {spec.hash}"),
-            target=f"{spec.target}_there",
+            target=spec.target if spec.name in generic else f"{spec.target}_there",
             stacks=tuple(stack if stack == "root" else f"{stack}-there" for stack in spec.stacks),
             dependencies=edges
             and tuple(replace(it, hash=hash_of(f"moved {it.hash}")) for it in edges),
@@ -76,6 +95,15 @@ def moved(state: State) -> State:
 def test_weeks_on_two_machines(week: tuple[State, State]) -> None:
     """All is as the walk over records has it."""
     base, head = week[0], moved(week[1])
+    assert_same_reasons(base, head)
+    assert_same_causes(base, head)
+
+
+@FEWER_EXAMPLES
+@given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), min_size=1, max_size=2))
+def test_machines_that_share_an_architecture(week: tuple[State, State], generic: set[str]) -> None:
+    """What is built for another machine has counterparts there, whatever is built for both."""
+    base, head = week[0], moved(week[1], generic)
     assert_same_reasons(base, head)
     assert_same_causes(base, head)
 
@@ -118,6 +146,42 @@ def test_the_architecture_explains_what_nothing_else_does() -> None:
     assert told.num_involved == {ARCHITECTURE: 3, version: 2}
     reasons = told.reasons(SpecChangeKind.ADDED)
     assert sorted(reasons.values()) == ["rebuilt", "rebuilt", "rebuilt", "replaces"]
+
+
+def test_a_tool_for_both_machines() -> None:
+    """It has its own counterpart, and all else that of the other machine, for one cause."""
+    machine = {"target": "zen4", "operating_system": "ubuntu22.04", "platform": "linux"}
+    tool = node("cmake", **machine | {"target": "x86_64"})
+    lost = node("lost", **machine | {"target": "x86_64"})
+    zlib, app = node("zlib", **machine), node("app", edge("zlib"), **machine)
+    base, head = State([tool, zlib, app, lost]), moved(State([tool, zlib, app]), ["cmake"])
+    told = Explained(base, head)
+    assert sorted(told.counterparts(SpecChangeKind.ADDED).values()) == sorted(
+        spec.hash for spec in (tool, zlib, app)
+    )
+    assert told.num_specs == {ARCHITECTURE: 2, Cause(Kind.UNKNOWN, "cmake"): 1}
+    assert [*told.reasons(SpecChangeKind.REMOVED).values()].count("package_gone") == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_real_machines_that_share_one(known: bool) -> None:
+    """Machines of a site: without stacks, what one of them alone is for has counterparts."""
+    sites = ("e4s", "developer-tools"), ("developer-tools", "ml-linux-aarch64-cpu")
+    states = []
+    for date, stacks in zip(dates()[-2:], sites, strict=True):
+        inside, outside = real_records(date, stacks)
+        states.append(
+            State([spec if known else replace(spec, stacks=()) for spec in inside], outside)
+        )
+    base, head = states
+    assert_same_reasons(base, head)
+    assert_same_causes(base, head)
+    across = [
+        after
+        for after, before in counterparts(base, head).items()
+        if base.specs[before].target != head.specs[after].target
+    ]
+    assert (len(across) > 50) == (not known)
 
 
 @pytest.mark.parametrize("date", dates()[-2:])
