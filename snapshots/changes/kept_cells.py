@@ -42,17 +42,21 @@ class _Values:
         codes = (self._codes.setdefault(value, len(self._codes)) for value in values)
         return np.fromiter(codes, np.int64, len(values))
 
-    def texts(self, codes: Numbers) -> pa.Array:
-        """Return the values with these codes."""
-        return pa.array(list(self._codes), pa.string()).take(pa.array(codes))
+    def in_order(self, codes: Numbers) -> tuple[Numbers, pa.Array]:
+        """Return the rank of the value of each code, and the values in order, None first."""
+        ordered = sorted(self._codes, key=lambda value: (value is not None, value or ""))
+        ranks = np.empty(len(ordered), np.int64)
+        ranks[[self._codes[value] for value in ordered]] = np.arange(len(ordered))
+        return ranks[codes], pa.array(ordered, pa.string())
 
 
 def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
     """Return by how many specs each cell grew, or shrank, for which reason; CELL has the fields.
 
-    Each spec is in the cell without a stack, and in one for each of its stacks but root. A cell
-    that as many came to as went is left out. The reason is null of specs that persist, and of which
-    only one of the two sources states the target, or stacks.
+    They stand in the order of their values. Each spec is in the cell without a stack, and in one
+    for each of its stacks but root. A cell that as many came to as went is left out. The reason is
+    null of specs that persist, and of which only one of the two sources states the target, or
+    stacks.
     """
     values = [_Values() for _ in (*_FACTS, "stack")]
     parts = []
@@ -62,17 +66,19 @@ def kept_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
         of_frame[rows] = reasons
         parts.append(np.vstack([cells, of_frame[owners], np.full(len(owners), sign)]))
     columns = np.hstack(parts)
-    keys, _ = folded([*columns[:4]], [len(known) for known in values])
+    # In the order of the values, which is the same whichever rows two frames were made of.
+    ranked = [known.in_order(codes) for known, codes in zip(values, columns, strict=False)]
+    keys, _ = folded([ranks for ranks, _ in ranked], [len(texts) for _, texts in ranked])
     _, of_cell = np.unique(keys, return_inverse=True)
-    grew = np.bincount(of_cell, columns[5]) != 0
-    columns, of_cell = columns[:, grew[of_cell]], of_cell[grew[of_cell]]
+    grew = np.flatnonzero((np.bincount(of_cell, columns[5]) != 0)[of_cell])
     _, first, same = np.unique(
-        of_cell * len(_REASONS) + columns[4], return_index=True, return_inverse=True
+        of_cell[grew] * len(_REASONS) + columns[4][grew], return_index=True, return_inverse=True
     )
-    num_specs = np.bincount(same, columns[5], len(first)).astype(np.int64)
-    texts = [known.texts(codes[first]) for known, codes in zip(values, columns, strict=False)]
-    why = _REASONS.take(pa.array(columns[4][first]))
-    return pa.StructArray.from_arrays([*texts, why, pa.array(num_specs)], fields=list(CELL))
+    num_specs = np.bincount(same, columns[5][grew], len(first)).astype(np.int64)
+    chosen = grew[first]
+    facts = [texts.take(pa.array(ranks[chosen])) for ranks, texts in ranked]
+    why = _REASONS.take(pa.array(columns[4][chosen]))
+    return pa.StructArray.from_arrays([*facts, why, pa.array(num_specs)], fields=list(CELL))
 
 
 def _changed_rows(

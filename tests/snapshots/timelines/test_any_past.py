@@ -76,6 +76,12 @@ def test_cells_of_packages(past: Past, seed: int) -> None:
     """Every cell of a package has the spans and reasons of the walk, in each series."""
     random = Random(seed)
     table = past.comparisons()
+    for kept in table["cells"].to_pylist():
+        keys = [
+            tuple((value is not None, value or "") for value in list(it.values())[:4])
+            for it in kept
+        ]
+        assert keys == sorted(keys)
     for name in NAMES:
         cells = PackageCells([table, table], name, past.history)
         cell = {
