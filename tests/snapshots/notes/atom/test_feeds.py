@@ -67,7 +67,9 @@ def test_what_entries_say() -> None:
         "develop of 6 January 2025: 1 spec new",
         "develop of 5 January 2025: the first of its series, 1 spec",
     ]
-    assert entries[0].summary.startswith("Of 1 spec, 1 replaces another that differs. Packages: 1 ")
+    assert entries[0].summary.startswith(
+        "Of 2 specs, 1 replaces another that differs. Packages: 1 "
+    )
     assert entries[2].summary == "The first revision of its series, with 1 spec of 1 package."
     assert all(it.summary.split(".")[0] in it.content[0].value for it in entries)
 
