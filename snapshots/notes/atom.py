@@ -172,10 +172,10 @@ Item = TypeVar("Item")
 
 def page_after(
     items: Sequence[Item], head_of: Callable[[Item], RevisionInfo], after: str | None
-) -> tuple[int, int, str | None]:
+) -> tuple[Sequence[Item], str | None]:
     """Return the part of the items, newest first, after the one of a revision with a key.
 
-    That is where it starts and stops, and the key that the next part begins after, if there is one.
+    With it comes the key that the next part begins after, if there is one.
 
     ``head_of`` tells the revision of an item. Without a key it is the first part. Raises
     RevisionNotFound for a key that none of them has, or behind which none stands.
@@ -187,14 +187,14 @@ def page_after(
             raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
         start = keys.index(after) + 1
         if start == len(items):
-            raise RevisionNotFound(
-                after, "no entry of this feed stands behind that of this revision"
-            )
-    stop = min(start + PAGE, len(items))
-    return start, stop, head_of(items[stop - 1]).key if stop < len(items) else None
+            reason = "no entry of this feed stands behind that of this revision"
+            raise RevisionNotFound(after, reason)
+    page = items[start : start + PAGE]
+    return page, head_of(page[-1]).key if start + PAGE < len(items) else None
 
 
 _FEW_VERSIONS = 5
+_DONE = ("added", "removed", "changed")
 
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
@@ -236,7 +236,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
             listed = enumerated(*_listed(versions))
             sentences.append(Sentence(what, *listed, " of ", Name(name), f" {verb}."))
     counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
-    specs = _counts_told(zip(counts, ("added", "removed", "changed"), strict=True))
+    specs = _counts_told(zip(counts, _DONE, strict=True))
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
     reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
     if reasons:
@@ -284,14 +284,9 @@ def _specs(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
 
 
 def _packages(counts: PairCounts) -> Sentence | None:
-    counted_packages = _counts_told(
-        [
-            (counts.packages_added, "added"),
-            (counts.packages_removed, "removed"),
-            (counts.packages_changed, "changed"),
-        ]
-    )
-    return Sentence(f"Packages: {counted_packages}.") if counted_packages else None
+    numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
+    told = _counts_told(zip(numbers, _DONE, strict=True))
+    return Sentence(f"Packages: {told}.") if told else None
 
 
 def _net(before: int, after: int) -> str:
@@ -365,22 +360,19 @@ def series_feed(
     RevisionNotFound where there is none.
     """
     every = history.neighbours(series)[::-1]
-    start, stop, following = page_after(every, lambda neighbours: neighbours.head, after)
-    entries = []
-    for neighbours in every[start:stop]:
-        pair = neighbours.pair
-        sentences = series_summary(neighbours, counts.get(pair))
-        entries.append(
-            _entry(
-                neighbours,
-                entry_id(neighbours.head, series),
-                series_title(neighbours, counts.get(pair)),
-                sentences,
-                stories.get(pair, ""),
-                addresses,
-                commits=(commits or {}).get(neighbours.head),
-            )
+    page, following = page_after(every, lambda neighbours: neighbours.head, after)
+    entries = [
+        _entry(
+            neighbours,
+            entry_id(neighbours.head, series),
+            series_title(neighbours, counts.get(neighbours.pair)),
+            series_summary(neighbours, counts.get(neighbours.pair)),
+            entry_links(addresses, neighbours, None),
+            stories.get(neighbours.pair, ""),
+            (commits or {}).get(neighbours.head),
         )
+        for neighbours in page
+    ]
     links = feed_links(addresses, series, None, after, following)
     title = plain(Sentence("Spack build cache: ", series))
     return _feed(feed_id(series), title, links, entries)
@@ -392,26 +384,20 @@ def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | N
     ``after`` is as for ``series_feed``.
     """
     name, series = timeline.name, timeline.series
-    start, stop, following = page_after(timeline.entries, _head, after)
+    page, following = page_after(timeline.entries, lambda entry: entry.head, after)
     entries = [
         _entry(
             Neighbours(entry.base, entry.head),
             entry_id(entry.head, series, name),
             package_title(entry, name),
             package_summary(entry, name),
-            "",
-            addresses,
-            package=name,
+            entry_links(addresses, Neighbours(entry.base, entry.head), name),
         )
-        for entry in timeline.entries[start:stop]
+        for entry in page
     ]
     links = feed_links(addresses, series, name, after, following)
     title = plain(Sentence("Spack build cache: ", name, " in ", series))
     return _feed(feed_id(series, name), title, links, entries)
-
-
-def _head(entry: PackageEntry) -> RevisionInfo:
-    return entry.head
 
 
 def _feed(id_: str, title: str, links: list[Link], entries: Sequence[FeedEntry]) -> Feed:
@@ -424,13 +410,16 @@ def _entry(
     id_: str,
     title: Sentence,
     summary: Sequence[Sentence],
-    story: str,
-    addresses: Addresses,
-    package: str | None = None,
+    links: Sequence[Link],
+    story: str = "",
     commits: EntryCommits | None = None,
 ) -> FeedEntry:
-    """Return an entry; its content is the story, or where there is none what the summary says."""
-    head, updated = neighbours.head, _updated(neighbours)
+    """Return an entry; its content is the story, or where there is none what the summary says.
+
+    It came to say so when the later of the two revisions was published: one that is put in between
+    two others later changes what the entry of the second one tells.
+    """
+    head, updated = neighbours.head, max(it.published_at for it in neighbours if it is not None)
     content = story or f"<p>{' '.join(map(html, summary))}</p>"
     if commits is not None:
         updated = max(updated, commits.known_since)
@@ -443,15 +432,5 @@ def _entry(
         category=head.tag,
         summary=" ".join(map(plain, summary)),
         html=content,
-        links=entry_links(addresses, neighbours, package),
+        links=links,
     )
-
-
-def _updated(neighbours: Neighbours) -> datetime:
-    """Return when an entry came to say what it says.
-
-    That is when the later of the two revisions was published: one that is put in between two others
-    later changes what the entry of the second one tells.
-    """
-    base, head = neighbours.base, neighbours.head
-    return head.published_at if base is None else max(base.published_at, head.published_at)
