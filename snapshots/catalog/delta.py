@@ -101,15 +101,9 @@ def of_schema(path: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def with_plain_texts(rows: pa.Table) -> pa.Table:
     """Return rows, whatever their columns are, whose texts are of the type that cachelog writes."""
-    fields = [
-        field.with_type(pa.string()) if _is_other_text(field.type) else field
-        for field in rows.schema
-    ]
+    others = pa.string_view(), pa.large_string()
+    fields = [it.with_type(pa.string()) if it.type in others else it for it in rows.schema]
     return rows.cast(pa.schema(fields))
-
-
-def _is_other_text(column_type: pa.DataType) -> bool:
-    return column_type in (pa.string_view(), pa.large_string())
 
 
 # -- the log
@@ -118,6 +112,11 @@ _FOLDER = "_delta_log"
 _READ_ATTEMPTS = 5
 # Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
+
+
+def _versions_of(names: Iterable[str]) -> dict[str, int]:
+    """Return the versions of those names that are a commit's or a checkpoint's, in order."""
+    return {it[0]: int(it[1]) for it in map(_VERSIONED.fullmatch, sorted(names)) if it}
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -167,7 +166,7 @@ class TableLog:
 
     def _files(self) -> dict[str, pa.Buffer]:
         sizes = self._storage.sizes(self.folder)
-        names = sorted(filter(_VERSIONED.fullmatch, sizes))
+        names = _versions_of(sizes)
         paths = {f"{self.folder}/{name}": sizes[name] for name in names}
         return dict(zip(names, self._storage.read_all(paths), strict=True))
 
@@ -188,23 +187,19 @@ class TableLog:
         """Have the commits and checkpoints after a version outlast a power cut; return the last."""
         if not self._storage.location.is_folder:
             return since
-        versions = map(_VERSIONED.fullmatch, self._storage.sizes(self.folder))
-        names = {
-            version[0]: int(version[1])
-            for version in versions
-            if version and int(version[1]) > since
-        }
-        self._storage.sync(f"{self.folder}/{name}" for name in names)
-        return max(names.values(), default=since)
+        versions = _versions_of(self._storage.sizes(self.folder))
+        later = {name: version for name, version in versions.items() if version > since}
+        self._storage.sync(f"{self.folder}/{name}" for name in later)
+        return max(later.values(), default=since)
 
     def trim(self, version: int) -> None:
         """Remove what is older than a version; there must be a checkpoint of it or of a later one.
 
         The oldest goes first, so that who is interrupted leaves no gap.
         """
-        versions = map(_VERSIONED.fullmatch, sorted(self._storage.sizes(self.folder)))
-        for name in [it[0] for it in versions if it and int(it[1]) < version]:
-            self._storage.remove(f"{self.folder}/{name}")
+        for name, found in _versions_of(self._storage.sizes(self.folder)).items():
+            if found < version:
+                self._storage.remove(f"{self.folder}/{name}")
 
     def _path(self, version: int) -> str:
         return f"{self.folder}/{version:020}.json"
@@ -214,9 +209,6 @@ class TableLog:
 
 DROP = "if the power was cut while it was written, 'cachelog verify --repair' drops it; else "
 """What to do about a file that ``droppable`` returns, before what else there is to do."""
-
-_COMMIT = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 
 
 def what_is_broken(storage: Storage, table: str) -> str | None:
@@ -279,10 +271,9 @@ def drop(storage: Storage, path: str) -> None:
 def _log_of(storage: Storage, table: str) -> tuple[str, dict[int, str], dict[str, int]]:
     """Return a log's folder, its commits by version, and the files of checkpoints with theirs."""
     folder = f"{table}/_delta_log"
-    names = sorted(storage.sizes(folder))
-    commits = {int(found[1]): found[0] for found in map(_COMMIT.fullmatch, names) if found}
-    checkpoints = {it[0]: int(it[1]) for it in map(_CHECKPOINT.fullmatch, names) if it}
-    return folder, commits, checkpoints
+    versions = _versions_of(storage.sizes(folder))
+    commits = {version: name for name, version in versions.items() if name.endswith(".json")}
+    return folder, commits, {it: versions[it] for it in versions if it not in commits.values()}
 
 
 def _is_parquet(data: pa.Buffer) -> bool:
@@ -470,15 +461,10 @@ class CatalogTable:
             "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
         }
         if ranges_of:
-            statistics = [
-                "num_records",
-                *(f"{end}.{name}" for name in ranges_of for end in ("min", "max")),
-            ]
-            nothing = pa.nulls(len(actions))
-            columns |= {
-                name: actions[name] if name in actions.column_names else nothing
-                for name in statistics
-            }
+            ends = (f"{end}.{name}" for name in ranges_of for end in ("min", "max"))
+            nothing, there = pa.nulls(len(actions)), actions.column_names
+            for name in ("num_records", *ends):
+                columns[name] = actions[name] if name in there else nothing
         for name in self._partition_by:
             column = f"partition.{name}"
             if column in actions.column_names:

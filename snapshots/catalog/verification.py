@@ -500,32 +500,29 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 stored = copies.get(made.pair) or [_NO_SUMS]
                 if not all(np.array_equal(sums, expected) for sums in stored):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
-                elif made.counts != counts[made.pair] or not self._says_the_same(made):
+                elif made.counts != counts[made.pair] or not self._says_the_same(
+                    made, of_causes=False
+                ):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
-                elif not self._explains_the_same(made):
+                elif not self._says_the_same(made, of_causes=True):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
 
-    def _says_the_same(self, made: KeptChanges) -> bool:
-        """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
-        # Of stories, which feeds can do without, there may be none, and older ones in other words.
-        columns = [name for name in READ_ON_DEMAND if name not in NULLABLE]
-        expected = comparisons_table([made], "", None).select(["base", "head", *columns])
-        kept = self.catalog.changes.comparisons([made.pair], columns)
-        return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
+    def _says_the_same(self, made: KeptChanges, *, of_causes: bool) -> bool:
+        """Tell whether each row of a pair in ``comparisons`` has what was made of it now.
 
-    def _explains_the_same(self, made: KeptChanges) -> bool:
-        """Tell whether each row of a pair that has causes of this version has those found now."""
-        columns = [name for name in NULLABLE if name != "story"]
+        Of causes that is asked of the rows that have some of this version. Of stories, which feeds
+        can do without, there may be none, and older ones in other words.
+        """
+        columns = [it for it in READ_ON_DEMAND if it not in NULLABLE]
+        if of_causes:
+            columns = [it for it in NULLABLE if it != "story"]
         expected = comparisons_table([made], "", None).select(["base", "head", *columns])
-        of_version = (
-            rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
-            for rows in self.catalog.changes.comparisons([made.pair], columns)
-        )
-        return all(
-            rows.equals(pa.concat_tables([expected] * len(rows)))
-            for rows in of_version
-            if len(rows)
-        )
+        for rows in self.catalog.changes.comparisons([made.pair], columns):
+            if of_causes:
+                rows = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
+            if len(rows) and not rows.equals(pa.concat_tables([expected] * len(rows))):
+                return False
+        return True
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
         table = CatalogTable(self.storage, name, schema)
