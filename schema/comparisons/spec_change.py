@@ -145,7 +145,7 @@ class SpecChangeType(ComparisonPart, Node):
     before: SpecType | None = for_many(_specs_before)
     after: SpecType | None = for_many(_specs_after)
     fields: list[FieldChangeType] = for_many(
-        _fields, cost=msgspec.structs.replace(FIELDS, once=EXPLAINING)
+        _fields, cost=msgspec.structs.replace(FIELDS, weight=8, once=EXPLAINING)
     )
     reason: SpecChangeReason = for_many(_reasons, cost=EXPLAINED)
     counterpart: SpecType | None = for_many(_counterparts, cost=EXPLAINED)

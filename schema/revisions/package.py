@@ -206,6 +206,8 @@ def check_first(first: int) -> None:
         raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
 
 
+COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source tells no stacks."
+
 BY_STACK = Cost(items=STACKS)
 """A count for each stack or target."""
 
@@ -245,10 +247,17 @@ class ImpactType:
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
     @resolver(BY_STACK)
+    def stack_counts(self) -> list["StackCount"] | None:
+        """How many of them each stack but root has, the largest first; null where the revision's
+        source tells no stacks.
+        """
+        return None if self.counts.by_stack is None else _stack_counts(self.counts.by_stack)
+
+    @deprecated(COUNTS_DEPRECATED)
+    @resolver(BY_STACK)
     def by_stack(self) -> list["StackCount"]:
         """How many of them each stack but root has, the largest first."""
-        counts = self.counts.by_stack
-        return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
+        return _stack_counts(self.counts.by_stack or [])
 
     @resolver(BY_STACK)
     def by_target(self) -> list[FacetCount]:
@@ -277,6 +286,10 @@ class StackCount:
 
     stack: str = field("The stack's name.")
     num_specs: int = field("How many of the specs it has.")
+
+
+def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
+    return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
 
 
 def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
@@ -330,6 +343,15 @@ def _stack_nodes(packages: "PackageRows") -> Sublists | WhereKnown:
     frame = packages.loaded.frame
     names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
     return stacks_of_each(packages.loaded, names)
+
+
+def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
+    """How many of its specs each stack has, by name; null where the revision's source tells no
+    stacks.
+    """
+    if not tells_stacks(packages.loaded.frame):
+        return WhereKnown([], [False] * len(packages))
+    return _num_specs_by_stack(packages)
 
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
@@ -436,8 +458,11 @@ class Package(Node):
         _stack_nodes, cost=Cost(weight=25, items=STACKS), is_fixed=True
     )
     num_specs: int = _for_each(_num_specs, SUMMED)
-    num_specs_by_stack: list[StackCount] = for_many(
-        _num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
+    stack_counts: list[StackCount] | None = for_many(
+        _counts_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
+    )
+    num_specs_by_stack: list[StackCount] = deprecated(COUNTS_DEPRECATED)(
+        for_many(_num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True)
     )
     total_size: ByteCount | None = _for_each(_total_size, SUMMED)
     specs: SpecConnection = for_many(

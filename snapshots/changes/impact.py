@@ -13,6 +13,7 @@ import numpy as np
 from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
+from snapshots.changes.pairings import tells_stacks
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -32,15 +33,15 @@ class Impact(msgspec.Struct, frozen=True):
     """What would be built again: counts of specs, those of the packages themselves included.
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None where none is
-    known. ``by_stack`` leaves root out; both lists begin with the largest. ``build_cost`` is what
-    building all of them takes, the other costs those of each stack and target; None, and empty,
-    without costs.
+    known. ``by_stack`` leaves root out, and is None where the source tells no stacks; both lists
+    begin with the largest. ``build_cost`` is what building all of them takes, the other costs those
+    of each stack and target; None, and empty, without costs.
     """
 
     num_specs: int
     num_packages: int
     size: int | None
-    by_stack: list[tuple[str, int]]
+    by_stack: list[tuple[str, int]] | None
     by_target: list[tuple[str, int]]
     build_cost: BuildCost | None = None
     stack_costs: Sequence[BuildCost] = ()
@@ -82,7 +83,7 @@ def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
         num_specs=len(rows),
         num_packages=int(np.count_nonzero(frame.packages_having(mask))),
         size=frame.size.total(rows),
-        by_stack=stacks,
+        by_stack=stacks if tells_stacks(frame) else None,
         by_target=targets,
         **of_all,
     )

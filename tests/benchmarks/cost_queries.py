@@ -16,6 +16,9 @@ IN_REVISION = {
     "cachelog: one number": "numSpecs",
     "cachelog: 1,000 short forms": "specs(first: 1000) { nodes { short } }",
     "cachelog: lists of texts": "specs(first: 1000) { nodes { variants stacks } }",
+    "cachelog: stacks by name": "specs(first: 1000) { nodes { stackNames } }",
+    "cachelog: stacks of specs": "specs(first: 1000) { nodes { stackNodes { name } } }",
+    "cachelog: stacks of packages": "packages(first: 1000) { nodes { stackNodes { name } } }",
     "cachelog: a filter": 'specs(filter: {compilers: ["gcc"]}) { totalCount }',
     "cachelog: an order": "specs(orderBy: {field: SIZE}) { nodes { hash } }",
     "cachelog: a query": 'specs(matching: "%gcc") { totalCount }',
@@ -27,7 +30,7 @@ IN_REVISION = {
     "cachelog: stacks": "stacks { name numSpecs numPackages totalSize }",
     "cachelog: packages of stacks": "stacks { packages(first: 0) { totalCount } }",
     "cachelog: 1,000 packages": "packages(first: 1000) { nodes { name versions stacks } }",
-    "cachelog: counts by stack": "packages(first: 1000) { nodes { numSpecsByStack "
+    "cachelog: counts by stack": "packages(first: 1000) { nodes { stackCounts "
     "{ stack numSpecs } } }",
     "cachelog: pages within pages": "packages(first: 1000) { nodes { specs(first: 20) "
     "{ nodes { hash version } } } }",
@@ -77,7 +80,7 @@ IN_REVISION = {
     "cachelog: holes": "holes(first: 50) { totalCount nodes { hash numAffected "
     "affected(first: 20) { hash } } }",
     "cachelog: impacts of packages": "packages(first: 15) { nodes { impact { numSpecs size "
-    "byStack { stack numSpecs } } } }",
+    "stackCounts { stack numSpecs } } } }",
     "cachelog: twins": "twins(first: 50) { numSaved causes(first: 50) { title numSpecs } nodes { "
     "package numSaved specs(first: 5) { hash } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "

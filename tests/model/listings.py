@@ -148,6 +148,8 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
     """Return a package with every field that is a value, and what of it there is."""
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
+    told = values["stacks"] if num_stacks(specs) is not None else None
+    of_stacks = [{"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")]
     return {
         "name": name,
         "versions": values["versions"][::-1],
@@ -156,13 +158,12 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "platforms": values["platforms"],
         "targets": values["targets"],
         "stacks": values["stacks"],
-        "stackNames": (told := values["stacks"] if num_stacks(specs) is not None else None),
+        "stackNames": told,
         "stackNodes": stack_nodes(told),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
-        "numSpecsByStack": [
-            {"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")
-        ],
+        "numSpecsByStack": of_stacks,
+        "stackCounts": None if told is None else of_stacks,
         "coverage": coverage_json(mine),
         "dependents": dependents_json(name, specs),
     }

@@ -29,7 +29,7 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
 fragment P on Package {
   name versions compilers operatingSystems platforms targets stacks stackNames
   stackNodes { name } numSpecs totalSize
-  numSpecsByStack { stack numSpecs }
+  numSpecsByStack { stack numSpecs } stackCounts { stack numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependents(first: 100) { name numSpecs }
 }"""
@@ -262,6 +262,7 @@ QUESTIONS = """query($ref: String!, $name: String!, $first: Int!) {
     package(name: $name) {
       impact {
         numSpecs numPackages size sizeLabel byStack { stack numSpecs }
+        stackCounts { stack numSpecs }
         byTarget { value numSpecs count }
         seconds cost costBasis { unit numEstimated numUnknown }
       }

@@ -14,7 +14,7 @@ QUERY = """query ($package: String!) { revision(ref: "develop") {
   numPackages numSpecs
   package(name: $package) {
     versions compilers operatingSystems platforms targets stacks numSpecs
-    numSpecsByStack { stack numSpecs }
+    stackCounts { stack numSpecs }
     specs(first: 1000) { nodes {
       hash name versions compiler operatingSystem platform target variants stacks size
     } }
@@ -55,7 +55,7 @@ def test_every_fact_of_real_pages(tmp_path: Path) -> None:
                 ("num_specs", "numSpecs"),
             ):
                 assert package[name] == meta[key]
-            by_stack = {count["stack"]: count["numSpecs"] for count in package["numSpecsByStack"]}
+            by_stack = {count["stack"]: count["numSpecs"] for count in package["stackCounts"]}
             assert by_stack == meta["num_specs_by_stack"]
             expected = [
                 {

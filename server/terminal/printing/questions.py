@@ -477,7 +477,7 @@ def impact_lines(found: FoundImpact, width: int | None) -> Iterator[str]:
     if found.later is not None:
         yield from wrapped(_later_text(found.later), width)
     for head, items, costs in (
-        ("stack", counts.by_stack, counts.stack_costs),
+        ("stack", counts.by_stack or [], counts.stack_costs),
         ("target", counts.by_target, counts.target_costs),
     ):
         if items:
@@ -522,7 +522,9 @@ def impact_document(found: FoundImpact) -> dict[str, Any]:
         **facts_of(counts, "num_specs", "num_packages"),
         "num_unknown": int(np.count_nonzero(~found.graph.known)),
         **facts_of(counts, "size", "size_label", "build_cost"),
-        "by_stack": counts and _by_name("stack", counts.by_stack, counts.stack_costs),
+        "by_stack": (
+            counts and counts.by_stack and _by_name("stack", counts.by_stack, counts.stack_costs)
+        ),
         "by_target": counts and _by_name("target", counts.by_target, counts.target_costs),
         "commits": commits,
         "later": found.later

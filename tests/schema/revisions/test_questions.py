@@ -25,7 +25,7 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
 }"""
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
-    numSpecs numPackages size sizeLabel byStack { stack numSpecs } byTarget { value numSpecs }
+    numSpecs numPackages size sizeLabel stackCounts { stack numSpecs } byTarget { value numSpecs }
     outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
   } } }
 }"""
@@ -138,7 +138,7 @@ def test_impact(world: World, name: str) -> None:
         "numPackages": len({spec.name for spec in expected}),
         "size": None,
         "sizeLabel": "1-10",
-        "byStack": [{"stack": "e4s", "numSpecs": len(expected)}],
+        "stackCounts": [{"stack": "e4s", "numSpecs": len(expected)}],
         "byTarget": [{"value": "zen4", "numSpecs": len(expected)}],
         "outcome": None,
     }

@@ -38,7 +38,7 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
           numKnownStacks stackNodes { name } growth { numKnownStacks }
-          packages { nodes { stackNames stackNodes { name } } }
+          packages { nodes { stackNames stackNodes { name } stackCounts { stack numSpecs } } }
           specs { nodes { stackNames stackNodes { name } } }
         } }""",
         ref=tag,
@@ -47,11 +47,12 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     number = None if names is None else len({*names} - {ROOT_STACK})
     own = {"stackNames": names, "stackNodes": objects(names)}
     nodes = [] if tag == "empty" else [own]
+    counts = None if names is None else [{"stack": name, "numSpecs": 1} for name in names]
     assert data == {
         "numKnownStacks": number,
         "stackNodes": objects(names),
         "growth": {"numKnownStacks": number},
-        "packages": {"nodes": nodes},
+        "packages": {"nodes": [it | {"stackCounts": counts} for it in nodes]},
         "specs": {"nodes": nodes},
     }
 

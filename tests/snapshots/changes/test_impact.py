@@ -147,6 +147,8 @@ def test_counts() -> None:
     assert impact(frame, rows_above(frame, graph, ["b"])).size is None
     nothing = impact(frame, rows_above(frame, graph, ["d"]))
     assert (nothing.num_specs, nothing.by_stack, nothing.size_label) == (0, [], "0")
+    untold, edges = frame_and_graph(State([a_spec("1", name="a", stacks=())]))
+    assert impact(untold, rows_above(untold, edges, ["a"])).by_stack is None
 
 
 def test_labels() -> None:
