@@ -277,7 +277,7 @@ def keep_changes(base: Side, head: Side) -> KeptChanges:
     causes = None
     if len(pairs):
         rows = pairs.base_rows, pairs.head_rows
-        causes = find_causes(base, head, *rows, reasoning.differing)
+        causes = find_causes(base, head, *rows, reasoning.differing, apart=reasoning.apart)
     return kept_of(comparison, reasoning, causes)
 
 

@@ -26,7 +26,7 @@ from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
 from tests.model.states import State
 from tests.snapshots.costs import rows
-from tests.snapshots.factories import a_revision, day
+from tests.snapshots.factories import a_revision, a_spec, day
 
 PACKAGE, KIND, COMMIT = SeriesCauseKey
 
@@ -266,3 +266,14 @@ def test_revisions_between_two_moments() -> None:
     assert causes.revisions() == TOLD.revisions
     assert causes.revisions(day(1), day(2)) == TOLD.revisions[1:3]
     assert causes.revisions(day(2) + timedelta(seconds=1)) == TOLD.revisions[3:]
+
+
+def test_what_only_the_architecture_explains() -> None:
+    """It is kept as an explanation finds it, where two builds are for nothing in common."""
+    facts = {"namespace": "builtin", "package_hash": "r1", "variants": ()}
+    before = a_spec("a", target="zen4", **facts)
+    after = a_spec("b", target="neoverse_v2", stacks=("hep", "root"), **facts)
+    told = Told([State([before]), State([after])])
+    (cause,) = told.kept[0].causes or ()
+    assert cause.kind is CauseKind.ARCHITECTURE
+    check(told)
