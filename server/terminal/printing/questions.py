@@ -466,9 +466,9 @@ def impact_lines(found: FoundImpact, width: int | None) -> Iterator[str]:
         names += f" and {more:,} more" if more > 0 else ""
     specs = f"{counts.num_specs:,} of {counted(found.num_specs, 'spec')}"
     of_packages = f"of {counted(counts.num_packages, 'package')}"
-    text = f"{specs} would be built again, {of_packages}"
+    text = f"{specs}, {of_packages}, would be built again"
     if found.packages:
-        text += f", if {styles.name(names)} changed"
+        text += f" if {styles.name(names)} changed"
     if counts.size is not None:
         text += f": {size(counts.size)}"
     if counts.build_cost is not None:
