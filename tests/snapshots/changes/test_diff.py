@@ -397,6 +397,19 @@ def test_backwards(states: tuple[list[Spec], list[Spec]]) -> None:
 
 
 @given(pairs())
+def test_changes_are_found(states: tuple[list[Spec], list[Spec]]) -> None:
+    """By what names them, at their places; what did not change is at none."""
+    comparison = compare(*states)
+    for table, name in (
+        (comparison.specs, "hash"),
+        (comparison.packages, "name"),
+        (comparison.stacks, "name"),
+    ):
+        assert [table.find(getattr(it, name)) for it in table] == [*range(len(table))]
+        assert table.find("nothing") is None
+
+
+@given(pairs())
 def test_field_changes_agree_with_the_comparison(states: tuple[list[Spec], list[Spec]]) -> None:
     """A hash has changed where some of its facts have, and those are told by name."""
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
