@@ -121,7 +121,7 @@ def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str], axe
     one(reader, "textarea").send_keys(text)
     Select(one(reader, "select[name=ref]")).select_by_visible_text("develop")
     one(reader, "main form button[type=submit]").click()
-    missing = one(reader, "[aria-label='Missing specs'] tbody").text
+    missing = one(reader, ".causes").text
     assert gone[:7] in missing
     assert hash_of("c")[:7] in missing
     assert there[:7] not in missing
