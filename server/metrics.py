@@ -151,17 +151,19 @@ class Recorder:
 
     def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
         self._gauges = gauges
-        self._tally: Tally = {one.name: {} for one in (REQUESTS, REFUSED, ANSWER_BYTES, SECONDS)}
-        self._num_bytes = self._numbers(ANSWER_BYTES, "")
+        self._requests: dict[str, list[float]] = {}
+        self._refused: dict[str, list[float]] = {}
+        self._seconds: dict[str, list[float]] = {}
+        self._num_bytes = [0.0]
 
     def note(self, exchange: Exchange) -> None:
         """Count an exchange; one that lasts as long as its client likes takes no time."""
-        self._numbers(REQUESTS, str(exchange.status))[0] += 1
+        _numbers(self._requests, str(exchange.status))[0] += 1
         self._num_bytes[0] += exchange.num_bytes
         if exchange.code is not None:
-            self._numbers(REFUSED, exchange.code)[0] += 1
+            _numbers(self._refused, exchange.code)[0] += 1
         if not exchange.is_open_ended:
-            times = self._numbers(SECONDS, exchange.operation or OTHER, len(BUCKETS) + 2)
+            times = _numbers(self._seconds, exchange.operation or OTHER, len(BUCKETS) + 2)
             times[bisect_left(BUCKETS, exchange.seconds)] += 1
             times[-1] += exchange.seconds
 
@@ -170,22 +172,23 @@ class Recorder:
 
     def tally(self) -> Tally:
         """Return the numbers of this process as they are now."""
+        counted = {REQUESTS: self._requests, REFUSED: self._refused, SECONDS: self._seconds}
         tally = {
-            name: {label: [*numbers] for label, numbers in [*by_label.items()]}
-            for name, by_label in self._tally.items()
+            instrument.name: {label: [*numbers] for label, numbers in [*by_label.items()]}
+            for instrument, by_label in (counted | {ANSWER_BYTES: {"": self._num_bytes}}).items()
         }
         for instrument, label, value in self._gauges():
             tally.setdefault(instrument.name, {})[label] = [value]
         return tally
 
-    def _numbers(self, instrument: Instrument, label: str, size: int = 1) -> list[float]:
-        """Return those of a label; of ``other`` where it is new and long, or there are enough."""
-        by_label = self._tally[instrument.name]
-        numbers = by_label.get(label)
-        if numbers is None:
-            is_taken = len(by_label) < MAX_LABELS and len(label) <= _MAX_LABEL_LENGTH
-            numbers = by_label.setdefault(label if is_taken else OTHER, [0.0] * size)
-        return numbers
+
+def _numbers(by_label: dict[str, list[float]], label: str, size: int = 1) -> list[float]:
+    """Return those of a label; of ``other`` where it is new and long, or there are enough."""
+    numbers = by_label.get(label)
+    if numbers is None:
+        is_taken = len(by_label) < MAX_LABELS and len(label) <= _MAX_LABEL_LENGTH
+        numbers = by_label.setdefault(label if is_taken else OTHER, [0.0] * size)
+    return numbers
 
 
 _MAX_LABEL_LENGTH = 100
