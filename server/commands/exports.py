@@ -112,7 +112,7 @@ def _require_fitting(
 @parameters.since_option
 @click.option("--last", metavar="N", type=click.IntRange(min=1))
 @click.option("--pages/--no-pages", default=True)
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), default=1_000, show_default=True)
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), default=200, show_default=True)
 @_base_url_option()
 @_server_url_option()
 @click.option("--prune", is_flag=True)
