@@ -65,7 +65,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
             for tab in ("packages", "specs", "stacks", "coverage", "commits", "notes")
         },
         "compare-stack": f"/compare/develop:{stack}...develop/packages",
-        "compare-narrowed": f"{compared}/specs?stack={stack}&package={rebuilt['name']}",
+        "compare-narrowed": f"{compared}/specs?package={rebuilt['name']}",
         "rebuilt-package": f"{compared}/packages/{rebuilt['name']}/commits",
         "rebuilt-spec": f"{compared}/specs/{rebuilt['hash']}/commits",
         **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
