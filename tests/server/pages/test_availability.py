@@ -35,7 +35,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 def test_since_when_it_is_gone_and_what_is_nearest(client: httpx.Client) -> None:
     """When it was there, why it went, the comparison that says more, and the nearest spec."""
     page = shown(client, "/packages/hdf5/availability?target=neoverse_v1")
-    assert page.text("h1") == "hdf5 for neoverse_v1 since when"
+    assert page.text("h1") == "Availability of hdf5 for neoverse_v1"
     assert page.text(".lead").startswith("Gone: no newest revision has it. develop has none since")
     (row,) = page.texts("[aria-label='When it was there'] tbody tr")
     assert row.split()[:2] == ["develop", "develop"]
@@ -65,7 +65,7 @@ def test_what_never_was_and_what_is_all_gone(client: httpx.Client) -> None:
     assert never.text(".lead") == "Never there: no revision of the catalog had it."
     assert never.text("option[selected]") == "nowhere"
     arm = never.links("[aria-label=Target] a")["neoverse_v1"]
-    assert shown(client, arm).text("h1") == "hdf5 for neoverse_v1 in nowhere since when"
+    assert shown(client, arm).text("h1") == "Availability of hdf5 for neoverse_v1 in nowhere"
     assert never.texts("[aria-label='Nearest specs'] tbody tr")
     gone = shown(client, "/packages/zlib/availability")
     assert gone.text(".lead").startswith("Gone")
@@ -73,7 +73,7 @@ def test_what_never_was_and_what_is_all_gone(client: httpx.Client) -> None:
     missing = shown(client, "/packages/hdff5/availability?target=a")
     assert missing.status == 404
     near = missing.links(".nearest a")["hdf5"]
-    assert shown(client, near).text("h1") == "hdf5 for a since when"
+    assert shown(client, near).text("h1") == "Availability of hdf5 for a"
 
 
 @pytest.mark.parametrize("address", ["/packages/hdf5", "/r/develop~1/packages/hdf5?by=STACK"])
@@ -82,6 +82,6 @@ def test_what_a_matrix_lacks_leads_there(client: httpx.Client, address: str) -> 
     page = shown(client, address)
     links = page.links("td.gap a")
     if links:
-        assert shown(client, links["none"]).text("h1").endswith("since when")
-    missing = shown(client, "/r/develop/packages/zlib").links()["since when"]
-    assert shown(client, missing).text("h1") == "zlib since when"
+        assert shown(client, links["none"]).text("h1").startswith("Availability of ")
+    missing = shown(client, "/r/develop/packages/zlib").links()["availability"]
+    assert shown(client, missing).text("h1") == "Availability of zlib"

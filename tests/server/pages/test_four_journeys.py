@@ -95,7 +95,7 @@ def test_a_user_looks_for_a_binary_for_arm(visit: Visit) -> None:
     """Since when there is no hdf5 for an Arm node, why, and what is nearest: four actions."""
     visit.write("main [name=q]", "hdf5")
     visit.click(".suggestions [role=option]", "hdf5")
-    visit.click("main a", "Since when for a target")
+    visit.click("main a", "Availability by target")
     visit.click("[aria-label=Target] a", "neoverse_v1")
     assert "develop has none since develop 2025-01-13" in visit.seen(".lead").text
     assert "1 stack gone" in visit.seen("[aria-label='When it was there'] tbody tr").text
