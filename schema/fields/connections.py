@@ -192,6 +192,7 @@ class PageInfo:
     has_previous_page: bool = strawberry.field(description="Whether more stands before.")
     start_cursor: str | None = strawberry.field(description="The cursor of the first edge.")
     end_cursor: str | None = strawberry.field(description="The cursor of the last edge.")
+    start_index: int = strawberry.field(description="How many edges stand before the first one.")
 
     @classmethod
     def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
@@ -201,6 +202,7 @@ class PageInfo:
             has_previous_page=part.start > 0,
             start_cursor=cursors[0] if cursors else None,
             end_cursor=cursors[-1] if cursors else None,
+            start_index=part.start,
         )
 
 

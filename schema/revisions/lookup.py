@@ -108,7 +108,7 @@ NEAREST = Cost(weight=20)
 DIFFERENCES = Cost(weight=10, items=0.7)
 """The facts in which the nearest spec differs: most differ in one or none."""
 
-MAIN_CAUSES = Cost(weight=50, items=1, once=20_000)
+MAIN_CAUSES = Cost(weight=50, items=2, once=20_000)
 """The main causes of a package where a hash of it went, read for all listed hashes at once."""
 
 LazyMainCause = Annotated["MainCause", strawberry.lazy("schema.histories")]

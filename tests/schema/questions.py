@@ -14,7 +14,7 @@ REVISIONS = f"""query($tag: String) {{
   tags {{ id name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
   tag(name: "develop") {{ name series }}
   revisions(tag: $tag) {{
-    totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }}
+    totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor startIndex }}
     nodes {{ ...R previous {{ id }} next {{ id }} }} edges {{ cursor node {{ id }} }}
   }}
 }} {REVISION}"""

@@ -87,7 +87,7 @@ SPECIAL = {
     "an order below a list": NESTED % "(orderBy: {field: SIZE, direction: DESC}, first: 2)",
     "pages below a list": PACKAGES
     % "specs(first: 1) { totalCount edges { cursor node { hash package { specs(last: 1) "
-    "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } } }",
+    "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor startIndex } } } } } }",
     "a field that is asked of each object": SPECS % "hash package { revision { tag } }",
     "counts below a list": PACKAGES
     % "name numSpecsByStack { numSpecs stack } revision { __typename }",

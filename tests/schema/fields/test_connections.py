@@ -15,7 +15,7 @@ from tests.schema.worlds import World, known_world, pools_of
 PAGING = "$first: Int, $after: String, $last: Int, $before: String"
 PAGE = "first: $first, after: $after, last: $last, before: $before"
 SHOWN = "{ totalCount nodes { %s } edges { cursor node { %s } } pageInfo { ...I } }"
-INFO = " fragment I on PageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
+INFO = " fragment I on PageInfo { hasNextPage hasPreviousPage startCursor endCursor startIndex }"
 
 
 class Listing:
@@ -128,6 +128,7 @@ def test_a_walk_visits_every_item_once_in_order(
             "hasPreviousPage": bool(shown) and shown[0] != expected[0],
             "startCursor": cursors[0] if cursors else None,
             "endCursor": cursors[-1] if cursors else None,
+            "startIndex": expected.index(shown[0]) if shown else page["pageInfo"]["startIndex"],
         }
     assert visited == expected
 
@@ -165,6 +166,7 @@ def test_a_page_is_the_part_that_its_arguments_mean(
     if numbers:
         assert page["pageInfo"]["hasNextPage"] == (numbers[-1] + 1 < len(expected))
         assert page["pageInfo"]["hasPreviousPage"] == (numbers[0] > 0)
+        assert page["pageInfo"]["startIndex"] == numbers[0]
 
 
 @examples(60)

@@ -85,6 +85,7 @@ def test_each_pair_is_one_row_and_two_lines_of_its_file(client: httpx.Client) ->
     (replaced,) = [it["count"] for it in known["reasons"] if it["reason"] == "REPLACED"]
     page = shown(client, f"{PAIR}/specs")
     assert numbers([page.text(".pager span")]) == [known["specs"]["totalCount"] - replaced]
+    assert page.text(".pager span").endswith(" specs: 1 to 50")
     header, *lines = client.get(f"{PAIR}/specs?as=csv").text.splitlines()
     assert len(lines) == known["specs"]["totalCount"]
     assert "path.name" not in header

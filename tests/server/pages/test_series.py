@@ -192,7 +192,8 @@ def rendered(data: Any, errors: list[dict[str, Any]] | None = None) -> bytes:
 
 def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
     """Return the part of an answer that the log is made of."""
-    info = {"hasNextPage": True, "hasPreviousPage": False, "startCursor": "a", "endCursor": "b"}
+    ends = {"startCursor": "a", "endCursor": "b", "startIndex": 0}
+    info = {"hasNextPage": True, "hasPreviousPage": False, **ends}
     log = {"totalCount": total, "pageInfo": info, "nodes": nodes}
     return {"name": "develop", "latest": LARGE, "revisions": log}
 
