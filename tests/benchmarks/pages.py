@@ -113,11 +113,11 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
             names |= {"base": names["hash"], "head": names["hash"]}
         names["name"] = named.get(kind, "")
         query = {"q": package} if page.path == "/search" else {}
-        if "{package" in page.path:
+        if "{cause" in page.path:
             if not causes:
                 continue
             (cause,) = causes
-            names["package"] = cause["package"]
+            names["cause"] = cause["package"]
             query = {"kind": cause["kind"], "from": cause["before"], "to": cause["after"]}
         filled = page.path.format_map({it: quote(text) for it, text in names.items()})
         yield filled + query_string({it: text for it, text in query.items() if text})
