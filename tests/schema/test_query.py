@@ -120,6 +120,7 @@ def test_revisions_stand_newest_first(
     assert revisions["pageInfo"] == {
         "hasNextPage": False,
         "hasPreviousPage": False,
+        "startIndex": 0,
         "startCursor": cursors[0] if cursors else None,
         "endCursor": cursors[-1] if cursors else None,
     }
