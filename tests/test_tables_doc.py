@@ -10,10 +10,13 @@ import pytest
 from deltalake import DeltaTable
 
 from docs.generated import TABLES
+from snapshots.catalog import revisions_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_import import keep_recipes
+from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
+from snapshots.notes import stories
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.laying import laid_always
@@ -25,6 +28,13 @@ VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re
 """What the questions ask of."""
 
 QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
+
+
+def test_the_versions_of_formats_are_those_of_the_code() -> None:
+    """Of catalogs, stories and causes."""
+    assert f"number of the catalog's format:\n{revisions_table.FORMAT}," in TEXT
+    assert f"`format` is {stories.FORMAT}," in TEXT
+    assert f"the version of their definition, now {CAUSES_FORMAT};" in TEXT
 
 
 def states() -> list[Snapshot]:
