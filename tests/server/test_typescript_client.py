@@ -18,6 +18,36 @@ PACKAGE = ROOT / "clients" / "typescript"
 README = (PACKAGE / "README.md").read_text("utf-8")
 (EXAMPLE,) = re.findall(r"```ts\n(.*?)```", README, re.DOTALL)
 
+(COMPONENT,) = re.findall(r"```tsx\n(.*?)```", README, re.DOTALL)
+RENDERING = """
+import { Window } from "happy-dom";
+import { createElement } from "react";
+import { createRoot } from "react-dom/client";
+import { Names } from "./component.js";
+
+const window = new Window();
+Object.assign(globalThis, { window, document: window.document });
+const root = createRoot(window.document.body);
+const until = async (query, condition) => {
+  for (;;) {
+    const elements = [...window.document.querySelectorAll(query)];
+    const texts = elements.map(({ textContent }) => textContent);
+    if (texts.length && texts.every(condition)) return texts;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+const shown = [];
+for (const text of ["py-", "h"]) {
+  root.render(createElement(Names, { text }));
+  shown.push(await until("[aria-busy=false] li", (name) => name.includes(text)));
+}
+root.render(createElement(Names, { text: "x".repeat(100_000) }));
+const [refusal] = await until("[role=alert]", () => true);
+root.unmount();
+await window.happyDOM.close();
+console.log(JSON.stringify({ shown, refusal }));
+"""
+
 ASKING = """
 import { Client, Packages } from "@cachelog/client";
 
@@ -65,7 +95,8 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("package.json", *named["files"]):
         copy = shutil.copytree if (package / name).is_dir() else shutil.copy
         copy(package / name, installed / name)
-    (folder / "node_modules" / "typescript").symlink_to(package / "node_modules" / "typescript")
+    for name in ("@types", "csstype", "happy-dom", "react", "react-dom", "scheduler", "typescript"):
+        (folder / "node_modules" / name).symlink_to(package / "node_modules" / name)
     (folder / "package.json").write_text('{"type": "module"}')
     return folder
 
@@ -77,12 +108,17 @@ def url(demo_catalog: Path) -> Iterator[str]:
         yield str(client.base_url).rstrip("/")
 
 
+def compile_strictly(consumer: Path, file: str, program: str) -> None:
+    """Write a program and compile it."""
+    (consumer / file).write_text(program)
+    options = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
+    libraries = ("--lib", "es2022,dom,dom.iterable", "--jsx", "react-jsx")
+    npm.run(consumer, "node_modules/typescript/bin/tsc", *options, *libraries, file)
+
+
 def run(consumer: Path, name: str, program: str) -> bytes:
     """Compile a program strictly, run it, and return what it prints."""
-    (consumer / f"{name}.ts").write_text(program)
-    options = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
-    libraries = ("--lib", "es2022,dom,dom.iterable")
-    npm.run(consumer, "node_modules/typescript/bin/tsc", *options, *libraries, f"{name}.ts")
+    compile_strictly(consumer, f"{name}.ts", program)
     return npm.run(consumer, f"{name}.js")
 
 
@@ -94,6 +130,16 @@ def test_the_example_of_its_readme(consumer: Path, url: str) -> None:
     assert re.fullmatch(r"\d+ .+", lines[0])
     assert any(line.startswith("py-") for line in lines)
     assert lines[-1].startswith("no revision 'develp'")
+
+
+def test_the_component_of_its_readme(consumer: Path, url: str) -> None:
+    """It shows the answer to its newest variables, and what was refused."""
+    compile_strictly(consumer, "component.tsx", COMPONENT.replace("http://127.0.0.1:8000", url))
+    (consumer / "rendering.js").write_text(RENDERING)
+    rendered = orjson.loads(npm.run(consumer, "rendering.js"))
+    assert all(name.startswith("py-") for name in rendered["shown"][0])
+    assert any(name.startswith("h") for name in rendered["shown"][1])
+    assert rendered["refusal"].startswith("AskError: ")
 
 
 def test_it_asks_by_hash_and_revalidates(consumer: Path, url: str) -> None:

@@ -6,6 +6,9 @@ export interface TypedDocument<TData, TVariables> {
   readonly types?: (variables: TVariables) => TData;
 }
 
+/** The variables of a document as the last argument: it can be left out where none is required. */
+export type Variables<TVariables> = Record<string, never> extends TVariables ? [TVariables?] : [TVariables];
+
 /** An error as GraphQL responses have it. */
 export interface ResponseError {
   message: string;
@@ -75,7 +78,7 @@ export class Client {
   /** Return the answer to a document; throws AskError. */
   async ask<TData, TVariables>(
     document: TypedDocument<TData, TVariables>,
-    ...[variables]: Record<string, never> extends TVariables ? [TVariables?] : [TVariables]
+    ...[variables]: Variables<TVariables>
   ): Promise<TData> {
     const hash = await this.#hashOf(document.text);
     const persisted = hash === null ? {} : { persistedQuery: { version: 1, sha256Hash: hash } };
