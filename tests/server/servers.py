@@ -21,7 +21,7 @@ from server.settings import PREFIX, Settings
 
 CACHELOG = Path(sys.executable).with_name("cachelog")
 PATIENCE = 60
-"""How many seconds a process may take to start or to stop, on a busy machine."""
+"""How many seconds a process may take to start, to answer or to stop, on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def application(settings: Settings) -> Iterator[httpx.Client]:
         try:
             until(lambda: server.started, "the application has started")
             port = listening.getsockname()[1]
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
                 yield client
         finally:
             server.should_exit = True

@@ -5,21 +5,25 @@ from pathlib import Path
 
 import httpx
 import pytest
+from selenium import webdriver
 
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
 from tests.server import npm
+from tests.server.browsers import fresh_profile
 from tests.server.pages.recipes import keep_recipes
+from tests.server.pages.seeing import complaints, seen_as
 from tests.server.pages.tour import tour
-from tests.server.servers import Server, serving
+from tests.server.servers import application
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
-def told_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog with five weeks of develop and their commits, which tests only read."""
-    folder = tmp_path_factory.mktemp("told")
+    folder = tmp_path_factory.mktemp("history")
     catalog = Catalog(str(folder))
     catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
     keep_recipes(catalog, sorted(catalog.package_names())[::2])
@@ -27,24 +31,40 @@ def told_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def told_server(told_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Return a server of that catalog."""
-    log = tmp_path_factory.mktemp("telling") / "serve.log"
-    with serving(told_catalog, log) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def told(told_server: Server) -> Iterator[httpx.Client]:
-    """Return a client of that server."""
-    with httpx.Client(base_url=told_server.url, timeout=60) as client:
+def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
+    """Return a client of a server of that catalog."""
+    with application(Settings(catalog=str(history_catalog))) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def pages(told: httpx.Client) -> dict[str, str]:
-    """Return the addresses of all its pages, by what they show."""
-    return {name: str(told.base_url.join(it)) for name, it in tour(told).items()}
+def addresses(history_client: httpx.Client) -> dict[str, str]:
+    """Return the addresses of all its pages, from its root on, by what they show."""
+    return tour(history_client)
+
+
+@pytest.fixture(scope="session")
+def pages(history_client: httpx.Client, addresses: dict[str, str]) -> dict[str, str]:
+    """Return the same addresses for a browser."""
+    return {name: str(history_client.base_url.join(path)) for name, path in addresses.items()}
+
+
+@pytest.fixture(scope="module")
+def profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """Return a browser with a profile that the tests of a module share."""
+    with fresh_profile(chromium) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(profile: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """Return a browser with scripts and a wide window, whose console stays empty."""
+    profile.get("about:blank")
+    profile.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    seen_as(profile, "light", 1600)
+    complaints(profile)
+    yield profile
+    assert complaints(profile) == []
 
 
 @pytest.fixture(scope="session")

@@ -57,6 +57,11 @@ def sideways(browser: webdriver.Chrome) -> int:
     return wider
 
 
+def run_in_every_page(browser: webdriver.Chrome, script: str) -> None:
+    """Run a script in each page that the browser opens from now on, which is faster than in one."""
+    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+
+
 def violations(browser: webdriver.Chrome, axe: str, *rules: str) -> list[str]:
     """Return what axe-core, whose source is given, finds wrong with the page as it is seen.
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from tests.server.pages.reading import shown
-from tests.server.pages.tour import tour
-from tests.server.servers import serving
+from tests.server.servers import application
 from tests.snapshots.costs import rows
 
 BUILD_TIME = re.compile(r"[\d.,]+ (?:hours?|minutes), [\d.,]+ EUR \([\d,]+ estimated")
@@ -20,50 +20,45 @@ COUNTING = ("compare", "cause", "compare-commits", "commit", "package", "series-
 
 @pytest.fixture(scope="module")
 def counting(
-    told_catalog: Path, tmp_path_factory: pytest.TempPathFactory
+    history_catalog: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """Return a client of a server of the same catalog with costs."""
     folder = tmp_path_factory.mktemp("costs")
-    shutil.copytree(told_catalog, folder / "catalog")
+    shutil.copytree(history_catalog, folder / "catalog")
     catalog = Catalog(str(folder / "catalog"))
     catalog.refresh()
     names = sorted(catalog.package_names())
     costs = rows(*((None, name, 3_600.0, 2.0) for name in names), unit="eur")
     catalog.costs.replace(costs)
-    with (
-        serving(folder / "catalog", folder / "log") as server,
-        httpx.Client(base_url=server.url, timeout=30) as client,
-    ):
+    with application(Settings(catalog=catalog.location)) as client:
         yield client
 
 
 @pytest.mark.parametrize("name", COUNTING)
 def test_build_times_stand_beside_counts(
-    counting: httpx.Client, told: httpx.Client, name: str
+    counting: httpx.Client, history_client: httpx.Client, addresses: dict[str, str], name: str
 ) -> None:
     """So many hours, what they cost, and of how many specs that is an estimate; else nothing."""
-    address = tour(told)[name]
-    assert BUILD_TIME.search(shown(counting, address).text("main"))
-    without = shown(told, address).text("main")
+    assert BUILD_TIME.search(shown(counting, addresses[name]).text("main"))
+    without = shown(history_client, addresses[name]).text("main")
     assert "EUR" not in without
     assert "estimated" not in without
 
 
-def test_nothing_with_costs_is_permanent(counting: httpx.Client, told: httpx.Client) -> None:
+def test_nothing_with_costs_is_permanent(
+    counting: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
+) -> None:
     """Other costs can be imported; what has none stays the same under digests."""
-    address = tour(told)["compare"]
-    permanent = shown(told, address).links("footer a")["Permanent address"]
+    permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent address"]
     path = httpx.URL(permanent).raw_path.decode()
-    assert "immutable" in told.get(path).headers["cache-control"]
+    assert "immutable" in history_client.get(path).headers["cache-control"]
     assert "immutable" not in counting.get(path).headers["cache-control"]
     assert BUILD_TIME.search(shown(counting, path).text("main"))
-    assert not told.get(f"{path}?hasCosts=true").text.count("EUR")
+    assert not history_client.get(f"{path}?hasCosts=true").text.count("EUR")
 
 
-def test_a_cause_has_the_same_everywhere(counting: httpx.Client) -> None:
+def test_a_cause_has_the_same_everywhere(counting: httpx.Client, addresses: dict[str, str]) -> None:
     """On the page of a comparison as on its own."""
-    page = shown(counting, tour(counting)["compare"])
-    (listed, *_) = page.texts(".causes details summary")
-    of_cause = shown(counting, tour(counting)["cause"]).text("#cause")
+    (listed, *_) = shown(counting, addresses["compare"]).texts(".causes details summary")
     (build_time,) = BUILD_TIME.findall(listed)
-    assert build_time in of_cause
+    assert build_time in shown(counting, addresses["cause"]).text("#cause")

@@ -41,7 +41,6 @@ def test_scripts_make_no_markup_of_texts(browser: webdriver.Chrome, tmp_path: Pa
             WebDriverWait(browser, SECONDS).until(lambda it: not it.execute_script(_IS_LOADING))
             assert browser.execute_script(_FAULTS) == [], address
             assert browser.execute_script(_FOREIGN) == [], address
-        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
 
 def _addresses(client: httpx.Client) -> list[str]:

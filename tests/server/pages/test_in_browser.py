@@ -1,70 +1,54 @@
-"""All pages in a real browser: they load, and everybody can read and reach what they show."""
+"""All pages in a real browser: everybody can read and reach what they show; what scripts add."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 from starlette.routing import compile_path
 
+from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from tests.expensive import IS_QUICK
 from tests.server.browsers import SECONDS
+from tests.server.pages.asked import asked
 from tests.server.pages.seeing import (
     complaints,
     loaded,
+    run_in_every_page,
     seen_as,
     settle,
     sideways,
     violations,
 )
 
+NARROW = 360
+DARK = (
+    *("home", "series", "package", "availability", "spec", "search-unreadable", "compare"),
+    *("compare-packages", "compare-coverage", "compare-notes", "check", "missing"),
+)
+"""Pages that together show each component; in the dark, a run of the suite looks at no others."""
+
 OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
 """What colours and widths change of a page; the rest is the same however it is seen."""
 
-LOOKS: dict[tuple[str, int], Sequence[str]] = {
-    ("light", 1600): (),
-    ("dark", 360): (),
-    **({} if IS_QUICK else {("light", 360): OF_LOOKS, ("dark", 1600): OF_LOOKS}),
-}
-"""Colours and widths, with the rules that count there: all where none is named."""
+BY_KEYBOARD = ("home", "compare", "check", "spec")
+CARDS = ("series", "revision", "package", "compare-specs", "compare-packages", "hash")
 
 
 def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
     """A page that is added to the routes is tested here, too."""
-    visited = [httpx.URL(it).path for it in pages.values()]
+    paths = [httpx.URL(address).path for address in pages.values()]
     for page in PAGES:
         if page.template_name.endswith(".html"):
-            assert any(_is_at(page.path, it) for it in visited), page.path
-
-
-def test_rows_are_cards_on_a_telephone(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """No cell is off the screen, and each says what it is; a matrix alone scrolls."""
-    for name in ("series", "revision", "package", "compare-specs", "compare-packages", "hash"):
-        seen_as(browser, "light", 390)
-        browser.get(pages[name])
-        settle(browser)
-        boxes = ".table:not(.places, :has(.matrix))"
-        script = f"return [...document.querySelectorAll('{boxes}')].map("
-        wider = "(it) => it.scrollWidth - it.clientWidth)"
-        assert max(browser.execute_script(script + wider)) <= 1, name  # what is rounded
-        unsaid = (
-            "(it) => it.querySelectorAll('table:not(.log) td:not([data-label], :empty)').length)"
-        )
-        assert set(browser.execute_script(script + unsaid)) == {0}, name
-
-
-def test_heads_of_long_tables_stay(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """However far down a reader is in the table, on a screen that its columns fit."""
-    seen_as(browser, "light", 1600, 500)
-    browser.get(pages["compare-specs"])
-    settle(browser)
-    browser.execute_script("document.querySelector('tbody tr:nth-child(20)').scrollIntoView()")
-    script = "return document.querySelector('thead th').getBoundingClientRect().top"
-    assert browser.execute_script(script) == 0
+            pattern, *_ = compile_path(page.path)
+            assert any(map(pattern.match, paths)), page.path
 
 
 @pytest.mark.long
@@ -73,37 +57,34 @@ def test_everybody_can_read_pages(
 ) -> None:
     """Without a complaint in the console, without a foreign request, no wider than the window.
 
-    axe-core finds nothing on any page: light and dark, narrow and wide.
+    axe-core finds nothing on any page; Tab reaches what can be used; narrow rows become cards.
     """
-    found = {}
+    faults: dict[str, list[str]] = {}
+    run_in_every_page(browser, axe)
     for name, address in pages.items():
         seen_as(browser, "light", 1600)
         browser.get(address)
         settle(browser)
-        if name != "missing":  # whose status the console tells
-            assert complaints(browser) == []
+        logged = complaints(browser)
+        assert name == "missing" or logged == []  # the console tells the status of that
         origin = str(httpx.URL(address).join("/"))
-        assert [it for it in loaded(browser) if not it.startswith((origin, "data:"))] == []
-        for look, rules in LOOKS.items():
-            seen_as(browser, *look)
-            assert (name, look, sideways(browser)) == (name, look, 0)
-            if wrong := violations(browser, axe, *rules):
-                found[name, look] = wrong
-    assert found == {}
-
-
-def test_the_parts_of_a_comparison_are_seen_at_once(
-    browser: webdriver.Chrome, pages: dict[str, str]
-) -> None:
-    """On a telephone too: in one line below the totals, and within the first screen."""
-    seen_as(browser, "light", 360, 800)
-    browser.get(pages["compare-packages"])
-    settle(browser)
-    tabs, totals = (
-        browser.find_element(By.CSS_SELECTOR, selector).rect for selector in (".tabs", ".totals")
-    )
-    assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
-    assert len({it.rect["y"] for it in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
+        assert [url for url in loaded(browser) if not url.startswith((origin, "data:"))] == []
+        faults[f"{name} light wide"] = violations(browser, axe)
+        assert sideways(browser) == 0, name
+        if name in BY_KEYBOARD:
+            faults[f"{name} by keyboard"] = _passed_over(browser)
+        seen_as(browser, "dark", NARROW)
+        assert sideways(browser) == 0, name
+        if name in CARDS:
+            assert _faulty_cards(browser) == [], name
+        if name in DARK or not IS_QUICK:
+            faults[f"{name} dark narrow"] = violations(browser, axe, *OF_LOOKS)
+        if not IS_QUICK:
+            seen_as(browser, "light", NARROW)
+            faults[f"{name} light narrow"] = violations(browser, axe)
+            seen_as(browser, "dark", 1600)
+            faults[f"{name} dark wide"] = violations(browser, axe, *OF_LOOKS)
+    assert {where: fault for where, fault in faults.items() if fault} == {}
 
 
 _FOCUSABLE = """
@@ -124,23 +105,56 @@ document.addEventListener("focusin", ({target}) => {
 _REACHED = "return [reached.size, [...reached].filter((it) => !it[1]).map((it) => it[0].outerHTML)]"
 
 
-@pytest.mark.parametrize("name", ["home", "compare", "check", "spec"])
-def test_the_keyboard_reaches_everything(
-    browser: webdriver.Chrome, pages: dict[str, str], name: str
-) -> None:
-    """Tab goes from link to link and shows where it is; first is the way past the head."""
-    seen_as(browser, "light", 1600)
-    browser.get(pages[name])
-    settle(browser)
+def _passed_over(browser: webdriver.Chrome) -> list[str]:
+    """Go through a page by Tab; return what does not show the focus, or how much is left out."""
     browser.execute_script(_WATCH)
-    wanted = browser.execute_script(_FOCUSABLE)
+    num_focusable = browser.execute_script(_FOCUSABLE)
     body = browser.find_element(By.TAG_NAME, "body")
     body.send_keys(Keys.TAB)
     assert browser.switch_to.active_element.text == "Skip to the content"
-    body.send_keys(Keys.TAB * wanted)
+    body.send_keys(Keys.TAB * num_focusable)
     num_reached, unseen = browser.execute_script(_REACHED)
-    assert unseen == []
-    assert num_reached >= wanted
+    left_out = num_focusable - num_reached
+    return [*unseen, *([f"{left_out} of {num_focusable}"] if left_out > 0 else [])]
+
+
+_CARDS = """
+return [...document.querySelectorAll(".table:not(.places, :has(.matrix))")].flatMap((it) => [
+  ...(it.scrollWidth - it.clientWidth > 1 ? ["off the screen"] : []),  // 1 is rounded
+  ...[...it.querySelectorAll("table:not(.log) td:not([data-label], :empty)")]
+    .map((cell) => cell.outerHTML),
+])
+"""
+
+
+def _faulty_cards(browser: webdriver.Chrome) -> list[str]:
+    """Return cells off the screen or without a label; a matrix alone may scroll."""
+    faults: list[str] = browser.execute_script(_CARDS)
+    return faults
+
+
+def test_heads_of_long_tables_stay(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """However far down a reader is in the table, on a screen that its columns fit."""
+    seen_as(browser, "light", 1600, 500)
+    browser.get(pages["compare-specs"])
+    settle(browser)
+    browser.execute_script("document.querySelector('tbody tr:nth-child(20)').scrollIntoView()")
+    script = "return document.querySelector('thead th').getBoundingClientRect().top"
+    assert browser.execute_script(script) == 0
+
+
+def test_the_parts_of_a_comparison_are_seen_at_once(
+    browser: webdriver.Chrome, pages: dict[str, str]
+) -> None:
+    """On a telephone too: in one line below the totals, and within the first screen."""
+    seen_as(browser, "light", NARROW, 800)
+    browser.get(pages["compare-packages"])
+    settle(browser)
+    tabs, totals = (
+        browser.find_element(By.CSS_SELECTOR, selector).rect for selector in (".tabs", ".totals")
+    )
+    assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
+    assert len({tab.rect["y"] for tab in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
 
 
 def test_the_keyboard_skips_and_searches(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
@@ -162,14 +176,79 @@ def test_hashes_are_copied(browser: webdriver.Chrome, pages: dict[str, str]) -> 
     settle(browser)
     whole = browser.find_element(By.CSS_SELECTOR, "main [data-copy]")
     whole.find_element(By.CSS_SELECTOR, "button.copy").click()
-    told = browser.find_element(By.CSS_SELECTOR, "[role=status].hidden")
-    WebDriverWait(browser, SECONDS).until(lambda _: told.text == "Copied")
+    status = browser.find_element(By.CSS_SELECTOR, "[role=status].hidden")
+    _wait(browser, lambda: status.text == "Copied")
     field = browser.find_element(By.CSS_SELECTOR, ".search input")
     field.send_keys(Keys.CONTROL, "v")
     assert field.get_attribute("value") == whole.get_attribute("data-copy")
 
 
-def _is_at(path: str, address: str) -> bool:
-    """Tell whether an address is one of a page's path, its parameters filled in."""
-    pattern, *_ = compile_path(path)
-    return pattern.match(address) is not None
+_DEEP = """{ revision(ref: "develop") { specs(first: 50) { nodes {
+  hash
+  dependencies(first: 20) { nodes { spec { hash dependencies(first: 1) { totalCount } } } }
+} } } }"""
+
+
+def test_the_tree_unfolds(browser: webdriver.Chrome, history_client: httpx.Client) -> None:
+    """What a dependency needs is loaded when it is opened, once, and leads on."""
+    digest, below, count = next(
+        (spec["hash"], needed["spec"]["hash"], needed["spec"]["dependencies"]["totalCount"])
+        for spec in asked(history_client, _DEEP)["revision"]["specs"]["nodes"]
+        for needed in spec["dependencies"]["nodes"]
+        if needed["spec"] is not None and needed["spec"]["dependencies"]["totalCount"] > 1
+    )
+    browser.get(str(history_client.base_url.join(f"/r/develop/specs/{digest}")))
+    settle(browser)
+    details = browser.find_element(
+        By.CSS_SELECTOR, f"#needs > .tree > li > details:has(a[href$='{below}'])"
+    )
+    for _ in range(3):  # open, closed, open
+        details.find_element(By.TAG_NAME, "summary").click()
+
+    def branches() -> list[WebElement]:
+        return details.find_elements(By.CSS_SELECTOR, ".tree > li")
+
+    _wait(browser, lambda: bool(branches()))
+    assert len(branches()) == count
+    for link in details.find_elements(By.CSS_SELECTOR, ".tree a[href*='/r/develop/specs/']"):
+        assert history_client.get(str(link.get_property("href"))).status_code == 200
+
+
+_GROWTH = '{ series(name: "develop") { growth { takenAt numSpecs } } }'
+
+
+@pytest.mark.skipif("uplot.js" not in assets(), reason="the build brought no uPlot")
+def test_charts_tell_what_is_pointed_at(
+    browser: webdriver.Chrome, pages: dict[str, str], history_client: httpx.Client
+) -> None:
+    """All of them at once; they fit their room in every window, and nothing jumps."""
+    browser.get(pages["series"])
+    settle(browser)
+    plots = browser.find_elements(By.CSS_SELECTOR, ".plot .u-over")
+    assert len(plots) == 4
+    height = _height(browser)
+    first = asked(history_client, _GROWTH)["series"]["growth"][0]
+    left = -plots[0].size["width"] // 2 + 2
+    ActionChains(browser).move_to_element_with_offset(plots[0], left, 0).perform()
+    texts = [element.text for element in browser.find_elements(By.CSS_SELECTOR, ".chart .at")]
+    assert texts[0] == f"{first['takenAt'][:10]}: {first['numSpecs']:,}"
+    assert {text[:10] for text in texts} == {first["takenAt"][:10]}
+    assert _height(browser) == height
+
+    def width() -> int:
+        return int(browser.find_element(By.CSS_SELECTOR, ".plot canvas").size["width"])
+
+    wide = width()
+    seen_as(browser, "dark", NARROW)
+    _wait(browser, lambda: width() < wide)
+    assert sideways(browser) == 0
+
+
+def _height(browser: webdriver.Chrome) -> int:
+    return int(browser.execute_script("return document.documentElement.scrollHeight"))
+
+
+def _wait(browser: webdriver.Chrome, holds: Callable[[], bool]) -> None:
+    """Wait until something holds, also while scripts put other elements in the place of some."""
+    stale = [StaleElementReferenceException]
+    WebDriverWait(browser, SECONDS, ignored_exceptions=stale).until(lambda _: holds())

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 
-import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import settle, violations
-from tests.server.servers import Server
+
+_OPTIONS = """
+return [...document.querySelectorAll(".suggestions [role=option] span")].map((it) => it.innerText)
+"""
+_ACTIVE = "return document.getElementById(arguments[0])?.querySelector('span').innerText ?? ''"
+_NAMES = "return [...document.querySelectorAll('.packages tbody th')].map((it) => it.innerText)"
 
 
 def until(browser: webdriver.Chrome, is_so: Callable[[], bool]) -> None:
@@ -18,66 +23,66 @@ def until(browser: webdriver.Chrome, is_so: Callable[[], bool]) -> None:
     WebDriverWait(browser, SECONDS).until(lambda _: is_so())
 
 
-def test_a_list_follows_what_is_written(browser: webdriver.Chrome, demo_server: Server) -> None:
+def searched(browser: webdriver.Chrome, address: str, text: str) -> WebElement:
+    """Open a page and write into its search; return the field."""
+    browser.get(address)
+    settle(browser)
+    box = browser.find_element(By.CSS_SELECTOR, ".search [name=q]")
+    box.send_keys(text)
+    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    return box
+
+
+def test_a_list_follows_what_is_written(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
     """The address follows, too: back and forward lead through it, and other filters stay."""
 
     def names() -> list[str]:
-        script = (
-            "return [...document.querySelectorAll('.packages tbody th')].map(it => it.innerText)"
-        )
-        return list(browser.execute_script(script))
+        return list(browser.execute_script(_NAMES))
 
-    browser.get(f"{demo_server.url}/r/develop?order=NUM_SPECS")
+    browser.get(f"{pages['revision']}?order=NUM_SPECS")
     everything = names()
     part = everything[0][:3]
     browser.find_element(By.CSS_SELECTOR, "form.narrow input[name=search]").send_keys(part)
     until(browser, lambda: f"search={part}" in browser.current_url)
     assert "order=NUM_SPECS" in browser.current_url
-    assert names() == [it for it in names() if part in it] != everything
+    assert names() == [name for name in names() if part in name] != everything
     assert browser.find_element(By.ID, "count").text.startswith(f"{len(names())} package")
     browser.back()
     until(browser, lambda: names() == everything)
     browser.forward()
     until(browser, lambda: f"search={part}" in browser.current_url and names() != everything)
 
-    browser.get(f"{demo_server.url}/search")
+
+def test_results_follow_what_is_written(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """Those of a query, also where it cannot be read yet, and a list in which nothing matches."""
+
+    def appears(selector: str) -> None:
+        until(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, selector)))
+
+    browser.get(pages["search-empty"])
     box = browser.find_element(By.CSS_SELECTOR, "form.find input[name=q]")
-    box.send_keys(f"{everything[0]}@")
-    until(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, "pre.query mark")))
+    box.send_keys(f"{pages['package'].rpartition('/')[2]}@")
+    appears("pre.query mark")
     box.send_keys(":")
-    until(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, "table.specs")))
-    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+    appears("table.specs")
+    browser.get(pages["compare-packages"])
+    browser.find_element(By.CSS_SELECTOR, "#tab input[type=search]").send_keys("no-such-package")
+    appears("#results .none")
 
 
-_OPTIONS = """
-return [...document.querySelectorAll(".suggestions [role=option] span")].map((it) => it.innerText)
-"""
-_ACTIVE = "return document.getElementById(arguments[0])?.querySelector('span').innerText ?? ''"
-
-
-@pytest.mark.parametrize("page", ["/", "/r/develop"])
-def test_the_search_suggests(
-    browser: webdriver.Chrome, demo_server: Server, axe: str, page: str
-) -> None:
+def test_the_search_suggests(browser: webdriver.Chrome, pages: dict[str, str], axe: str) -> None:
     """A combobox: arrows choose, Escape closes, Enter opens; readers of screens are told."""
-    browser.get(demo_server.url + page)
-    settle(browser)
-    box = browser.find_element(By.CSS_SELECTOR, ".search [name=q]")
-    box.send_keys("hdf")
-    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    name = pages["package"].rpartition("/")[2]
+    box = searched(browser, pages["home"], name[:3])
     values = browser.execute_script(_OPTIONS)
-    assert [value for value in values if "hdf" in value] == values
+    assert [value for value in values if name[:3] in value] == values
     assert box.get_attribute("aria-expanded") == "true"
     (status,) = browser.find_elements(By.CSS_SELECTOR, "body > [role=status]")
     assert f"{len(values)} suggestion" in (status.get_attribute("textContent") or "")
     assert violations(browser, axe) == []
 
     def active() -> str:
-        script = (
-            "return document.getElementById(arguments[0])?.querySelector('span').innerText ?? ''"
-        )
-        named = box.get_attribute("aria-activedescendant")
-        return str(browser.execute_script(script, named))
+        return str(browser.execute_script(_ACTIVE, box.get_attribute("aria-activedescendant")))
 
     box.send_keys(Keys.ARROW_DOWN)
     assert active() == values[0]
@@ -86,24 +91,17 @@ def test_the_search_suggests(
     box.send_keys(Keys.ARROW_UP)
     assert active() == values[-1]
     box.send_keys(Keys.ESCAPE)
-    assert (box.get_attribute("aria-expanded"), box.get_attribute("value")) == ("false", "hdf")
+    assert (box.get_attribute("aria-expanded"), box.get_attribute("value")) == ("false", name[:3])
     box.send_keys(Keys.ARROW_DOWN)
     until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
     box.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
     until(browser, lambda: browser.current_url.endswith(f"/packages/{values[0]}"))
-    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
 
-def test_a_click_opens_what_is_suggested(
-    browser: webdriver.Chrome, told_server: Server, pages: dict[str, str]
-) -> None:
+def test_a_click_opens_what_is_suggested(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
     """In the revision that the page is about; to leave the box takes the list away."""
     name = pages["package"].rpartition("/")[2]
-    browser.get(f"{told_server.url}/r/develop~1")
-    settle(browser)
-    box = browser.find_element(By.CSS_SELECTOR, ".search [name=q]")
-    box.send_keys(name)
-    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    box = searched(browser, f"{pages['revision']}~1", name)
     box.send_keys(Keys.TAB)
     assert browser.execute_script(_OPTIONS) == []
     box.send_keys(Keys.ARROW_DOWN)

@@ -1,6 +1,7 @@
 """``/specs/HASH...HASH``: two specs beside each other, as the API tells of them."""
 
 import httpx
+import pytest
 
 from snapshots.texts import short_hash
 from tests.server.pages.asked import answered, asked
@@ -13,17 +14,18 @@ REBUILT = """{ compare(base: "develop~1", head: "develop") {
 } }"""
 
 
-def rebuilt(told: httpx.Client) -> tuple[str, str, str]:
+@pytest.fixture(scope="module")
+def rebuilt(history_client: httpx.Client) -> tuple[str, str, str]:
     """Return a spec, what it took the place of, and its main cause."""
-    (node,) = asked(told, REBUILT)["compare"]["specs"]["nodes"]
+    (node,) = asked(history_client, REBUILT)["compare"]["specs"]["nodes"]
     return node["counterpart"]["hash"], node["hash"], node["cause"]["title"]
 
 
-def test_two_specs(told: httpx.Client) -> None:
+def test_two_specs(history_client: httpx.Client, rebuilt: tuple[str, str, str]) -> None:
     """Each part of the answer has its place, and links lead to both specs."""
-    base, head, cause = rebuilt(told)
-    page = shown(told, f"/specs/{base}...{head}")
-    known = answered(told, "spec_pair", base=base, head=head)["compareSpecs"]
+    base, head, cause = rebuilt
+    page = shown(history_client, f"/specs/{base}...{head}")
+    known = answered(history_client, "spec_pair", base=base, head=head)["compareSpecs"]
     causes = [cell.text_content() for cell in page.dom.cssselect("#why ~ .table tbody th")]
     assert causes == [way["cause"]["title"] for way in known["paths"]]
     assert cause in causes
@@ -38,29 +40,33 @@ def test_two_specs(told: httpx.Client) -> None:
     assert all(any(link.endswith(digest) for link in links) for digest in (base, head))
 
 
-def test_a_form_leads_there(told: httpx.Client) -> None:
+def test_a_form_leads_there(history_client: httpx.Client, rebuilt: tuple[str, str, str]) -> None:
     """Two hashes, written as Spack shows them, from the form and from the page of a hash."""
-    base, head, _ = rebuilt(told)
-    answer = told.get("/specs", params={"base": f"/{short_hash(base)}", "head": f" /{head}"})
+    base, head, _ = rebuilt
+    answer = history_client.get(
+        "/specs", params={"base": f"/{short_hash(base)}", "head": f" /{head}"}
+    )
     assert answer.status_code == 303
     assert answer.headers["location"].endswith(f"specs/{short_hash(base)}...{head}")
-    form = shown(told, "/specs").dom.cssselect("form.pickers input")
+    form = shown(history_client, "/specs").dom.cssselect("form.pickers input")
     assert [field.get("name") for field in form] == ["base", "head"]
     for path in (f"/hash/{head}", f"/r/develop/specs/{head}"):
-        (field,) = shown(told, path).dom.cssselect("form.pickers input[name=base]")
+        (field,) = shown(history_client, path).dom.cssselect("form.pickers input[name=base]")
         assert field.get("value") == f"/{head}"
 
 
-def test_comparisons_lead_there(told: httpx.Client) -> None:
+def test_comparisons_lead_there(
+    history_client: httpx.Client, rebuilt: tuple[str, str, str]
+) -> None:
     """Each spec that took the place of another links to the two beside each other."""
-    base, head, _ = rebuilt(told)
-    page = shown(told, f"/compare/develop~1...develop/specs?hashPrefix={head}")
+    base, head, _ = rebuilt
+    page = shown(history_client, f"/compare/develop~1...develop/specs?hashPrefix={head}")
     links = [link.get("href", "") for link in page.dom.cssselect("td a")]
     assert any(link.endswith(f"specs/{base}...{head}") for link in links)
 
 
-def test_one_spec_and_none(told: httpx.Client) -> None:
+def test_one_spec_and_none(history_client: httpx.Client, rebuilt: tuple[str, str, str]) -> None:
     """A spec beside itself is one; a hash that is nowhere leads to a page that says so."""
-    _, head, _ = rebuilt(told)
-    assert "Both are one spec" in shown(told, f"/specs/{head}...{head}").text("main")
-    assert told.get(f"/specs/{'z' * 32}...{head}").status_code == 404
+    _, head, _ = rebuilt
+    assert "Both are one spec" in shown(history_client, f"/specs/{head}...{head}").text("main")
+    assert history_client.get(f"/specs/{'z' * 32}...{head}").status_code == 404
