@@ -46,7 +46,7 @@ class Target:
     """Opaque ids of those specs."""
 
     longest: float = LONGEST
-    """For how many seconds an attack on it goes on with new requests."""
+    """For how many seconds an attack on it goes on with new requests, or holds connections open."""
 
     @property
     def host(self) -> str:

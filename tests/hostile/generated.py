@@ -6,6 +6,7 @@ with arguments that are extreme as often as they are sensible.
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from graphql import (
@@ -142,6 +143,7 @@ class Drawing:
         return f'"{self._chance.choice(_TEXTS)}"'
 
 
+@cache
 def schema_of_server() -> GraphQLSchema:
     """Return the schema as clients see it."""
     return build_schema(api.sdl())

@@ -1,12 +1,14 @@
 """What graphql-cop would report of the server: nothing, or what is meant to be so."""
 
-from http.client import HTTPConnection
+from collections.abc import Iterator
+from pathlib import Path
 
-import orjson
+import httpx
 import pytest
 
-from tests.hostile.attack import HOST, Target
+from server.settings import Settings
 from tests.hostile.attacks.cop import CHECKS
+from tests.server.servers import application
 
 _MEANT = {
     "GET query": "queries only read, and a GET can be kept by proxies",
@@ -18,32 +20,35 @@ _MEANT = {
 """What the tool reports and why it is so on purpose."""
 
 
+@pytest.fixture(scope="module")
+def client(demo_catalog: Path) -> Iterator[httpx.Client]:
+    """Return a client of the application."""
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        yield client
+
+
 @pytest.mark.parametrize("name", CHECKS)
-def test_check(name: str, target: Target) -> None:
-    """A check finds nothing, but for what is meant to be so."""
-    assert _is_finding(name, target) == (name in _MEANT)
+def test_check(name: str, client: httpx.Client) -> None:
+    """The response to a check shows nothing, but for what is meant to be so."""
+    assert _is_finding(name, client) == (name in _MEANT)
 
 
-def _is_finding(name: str, target: Target) -> bool:
-    """Tell whether the tool takes the answer to its request for a finding."""
+def _is_finding(name: str, client: httpx.Client) -> bool:
+    """Tell whether the tool takes the response to its request for a finding."""
     ask = CHECKS[name]
-    connection = HTTPConnection(HOST, target.port, timeout=10)
-    connection.request(ask.method, ask.path, ask.body or None, dict(ask.headers))
-    response = connection.getresponse()
-    text = response.read()
-    connection.close()
+    response = client.request(ask.method, ask.path, content=ask.body, headers=dict(ask.headers))
     if name == "GraphiQL":
-        return b"graphiql" in text.lower()
+        return "graphiql" in response.text.lower()
     if name == "unhandled error":
-        return b'"exception"' in text or b"Traceback" in text
-    found = orjson.loads(text)
-    if not isinstance(found, dict):
-        return isinstance(found, list)  # a batch was answered
+        return '"exception"' in response.text or "Traceback" in response.text
+    answer = response.json()
+    if not isinstance(answer, dict):
+        return isinstance(answer, list)  # a batch was answered
     if name == "trace mode":
-        return "tracing" in found.get("extensions", {})
-    errors = found.get("errors", [])
+        return "tracing" in answer.get("extensions", {})
+    errors = answer.get("errors", [])
     if name == "field suggestions":
         return any("Did you mean" in error["message"] for error in errors)
     if name == "directive overloading":
         return len(errors) >= 10
-    return bool(found.get("data"))
+    return bool(answer.get("data"))

@@ -1,15 +1,17 @@
 """What the runner measures with: percentiles, memory, refusals, a server that is hurt."""
 
-from pathlib import Path
+from itertools import count
+from typing import Any
+from unittest import mock
 
 import pytest
 
-from tests.hostile.attack import Answer, Attack, Target, asking, query
+from tests.hostile import runner
+from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.generated import drawn
 from tests.hostile.report import aligned, replace_table
-from tests.hostile.runner import Bounds, run_all
+from tests.hostile.runner import Bounds, run_one
 from tests.hostile.soak import Soaked
-from tests.hostile.target import attacked
 from tests.hostile.victim import Suffered, suffered
 
 
@@ -32,7 +34,7 @@ def test_latencies_are_summed_up(latencies: list[float], expected: Suffered) -> 
     ("resident", "rise"),
     [([], 1.0), ([100] * 8, 1.0), ([1, 1, 1, 1, 100, 100, 150, 150], 1.5), ([9, 9, 4, 2], 0.5)],
 )
-def test_a_rise_of_memory_is_told(resident: list[int], rise: float) -> None:
+def test_a_rise_of_memory_is_measured(resident: list[int], rise: float) -> None:
     """The last quarter of a run is compared with the one before."""
     assert Soaked([], 0, 0, resident).rise == rise
 
@@ -64,20 +66,46 @@ def test_documents_are_drawn_again() -> None:
     assert [*drawn(1, 3)] != [*drawn(2, 3)]
 
 
-def _standing_still(_target: Target) -> list[Answer]:
-    return [Answer(None, 9.0, in_time=False), Answer(500, 3.0, is_internal_error=True)]
+_BOUNDS = Bounds(answer_seconds=2.0, victim_p99=0.1, memory=1_000)
+_TARGET = Target(0, (), (), (), (), ())
 
 
-@pytest.mark.long
-def test_what_hurts_is_named(demo_catalog: Path) -> None:
-    """A missing answer, an internal error and memory over the bound are all told."""
-    harmless = Attack("harmless", "a question", asking(lambda _target: query("{ tags { name } }")))
-    attacks = (harmless, Attack("hurting", "made up", _standing_still))
-    with attacked(demo_catalog) as server:
-        good, bad = run_all(server, attacks, Bounds(2.0, 10.0, 1 << 40))
-        (large,) = run_all(server, [harmless], Bounds(2.0, 10.0, 1 << 20))
-    assert good.hurts == ()
-    assert good.victim.asked > 0
-    assert good.peak_bytes > 10 << 20
-    assert bad.hurts == ("no answer", "internal error")
-    assert large.hurts == ("memory",)
+@pytest.mark.parametrize(
+    ("answer", "victim", "server", "hurts"),
+    [
+        ({}, {}, {}, ()),
+        ({"status": 500}, {}, {}, ()),
+        ({"seconds": 2.1}, {}, {}, ("slow answer",)),
+        ({"seconds": 10.0, "in_time": False}, {}, {}, ("no answer",)),
+        ({"is_internal_error": True}, {}, {}, ("internal error",)),
+        ({"is_kept_out": True}, {}, {}, ("others are kept out",)),
+        ({}, {"failed": 3}, {}, ("victim: 3 failed",)),
+        ({}, {"p99": 0.2}, {}, ("victim waits",)),
+        ({}, {}, {"peak_bytes.return_value": 1_001}, ("memory",)),
+        ({}, {}, {"is_running.return_value": False}, ("the server died",)),
+        ({}, {}, {"was_killed": True}, ("killed for its memory",)),
+        ({}, {}, {"cpu_seconds.side_effect": count()}, ("busy after its end",)),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_hurts_is_named(
+    answer: dict[str, Any],
+    victim: dict[str, Any],
+    server: dict[str, Any],
+    hurts: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything that passes a bound, in words."""
+    monkeypatch.setattr(runner, "_SETTLE_SECONDS", 0.2)
+    answers = [Answer(**{"status": 200, "seconds": 0.1} | answer)]
+    usual = {
+        "was_killed": False,
+        "is_running.return_value": True,
+        "peak_bytes.return_value": 1_000,
+        "cpu_seconds.return_value": 1.0,
+    }
+    watched = mock.Mock()
+    watched.since_mark.return_value = Suffered(9, 0.0, 0.1, 0.1, 0)._replace(**victim)
+    attack = Attack("made up", "nothing", lambda _target: answers)
+    result = run_one(mock.Mock(**usual | server), _TARGET, watched, attack, _BOUNDS)
+    assert result.hurts == hurts

@@ -109,7 +109,7 @@ def _pipelined(target: Target) -> Iterator[_Sent]:
 def held(
     count: int, opening: Callable[[Target], bytes], drip: bytes
 ) -> Callable[[Target], list[Answer]]:
-    """Return a run that keeps connections open and sends a few bytes on each, for a while."""
+    """Return a run that keeps connections open and sends a few bytes on each, for 0.8 s at most."""
 
     def run(target: Target) -> list[Answer]:
         with contextlib.ExitStack() as held:
@@ -120,7 +120,7 @@ def held(
                     opened.append(held.enter_context(connection))
                     connection.sendall(opening(target))
             for _ in range(2):
-                time.sleep(0.4)
+                time.sleep(min(0.4, target.longest / 2))
                 for connection in opened:
                     with contextlib.suppress(OSError):
                         connection.sendall(drip)

@@ -56,7 +56,7 @@ def _status(connection: socket.socket, started: float) -> Answer:
 
 
 def _flood(count: int, *, resumed: bool) -> Callable[[Target], list[Answer]]:
-    """Return a run that begins subscriptions, and holds them for a while without reading."""
+    """Return a run that begins subscriptions, and holds them for 1 s at most without reading."""
 
     def run(target: Target) -> list[Answer]:
         name = _oldest_id(target) if resumed else ""
@@ -66,7 +66,7 @@ def _flood(count: int, *, resumed: bool) -> Callable[[Target], list[Answer]]:
                 for _ in range(count)
             ]
             answers = [_status(connection, started) for started, connection in opened]
-            time.sleep(1)
+            time.sleep(min(1, target.longest))
         return answers
 
     return run
