@@ -1,7 +1,7 @@
-"""Questions to a history that is not whole: it is filled, or the error says what is left."""
+"""Incomplete histories: missing changes are made on request, or an error counts them."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.past import missing_pairs
 from snapshots.errors import CatalogError
-from tests.schema.pasts import HASHES, LINES, known_past
+from tests.schema.pasts import HASHES, Known
 from tests.schema.usual import api
 from tests.schema.worlds import World, opened, plain
+from tests.snapshots.catalog.pasts import TABLES, forget
 
 GROWTH = '{ series(name: "%s") { growth { numSpecs } } }'
 ALL = (
@@ -24,26 +25,17 @@ ALL = (
 )
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish a past, once for all tests; none of its changes are kept, as before."""
-    folder = tmp_path_factory.mktemp("template")
-    known_past(folder, LINES)
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(folder / table)
-    return folder
-
-
 @pytest.fixture
-def older(template: Path, tmp_path: Path) -> World:
-    """Return a catalog as those of before: none of its changes are kept."""
-    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+def older(known: Known, tmp_path: Path) -> World:
+    """Return a catalog of an earlier version, which has no table of changes."""
+    shutil.copytree(known.world.catalog.location, tmp_path, dirs_exist_ok=True)
+    forget(Catalog(str(tmp_path)), *TABLES)
     return opened(tmp_path)
 
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return, each time that something was kept, how many pairs."""
+    """Return how many pairs each call of ``Catalog.keep`` keeps."""
     numbers: list[int] = []
     keep: Callable[..., None] = Catalog.keep
 
@@ -55,15 +47,15 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-def asked(world: World, text: str, fill_seconds: float) -> dict[str, Any]:
-    """Return the response to a question that may be held up for so long."""
+def answered_within(world: World, text: str, fill_seconds: float) -> dict[str, Any]:
+    """Return the response to a question that may make missing changes for some seconds."""
     answers = HistoryAnswers(world.catalog, world.library, fill_seconds=fill_seconds)
     context = Context(world.catalog, world.library, answers=answers)
     return plain(api.execute(text, context=context))
 
 
-def test_an_older_catalog_is_filled_by_who_asks(older: World) -> None:
-    """The answer is there with the first question."""
+def test_missing_changes_are_made_on_request(older: World) -> None:
+    """The answer is complete at once, and so is the history from then on."""
     assert missing_pairs(older.catalog, older.catalog.history)
     data = older.data(ALL)
     assert len(data["develop"]["growth"]) == 5
@@ -71,10 +63,10 @@ def test_an_older_catalog_is_filled_by_who_asks(older: World) -> None:
     assert missing_pairs(older.catalog, older.catalog.history) == []
 
 
-def test_a_revision_tells_what_is_kept_of_its_growth(older: World, kept: list[int]) -> None:
-    """What is not there is null, and an error says why; nobody is held up by making it."""
+def test_the_growth_of_a_revision_is_not_made(older: World, kept: list[int]) -> None:
+    """Missing growth is null with an error, until another question has it made."""
     text = '{ series(name: "develop") { latest { tag growth { specsAdded } } } }'
-    response = asked(older, text, 60)
+    response = answered_within(older, text, 60)
     (error,) = response["errors"]
     assert error["path"] == ["series", "latest", "growth"]
     assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
@@ -84,9 +76,9 @@ def test_a_revision_tells_what_is_kept_of_its_growth(older: World, kept: list[in
     assert older.data(text)["series"]["latest"]["growth"] == {"specsAdded": 1}
 
 
-def test_what_is_left_is_told(older: World, kept: list[int]) -> None:
-    """The error has a code of its own, and numbers for programs; another try gets further."""
-    response = asked(older, GROWTH % "develop", 0)
+def test_an_error_counts_what_is_missing(older: World, kept: list[int]) -> None:
+    """With a code and numbers for programs; each further request makes one more pair."""
+    response = answered_within(older, GROWTH % "develop", 0)
     (error,) = response["errors"]
     assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 4, "numPairs": 5}
     assert error["path"] == ["series", "growth"]
@@ -94,87 +86,77 @@ def test_what_is_left_is_told(older: World, kept: list[int]) -> None:
     assert "cachelog history fill" in error["message"]
     assert error["message"].endswith("Ask again: each request makes some of them.")
     assert response["data"] == {"series": None}
-    assert kept == [1]
     for _ in range(4):
-        response = asked(older, GROWTH % "develop", 0)
+        response = answered_within(older, GROWTH % "develop", 0)
     assert "errors" not in response
     assert kept == [1] * 5
 
 
-def test_a_request_waits_in_vain_only_once(older: World, kept: list[int]) -> None:
-    """Its other questions are told at once what is missing; what needs nothing is answered."""
-    response = asked(older, ALL, 0)
+def test_a_request_makes_changes_for_one_field_only(older: World, kept: list[int]) -> None:
+    """Its other fields fail immediately."""
+    response = answered_within(older, ALL, 0)
     errors = {tuple(it["path"]): it["extensions"]["code"] for it in response["errors"]}
-    assert (
-        errors
-        == dict.fromkeys(
-            [("develop", "growth"), ("hash",), ("releases", "growth")], "HISTORY_INCOMPLETE"
-        )
-        | {}
-    )
+    paths = [("develop", "growth"), ("hash",), ("releases", "growth")]
+    assert errors == dict.fromkeys(paths, "HISTORY_INCOMPLETE")
     assert kept == [1]
-    text = '{ develop: series(name: "develop") { growth { numSpecs } } tags { name } }'
-    response = asked(older, text, 0)
-    assert [tag["name"] for tag in response["data"]["tags"]]
 
 
-def test_a_series_that_is_whole_is_answered_beside_one_that_is_not(older: World) -> None:
-    """Only what a question needs has to be there."""
-    asked(older, GROWTH % "once", 0)
+def test_fields_that_need_no_missing_changes_are_answered(older: World) -> None:
+    """Tags, and a series that is complete."""
+    answered_within(older, GROWTH % "once", 0)
     text = (
-        '{ a: series(name: "develop") { growth { numSpecs } } '
-        'b: series(name: "once") { growth { numSpecs } } }'
+        '{ a: series(name: "develop") { growth { numSpecs } } tags { name } '
+        'b: series(name: "once") { growth { numSpecs } } packages { totalCount } '
+        'packageOf(query: "zlib") { name } }'
     )
-    response = asked(older, text, 0)
+    response = answered_within(older, text, -1)
     assert len(response["data"]["b"]["growth"]) == 1
-    (error,) = response["errors"]
-    assert error["path"] == ["a", "growth"]
+    assert response["data"]["tags"]
+    paths = [error["path"] for error in response["errors"]]
+    assert paths == [["a", "growth"], ["packages"], ["packageOf"]]
 
 
-def test_a_catalog_that_may_not_be_written_says_so(
-    older: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To ask again does not help then, and where the catalog is is nobody's business."""
+def test_a_catalog_that_cannot_be_written(older: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error does not suggest another request, and does not show the catalog's location."""
 
     def refused(catalog: Catalog, _made: Any) -> None:
         raise CatalogError(catalog.location, "may not be written")
 
     monkeypatch.setattr(Catalog, "keep", refused)
-    (error,) = asked(older, GROWTH % "develop", 20)["errors"]
+    (error,) = answered_within(older, GROWTH % "develop", 20)["errors"]
     assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
     assert "may not write to the catalog" in error["message"]
     assert "Ask again" not in error["message"]
     assert older.catalog.location not in error["message"]
 
 
-def test_revisions_that_cannot_be_read_are_told_beside_the_data(older: World) -> None:
-    """Once, however many fields are told without them."""
+def test_revisions_that_cannot_be_read_are_left_out(older: World) -> None:
+    """One error beside the data names them, however many fields are affected."""
     broken = older.catalog.history.of_series("develop")[1]
     shutil.rmtree(Path(older.catalog.location) / "specs" / f"digest={broken.digest}")
-    response = asked(older, ALL, 20)
-    named = f"develop@{broken.digest[:12]}"
+    response = answered_within(older, ALL, 20)
+    name = f"develop@{broken.digest[:12]}"
     (error,) = response["errors"]
     assert error["extensions"] == {
         "code": "HISTORY_INCOMPLETE",
-        "revisions": [named, f"v0.22.0@{broken.digest[:12]}"],
+        "revisions": [name, f"v0.22.0@{broken.digest[:12]}"],
     }
     assert "path" not in error
-    assert f"told without revisions whose contents cannot be read: {named}" in error["message"]
-    left = older.catalog.history.without([broken.digest]).of_series("develop")
-    assert len(response["data"]["develop"]["growth"]) == len(left) > 0
+    assert f"told without revisions whose contents cannot be read: {name}" in error["message"]
+    readable = older.catalog.history.without([broken.digest]).of_series("develop")
+    assert len(response["data"]["develop"]["growth"]) == len(readable) > 0
     assert response["data"]["hash"]["hash"] == HASHES[0]
 
 
-def test_the_number_of_histories_is_limited(older: World) -> None:
-    """Twenty questions of one kind or another; the same one counts once."""
+def test_the_number_of_histories_is_limited(known: Known) -> None:
+    """To twenty of any kind; the same one counts once."""
 
-    def packages(number: int) -> str:
-        fields = (f'p{it}: package(name: "p{it}") {{ name }}' for it in range(number))
-        return f'{{ series(name: "develop") {{ {" ".join(fields)} }} }}'
+    def packages(names: Iterable[str]) -> dict[str, Any]:
+        fields = (f'p{n}: package(name: "{name}") {{ name }}' for n, name in enumerate(names))
+        return known.world.ask(f'{{ series(name: "develop") {{ {" ".join(fields)} }} }}')
 
-    assert "errors" not in older.ask(packages(20))
-    (error,) = older.ask(packages(21))["errors"]
+    assert "errors" not in packages(f"p{number}" for number in range(20))
+    (error,) = packages(f"p{number}" for number in range(21))["errors"]
     assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
     assert "more than 20 hashes" in error["message"]
-    same = " ".join(f'p{it}: package(name: "zlib") {{ name }}' for it in range(60))
-    assert "errors" not in older.ask(f'{{ series(name: "develop") {{ {same} }} }}')
+    assert "errors" not in packages(["zlib"] * 60)
