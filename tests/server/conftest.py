@@ -48,3 +48,9 @@ def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     """Return that Chromium with a profile that no other test has used."""
     with fresh_profile(chromium) as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run tests that are coroutines by asyncio, as the server does."""
+    return "asyncio"

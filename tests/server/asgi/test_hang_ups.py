@@ -16,7 +16,7 @@ from tests.server.servers import application, until
 
 
 def received(*messages: str) -> Any:
-    """Return an ASGI receive that has messages of these types, and then none for ever."""
+    """Return an ASGI receive that has messages of these types, and then none."""
     left = list(messages)
 
     async def receive() -> dict[str, str]:
@@ -34,13 +34,15 @@ async def answered_late() -> str:
     return "answer"
 
 
-def test_a_client_that_stays_is_answered() -> None:
-    """Other messages are passed over."""
-    assert asyncio.run(unless_gone(received("http.request"), answered_late())) == "answer"
+@pytest.mark.anyio
+async def test_a_client_that_stays_is_answered() -> None:
+    """Messages other than a disconnect are ignored."""
+    assert await unless_gone(received("http.request"), answered_late()) == "answer"
 
 
-def test_work_for_a_client_that_leaves_is_cancelled() -> None:
-    """The work is told so, and there is no answer."""
+@pytest.mark.anyio
+async def test_work_for_a_client_that_leaves_is_cancelled() -> None:
+    """There is no answer."""
     cancelled: list[bool] = []
 
     async def work() -> str:
@@ -51,19 +53,19 @@ def test_work_for_a_client_that_leaves_is_cancelled() -> None:
             raise
         return "never"
 
-    found = asyncio.run(unless_gone(received("http.request", "http.disconnect"), work()))
-    assert found is None
+    assert await unless_gone(received("http.request", "http.disconnect"), work()) is None
     assert cancelled == [True]
 
 
-def test_an_error_of_the_work_is_raised() -> None:
-    """As if nobody had watched."""
+@pytest.mark.anyio
+async def test_an_error_of_the_work_is_raised() -> None:
+    """As without a client."""
 
     async def work() -> str:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(unless_gone(received(), work()))
+        await unless_gone(received(), work())
 
 
 def test_thirty_requests_hung_up_on_leave_an_idle_server(

@@ -1,14 +1,15 @@
-"""Lanes: how many work, how many wait, and how the others are refused."""
+"""Lanes: how many tasks work, how many wait, and when others are refused."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
+
+pytestmark = pytest.mark.anyio
 
 
 class Gate:
@@ -35,85 +36,74 @@ def gate() -> Iterator[Gate]:
     gate.open()
 
 
-def with_lane(
-    test: Callable[[Lane], Coroutine[Any, Any, None]],
-    *,
-    threads: int = 2,
-    waiting: int = 3,
-    patience: float = 10,
-) -> None:
-    """Run a test in an event loop, with a lane."""
-    lane = Lane("test", threads=threads, waiting=waiting, patience=patience)
-    asyncio.run(test(lane))
+@pytest.fixture
+def lane(request: pytest.FixtureRequest) -> Iterator[Lane]:
+    """Return a lane for three waiting tasks, with the threads and patience of ``with_lane``."""
+    lane = Lane("test", **{"threads": 1, "waiting": 3, "patience": 10} | request.param)
+    yield lane
     lane.close()
 
 
-def test_work_runs_in_the_threads_of_its_lane() -> None:
-    """What it returns comes back, and what it raises too."""
-
-    async def test(lane: Lane) -> None:
-        name = await lane.run(lambda: threading.current_thread().name)
-        assert name.startswith("cachelog-test")
-        with pytest.raises(ZeroDivisionError):
-            await lane.run(lambda: 1 // 0)
-        assert (lane.num_running, lane.num_waiting) == (0, 0)
-
-    with_lane(test)
+def with_lane(**settings: float) -> pytest.MarkDecorator:
+    """Return the mark of a test whose lane has these settings."""
+    return pytest.mark.parametrize("lane", [settings], indirect=True, ids=str)
 
 
-def test_a_full_lane_refuses(gate: Gate) -> None:
-    """Two work, three wait, one more is told to come back; the others are answered."""
-
-    async def test(lane: Lane) -> None:
-        working = [asyncio.ensure_future(lane.run(gate.pass_through)) for _ in range(5)]
-        await asyncio.sleep(0)
-        assert (lane.num_running, lane.num_waiting) == (2, 3)
-        with pytest.raises(BadRequest) as caught:
-            await lane.run(gate.pass_through)
-        assert (caught.value.status, caught.value.code) == (503, "OVERLOADED")
-        assert dict(caught.value.headers) == {b"retry-after": b"2"}
-        gate.open()
-        assert len(set(await asyncio.gather(*working))) == 2
-        assert (lane.num_running, lane.num_waiting) == (0, 0)
-
-    with_lane(test)
+@with_lane()
+async def test_work_runs_in_the_threads_of_its_lane(lane: Lane) -> None:
+    """Its result is returned, and its error is raised."""
+    name = await lane.run(lambda: threading.current_thread().name)
+    assert name.startswith("cachelog-test")
+    with pytest.raises(ZeroDivisionError):
+        await lane.run(lambda: 1 // 0)
+    assert (lane.num_running, lane.num_waiting) == (0, 0)
 
 
-def test_who_waits_too_long_is_refused(gate: Gate) -> None:
-    """Nobody waits longer than the lane's patience, and the place in the queue is free again."""
+@with_lane(threads=2)
+async def test_a_full_lane_refuses(lane: Lane, gate: Gate) -> None:
+    """Two work, three wait, and one more may retry later; the others are answered."""
+    working = [asyncio.ensure_future(lane.run(gate.pass_through)) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert (lane.num_running, lane.num_waiting) == (2, 3)
+    with pytest.raises(BadRequest) as caught:
+        await lane.run(gate.pass_through)
+    assert (caught.value.status, caught.value.code) == (503, "OVERLOADED")
+    assert dict(caught.value.headers) == {b"retry-after": b"2"}
+    gate.open()
+    assert len(set(await asyncio.gather(*working))) == 2
+    assert (lane.num_running, lane.num_waiting) == (0, 0)
 
-    async def test(lane: Lane) -> None:
-        working = asyncio.ensure_future(lane.run(gate.pass_through))
-        await asyncio.sleep(0)
-        with pytest.raises(BadRequest, match="busy"):
-            await lane.run(gate.pass_through)
-        assert (lane.num_running, lane.num_waiting) == (1, 0)
-        gate.open()
-        await working
 
-    with_lane(test, threads=1, patience=0.05)
+@with_lane(patience=0.05)
+async def test_a_task_that_waits_too_long_is_refused(lane: Lane, gate: Gate) -> None:
+    """And leaves its place in the queue."""
+    working = asyncio.ensure_future(lane.run(gate.pass_through))
+    await asyncio.sleep(0)
+    with pytest.raises(BadRequest, match="busy"):
+        await lane.run(gate.pass_through)
+    assert (lane.num_running, lane.num_waiting) == (1, 0)
+    gate.open()
+    await working
 
 
-def test_who_waits_may_leave(gate: Gate) -> None:
-    """Work that has not begun never does; the next in the queue is not held up."""
+@with_lane()
+async def test_a_waiting_task_may_be_cancelled(lane: Lane, gate: Gate) -> None:
+    """Its work never begins, and the next in the queue is not held up."""
     done: list[str] = []
-
-    async def test(lane: Lane) -> None:
-        working = asyncio.ensure_future(lane.run(gate.pass_through))
-        leaving = asyncio.ensure_future(lane.run(lambda: done.append("left")))
-        staying = asyncio.ensure_future(lane.run(lambda: done.append("stayed")))
-        await asyncio.sleep(0)
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
-        gate.open()
-        await asyncio.gather(working, staying)
-        assert done == ["stayed"]
-
-    with_lane(test, threads=1)
+    working = asyncio.ensure_future(lane.run(gate.pass_through))
+    leaving = asyncio.ensure_future(lane.run(lambda: done.append("left")))
+    staying = asyncio.ensure_future(lane.run(lambda: done.append("stayed")))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    gate.open()
+    await asyncio.gather(working, staying)
+    assert done == ["stayed"]
 
 
-def test_work_that_is_left_alone_is_cancelled_and_keeps_its_thread_until_it_ends() -> None:
-    """No more threads work than the lane has, whoever leaves."""
+@with_lane()
+async def test_cancelled_work_keeps_its_thread_until_it_ends(lane: Lane) -> None:
+    """So that no more threads work than the lane has."""
     began, ended = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -121,16 +111,13 @@ def test_work_that_is_left_alone_is_cancelled_and_keeps_its_thread_until_it_ends
         assert ended.wait(10)
         raise RuntimeError("cancelled")
 
-    async def test(lane: Lane) -> None:
-        cancelled: list[bool] = []
-        leaving = asyncio.ensure_future(lane.run(work, lambda: cancelled.append(True)))
-        await asyncio.to_thread(began.wait, 10)
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
-        assert cancelled == [True]
-        assert lane.num_running == 1
-        ended.set()
-        assert await lane.run(lambda: "next") == "next"
-        assert lane.num_running == 0
-
-    with_lane(test, threads=1)
+    cancelled: list[bool] = []
+    leaving = asyncio.ensure_future(lane.run(work, lambda: cancelled.append(True)))
+    await asyncio.to_thread(began.wait, 10)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    assert cancelled == [True]
+    assert lane.num_running == 1
+    ended.set()
+    assert await lane.run(lambda: "next") == "next"
+    assert lane.num_running == 0

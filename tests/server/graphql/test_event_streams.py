@@ -1,7 +1,8 @@
 """Server-sent events of the application, message by message, as its server would see them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import shutil
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history
 from snapshots.models import RevisionInfo
+
+pytestmark = pytest.mark.anyio
 
 SUBSCRIPTION = "subscription S { revisionPublished { tag specs(first: 0) { totalCount } } }"
 EVENTS = "text/event-stream"
@@ -56,9 +59,15 @@ class Following:
         await self.may_send.wait()
         self.messages.append(message)
 
-    def hang_up(self) -> None:
-        """Close the connection, as a client does."""
+    async def hang_up(self) -> None:
+        """Close the connection, as a client does, and wait for the end."""
         self._has_hung_up.set()
+        await self.done()
+
+    async def done(self) -> "Following":
+        """Wait for the end of the answer."""
+        await asyncio.wait_for(self.task, SOON)
+        return self
 
     @property
     def status(self) -> int:
@@ -90,7 +99,7 @@ class Following:
 
     async def ended(self) -> list[Event]:
         """Wait for the end of the answer, and return its events."""
-        await asyncio.wait_for(self.task, SOON)
+        await self.done()
         assert not self.messages[-1].get("more_body")
         return self.events
 
@@ -114,11 +123,28 @@ class World:
         """Publish, as an import of another process does."""
         return [it.revision for it in self.catalog.publish(snapshots)]
 
+    @property
+    def drain(self) -> Any:
+        """What ends all subscriptions."""
+        return self.app.drain
+
+    @property
+    def publications(self) -> Any:
+        """What announces revisions within the application."""
+        return self.drain.__self__
+
+    @property
+    def events(self) -> Any:
+        """What makes the events of all subscriptions."""
+        endpoint: Any = next(
+            route for route in self.app.routes if getattr(route, "path", "") == GRAPHQL_PATH
+        )
+        return endpoint.app.streams.events
+
     async def known(self, revision: RevisionInfo) -> None:
-        """Wait until the application knows a revision, and has told of it."""
-        drain: Any = self.app.drain
+        """Wait until the application has announced a revision."""
         async with asyncio.timeout(SOON):
-            while drain.__self__._order[-1:] != [revision]:
+            while self.publications._order[-1:] != [revision]:
                 await asyncio.sleep(0.005)
 
     def ask(
@@ -141,29 +167,50 @@ class World:
         return Following(self.app, scope, orjson.dumps({"query": query}))
 
     async def follow(self, *arguments: str, **headers: str) -> Following:
-        """Begin a subscription, and wait until it is heard."""
+        """Begin a subscription, and wait until the server follows."""
         following = self.ask(*arguments, **headers)
         await following.until(lambda it: it.text.startswith(":\n\n"))
         return following
 
 
-def run(folder: Path, test: Callable[[World], Awaitable[None]], **settings: Any) -> None:
-    """Run a test over an application whose catalog has the oldest of the made-up revisions."""
-    catalog = Catalog(str(folder))
-    catalog.publish(MADE_UP[:1])
-    fast = {"refresh": 0.01, "metrics": False, "access_log": False} | settings
+@asynccontextmanager
+async def running(folder: Path, **settings: Any) -> AsyncIterator[World]:
+    """Run an application over the catalog in a folder."""
+    app = create_app(
+        Settings(catalog=str(folder), refresh=0.01, metrics=False, access_log=False, **settings)
+    )
+    async with app.router.lifespan_context(app):
+        yield World(app, Catalog(str(folder)))
 
-    @asynccontextmanager
-    async def running() -> AsyncIterator[World]:
-        app = create_app(Settings(catalog=str(folder), **fast))
-        async with app.router.lifespan_context(app):
-            yield World(app, catalog)
 
-    async def inner() -> None:
-        async with running() as world:
-            await test(world)
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of the oldest of the made-up revisions."""
+    folder = tmp_path_factory.mktemp("catalog")
+    Catalog(str(folder)).publish(MADE_UP[:1])
+    return folder
 
-    asyncio.run(inner())
+
+@pytest.fixture(scope="module")
+async def unchanging(published: Path) -> AsyncIterator[World]:
+    """Return an application for tests that publish nothing."""
+    async with running(published) as world:
+        yield world
+
+
+@pytest.fixture
+async def world(
+    published: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[World]:
+    """Return an application over a copy of that catalog, with the settings of ``with_settings``."""
+    folder = shutil.copytree(published, tmp_path / "catalog")
+    async with running(folder, **getattr(request, "param", {})) as world:
+        yield world
+
+
+def with_settings(**settings: Any) -> pytest.MarkDecorator:
+    """Return the mark of a test whose application has these settings."""
+    return pytest.mark.parametrize("world", [settings], indirect=True, ids=str)
 
 
 def shown(revision: RevisionInfo) -> Event:
@@ -176,94 +223,73 @@ def shown(revision: RevisionInfo) -> Event:
 END = Event("complete", None, None)
 
 
-def test_a_revision_is_sent_when_it_is_published(tmp_path: Path) -> None:
-    """To all who follow, until they hang up; what was there before is not sent."""
-
-    async def test(world: World) -> None:
-        first, second = await world.follow(), await world.follow(SUBSCRIPTION, "GET")
-        assert (first.status, first.headers[b"content-type"]) == (
-            200,
-            b"text/event-stream; charset=utf-8",
-        )
-        assert first.headers[b"cache-control"] == b"no-store"
-        (one,) = world.publish(MADE_UP[1])
-        for following in (first, second):
-            await following.until(lambda it: it.events)
-            assert following.events == [shown(one)]
-        first.hang_up()
-        await asyncio.wait_for(first.task, SOON)
-        two, three = world.publish(*MADE_UP[2:])
-        await second.until(lambda it: len(it.events) == 3)
-        assert second.events == [shown(one), shown(two), shown(three)]
-        assert first.events == [shown(one)]
-
-    run(tmp_path, test)
+async def test_revisions_are_sent_when_they_are_published(world: World) -> None:
+    """To every subscriber until they hang up; what was there before is not sent."""
+    first, second = await world.follow(), await world.follow(SUBSCRIPTION, "GET")
+    assert first.status == 200
+    assert first.headers[b"content-type"] == b"text/event-stream; charset=utf-8"
+    assert first.headers[b"cache-control"] == b"no-store"
+    (one,) = world.publish(MADE_UP[1])
+    for following in (first, second):
+        await following.until(lambda it: it.events)
+        assert following.events == [shown(one)]
+    await first.hang_up()
+    two, three = world.publish(*MADE_UP[2:])
+    await second.until(lambda it: len(it.events) == 3)
+    assert second.events == [shown(one), shown(two), shown(three)]
+    assert first.events == [shown(one)]
 
 
-def test_a_subscription_goes_on_after_the_last_event_that_was_seen(tmp_path: Path) -> None:
-    """With its id as Last-Event-ID, as browsers send it; the order is that of publication."""
-
-    async def test(world: World) -> None:
-        seen, *missed = world.publish(*MADE_UP[1:])
-        await world.known(missed[-1])
-        following = await world.follow(last_event_id=shown(seen).name or "")
-        await following.until(lambda it: len(it.events) == 2)
-        assert following.events == [*map(shown, missed)]
-        unknown = node_id("Revision", "0" * 64, "0" * 18)
-        for name in ("", unknown, shown(missed[-1]).name or ""):
-            assert (await world.follow(last_event_id=name)).events == []
-
-    run(tmp_path, test)
+async def test_a_subscription_resumes_after_the_last_event(world: World) -> None:
+    """Whose id is Last-Event-ID, as browsers send it; the order is that of publication."""
+    seen, *missed = world.publish(*MADE_UP[1:])
+    await world.known(missed[-1])
+    following = await world.follow(last_event_id=shown(seen).name or "")
+    await following.until(lambda it: len(it.events) == 2)
+    assert following.events == [*map(shown, missed)]
+    unknown = node_id("Revision", "0" * 64, "0" * 18)
+    for name in ("", unknown, shown(missed[-1]).name or ""):
+        assert (await world.follow(last_event_id=name)).events == []
 
 
 @pytest.mark.parametrize("name", ["nope", "\xff", "VGFnOmRldmVsb3A=", "UmV2aXNpb24="])
-def test_a_last_event_that_is_none_is_an_error(tmp_path: Path, name: str) -> None:
-    """It is told, and the stream ends."""
-
-    async def test(world: World) -> None:
-        events = await world.ask(last_event_id=name).ended()
-        assert [it.kind for it in events] == ["next", "complete"]
-        (error,) = events[0].data["errors"]
-        assert error["extensions"]["code"] == "BAD_USER_INPUT"
-        assert error["message"].startswith("Last-Event-ID is no id")
-
-    run(tmp_path, test)
+async def test_an_invalid_last_event_is_an_error(unchanging: World, name: str) -> None:
+    """And the stream ends."""
+    first, end = await unchanging.ask(last_event_id=name).ended()
+    assert end == END
+    (error,) = first.data["errors"]
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert error["message"].startswith("Last-Event-ID is no id")
 
 
-ONE_RESULT = {
-    "a query": ("{ tags { name } }", {"data": {"tags": [{"name": MADE_UP[0].tag}]}}),
-    "an unknown field": ("{ nope }", "GRAPHQL_VALIDATION_FAILED"),
-    "no document": ("{", "GRAPHQL_PARSE_FAILED"),
-    "a mutation": ("mutation { __typename }", "GRAPHQL_VALIDATION_FAILED"),
-    "a field that fails": ('{ revision(ref: "nope") { tag } }', "REVISION_NOT_FOUND"),
-    "a subscription that is none": ("subscription { nope }", "GRAPHQL_VALIDATION_FAILED"),
-    "an unknown type of event": ("subscription { __typename }", "GRAPHQL_VALIDATION_FAILED"),
-    "too high a cost": (
-        "subscription { revisionPublished { packages(first: 1000) { nodes "
-        "{ specs(first: 1000) { nodes { hash } } } } } }",
-        "QUERY_TOO_LARGE",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ONE_RESULT)
-def test_a_single_result_is_one_event_and_the_end(tmp_path: Path, name: str) -> None:
-    """Queries are answered so, and so is what is wrong with a document: with status 200."""
-    query, expected = ONE_RESULT[name]
-
-    async def test(world: World) -> None:
-        for _ in range(2):
-            following = world.ask(query)
-            first, end = await following.ended()
-            assert (following.status, end) == (200, END)
-            assert (first.kind, first.name) == ("next", None)
-            if isinstance(expected, str):
-                (error,) = first.data["errors"]
-                assert error["extensions"]["code"] == expected
-            else:
-                assert first.data == expected
-
-    run(tmp_path, test)
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("{ tags { name } }", None),
+        ("{", "GRAPHQL_PARSE_FAILED"),
+        ("mutation { __typename }", "GRAPHQL_VALIDATION_FAILED"),
+        ('{ revision(ref: "nope") { tag } }', "REVISION_NOT_FOUND"),
+        ("subscription { __typename }", "GRAPHQL_VALIDATION_FAILED"),
+        (
+            "subscription { revisionPublished { packages(first: 1000) { nodes "
+            "{ specs(first: 1000) { nodes { hash } } } } } }",
+            "QUERY_TOO_LARGE",
+        ),
+    ],
+)
+async def test_a_single_result_is_one_event(
+    unchanging: World, query: str, code: str | None
+) -> None:
+    """Of a query, and of a document with errors: with status 200, each time."""
+    for _ in range(2):
+        following = unchanging.ask(query)
+        first, end = await following.ended()
+        assert (following.status, end) == (200, END)
+        assert (first.kind, first.name) == ("next", None)
+        if code is None:
+            assert first.data == {"data": {"tags": [{"name": MADE_UP[0].tag}]}}
+        else:
+            assert [it["extensions"]["code"] for it in first.data["errors"]] == [code]
 
 
 @pytest.mark.parametrize(
@@ -278,105 +304,76 @@ def test_a_single_result_is_one_event_and_the_end(tmp_path: Path, name: str) -> 
         ("*/*", "application/json"),
     ],
 )
-def test_a_query_is_answered_as_its_client_likes_best(
-    tmp_path: Path, accept: str, kind: str
+async def test_a_query_is_answered_in_the_preferred_media_type(
+    unchanging: World, accept: str, kind: str
 ) -> None:
-    """Clients that take both, such as urql, get JSON; what is kept of one is not for the other."""
-
-    async def test(world: World) -> None:
-        for other in (EVENTS, "application/json", accept):
-            following = world.ask("{ tags { name } }", accept=other)
-            await asyncio.wait_for(following.task, SOON)
-        assert following.headers[b"content-type"].decode() == f"{kind}; charset=utf-8"
-        assert following.text.startswith("event: " if kind == EVENTS else '{"data"')
-
-    run(tmp_path, test)
+    """JSON for clients that take both, such as urql; answers in cache are of one media type."""
+    for other in (EVENTS, "application/json", accept):
+        following = await unchanging.ask("{ tags { name } }", accept=other).done()
+    assert following.headers[b"content-type"].decode() == f"{kind}; charset=utf-8"
+    assert following.text.startswith("event: " if kind == EVENTS else '{"data"')
 
 
 @pytest.mark.parametrize(
     "accept", ["application/json, text/event-stream, multipart/mixed", "*/*, text/event-stream"]
 )
-def test_a_subscription_is_answered_by_events_wherever_they_are_taken(
-    tmp_path: Path, accept: str
-) -> None:
-    """There is no other way to answer it."""
-
-    async def test(world: World) -> None:
-        following = await world.follow(SUBSCRIPTION, "POST", accept)
-        assert following.headers[b"content-type"].startswith(EVENTS.encode())
-
-    run(tmp_path, test)
+async def test_a_subscription_is_answered_by_events(unchanging: World, accept: str) -> None:
+    """Wherever the client takes them."""
+    following = await unchanging.follow(SUBSCRIPTION, "POST", accept)
+    assert following.headers[b"content-type"].startswith(EVENTS.encode())
+    await following.hang_up()
 
 
-@pytest.mark.parametrize("accept", ["application/json", "*/*", "", "text/event-stream;q=0, */*"])
+@pytest.mark.parametrize("accept", ["application/json", "", "text/event-stream;q=0, */*"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_elsewhere_it_is_refused(tmp_path: Path, accept: str, method: str) -> None:
-    """With what to do about it."""
-
-    async def test(world: World) -> None:
-        for _ in range(2):
-            following = world.ask(SUBSCRIPTION, method, accept)
-            await asyncio.wait_for(following.task, SOON)
-            assert following.status == 406
-            assert "text/event-stream" in following.text
-
-    run(tmp_path, test)
+async def test_a_subscription_without_events_is_refused(
+    unchanging: World, accept: str, method: str
+) -> None:
+    """With the media type that is needed, each time."""
+    for _ in range(2):
+        following = await unchanging.ask(SUBSCRIPTION, method, accept).done()
+        assert following.status == 406
+        assert "text/event-stream" in following.text
 
 
-def test_head_follows_nothing(tmp_path: Path) -> None:
-    """It has the headers alone."""
-
-    async def test(world: World) -> None:
-        following = world.ask(SUBSCRIPTION, "HEAD")
-        await asyncio.wait_for(following.task, SOON)
-        assert following.headers[b"content-type"].startswith(EVENTS.encode())
-
-    run(tmp_path, test)
+async def test_head_has_the_headers_alone(unchanging: World) -> None:
+    """No subscription begins."""
+    following = await unchanging.ask(SUBSCRIPTION, "HEAD").done()
+    assert following.headers[b"content-type"].startswith(EVENTS.encode())
 
 
-def test_silence_is_broken_by_signs_of_life(tmp_path: Path) -> None:
-    """Comments, every so many seconds, which no client takes for events."""
-
-    async def test(world: World) -> None:
-        following = await world.follow()
-        await following.until(lambda it: it.text.count(":\n\n") > 3)
-        assert following.events == []
-
-    run(tmp_path, test, heartbeat=0.02)
+@with_settings(heartbeat=0.02)
+async def test_heartbeats_break_silence(world: World) -> None:
+    """Comments, which no client takes for events."""
+    following = await world.follow()
+    await following.until(lambda it: it.text.count(":\n\n") > 3)
+    assert following.events == []
 
 
-def test_one_subscription_too_many_is_refused(tmp_path: Path) -> None:
-    """With status 503 and when to come again; queries go on, and who leaves makes room."""
-
-    async def test(world: World) -> None:
-        held = [await world.follow() for _ in range(2)]
-        refused = world.ask()
-        await asyncio.wait_for(refused.task, SOON)
-        assert (refused.status, refused.headers[b"retry-after"]) == (503, b"2")
-        assert orjson.loads(refused.text)["errors"][0]["extensions"]["code"] == "OVERLOADED"
-        assert (await world.ask("{ tags { name } }").ended())[-1] == END
-        held[0].hang_up()
-        await asyncio.wait_for(held[0].task, SOON)
-        assert (await world.follow()).status == 200
-
-    run(tmp_path, test, max_subscriptions=2)
+@with_settings(max_subscriptions=2)
+async def test_one_subscription_too_many_is_refused(world: World) -> None:
+    """With status 503 and a time; queries are answered, and a client that leaves makes room."""
+    first, _ = await world.follow(), await world.follow()
+    refused = await world.ask().done()
+    assert (refused.status, refused.headers[b"retry-after"]) == (503, b"2")
+    assert orjson.loads(refused.text)["errors"][0]["extensions"]["code"] == "OVERLOADED"
+    assert (await world.ask("{ tags { name } }").ended())[-1] == END
+    await first.hang_up()
+    assert (await world.follow()).status == 200
 
 
-def test_half_of_the_connections_are_left_for_others(tmp_path: Path) -> None:
+@with_settings(max_subscriptions=50, max_connections=5)
+async def test_half_of_the_connections_are_left_for_queries(world: World) -> None:
     """However many subscriptions there may be."""
-
-    async def test(world: World) -> None:
-        for _ in range(2):
-            await world.follow()
-        refused = world.ask()
-        await asyncio.wait_for(refused.task, SOON)
-        assert refused.status == 503
-
-    run(tmp_path, test, max_subscriptions=50, max_connections=5)
+    for _ in range(2):
+        await world.follow()
+    assert (await world.ask().done()).status == 503
 
 
-def test_equal_events_are_executed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all who ask with the same document and variables."""
+async def test_equal_events_are_executed_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For all subscriptions with the same document and variables."""
     executed: list[str] = []
     execute = API.execute
 
@@ -385,187 +382,128 @@ def test_equal_events_are_executed_once(tmp_path: Path, monkeypatch: pytest.Monk
         executed.append(query)
         return answer
 
-    async def test(world: World) -> None:
-        other = SUBSCRIPTION.replace("tag", "tag digest")
-        many = [await world.follow() for _ in range(20)] + [await world.follow(other)]
-        monkeypatch.setattr(API, "execute", counted)
+    other = SUBSCRIPTION.replace("tag", "tag digest")
+    many = [await world.follow() for _ in range(20)] + [await world.follow(other)]
+    monkeypatch.setattr(API, "execute", counted)
+    world.publish(MADE_UP[1])
+    for following in many:
+        await following.until(lambda it: it.events)
+    assert sorted(executed) == sorted([SUBSCRIPTION, other])
+
+
+async def test_an_event_without_subscribers_is_not_made(world: World) -> None:
+    """A client that hangs up takes the event from no other."""
+    async with world.events._free:
+        leaving, staying = await world.follow(), await world.follow()
+        alone = await world.follow(SUBSCRIPTION.replace("tag", "digest"))
         world.publish(MADE_UP[1])
-        for following in many:
-            await following.until(lambda it: it.events)
-        assert sorted(executed) == sorted([SUBSCRIPTION, other])
-
-    run(tmp_path, test)
-
-
-def test_an_event_that_nobody_waits_for_is_not_made(tmp_path: Path) -> None:
-    """Who hangs up leaves nothing to do; another one who waits for it gets it all the same."""
-
-    async def test(world: World) -> None:
-        events = streams_of(world.app)
-        async with events._free:
-            leaving, staying = await world.follow(), await world.follow()
-            alone = await world.follow(SUBSCRIPTION.replace("tag", "digest"))
-            world.publish(MADE_UP[1])
-            async with asyncio.timeout(SOON):
-                while len(events._flights._flights) < 2:
-                    await asyncio.sleep(0.005)
-            for following in (leaving, alone):
-                following.hang_up()
-                await asyncio.wait_for(following.task, SOON)
-            assert len(events._flights._flights) == 1
-        await staying.until(lambda it: it.events)
-        assert not events._flights._flights
-
-    run(tmp_path, test)
+        await staying.until(lambda _: len(world.events._flights._flights) == 2)
+        for following in (leaving, alone):
+            await following.hang_up()
+        assert len(world.events._flights._flights) == 1
+    await staying.until(lambda it: it.events)
+    assert not world.events._flights._flights
 
 
-def test_an_event_that_takes_long_holds_up_nothing(tmp_path: Path) -> None:
-    """Signs of life are sent while it is made, and a server that stops does not wait for it."""
-
-    async def test(world: World) -> None:
-        events = streams_of(world.app)
-        async with events._free:
-            following = await world.follow()
-            world.publish(MADE_UP[1])
-            async with asyncio.timeout(SOON):
-                while not events._flights._flights:
-                    await asyncio.sleep(0.005)
-            beats = following.text.count(":\n\n")
-            await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
-            assert world.app.drain is not None
-            world.app.drain()
-            assert await following.ended() == [END]
-            assert not events._flights._flights
-
-    run(tmp_path, test, heartbeat=0.02)
-
-
-def streams_of(app: Application) -> Any:
-    """Return what shares the events of an application."""
-    endpoint: Any = next(
-        route for route in app.routes if getattr(route, "path", "") == GRAPHQL_PATH
-    )
-    return endpoint.app.streams.events
-
-
-def test_a_client_that_does_not_read_is_told_why_it_ends(tmp_path: Path) -> None:
-    """As soon as it reads: what came in the meantime was too much to be kept for it."""
-
-    async def test(world: World) -> None:
+@with_settings(heartbeat=0.02)
+async def test_an_event_that_takes_long_blocks_nothing(world: World) -> None:
+    """Heartbeats are sent meanwhile, and a server that stops does not wait for the event."""
+    async with world.events._free:
         following = await world.follow()
-        following.may_send.clear()
-        (one,) = world.publish(MADE_UP[1])
-        await world.known(one)
-        await asyncio.sleep(0.05)  # the event is taken, and waits to be sent
-        publications_of(world.app).tell([one] * (MAX_WAITING + 1), [one])
-        following.may_send.set()
-        events = await following.ended()
-        assert events[0] == shown(one)
-        assert events[1].data["errors"][0]["extensions"]["code"] == "SUBSCRIBER_TOO_SLOW"
-        assert events[2:] == [END]
-
-    run(tmp_path, test)
+        world.publish(MADE_UP[1])
+        await following.until(lambda _: world.events._flights._flights)
+        beats = following.text.count(":\n\n")
+        await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
+        world.drain()
+        assert await following.ended() == [END]
+        assert not world.events._flights._flights
 
 
-def publications_of(app: Application) -> Any:
-    """Return what tells an application of revisions."""
-    drain: Any = app.drain
-    return drain.__self__
+async def test_a_slow_reader_is_ended_with_a_reason(world: World) -> None:
+    """Where more events wait for it than the server keeps."""
+    following = await world.follow()
+    following.may_send.clear()
+    (one,) = world.publish(MADE_UP[1])
+    await world.known(one)
+    await asyncio.sleep(0.05)  # the event is taken, and waits to be sent
+    world.publications.tell([one] * (MAX_WAITING + 1), [one])
+    following.may_send.set()
+    first, error, end = await following.ended()
+    assert (first, end) == (shown(one), END)
+    assert error.data["errors"][0]["extensions"]["code"] == "SUBSCRIBER_TOO_SLOW"
 
 
-def test_all_ends_when_the_server_is_stopped(tmp_path: Path) -> None:
-    """At once, with the event that says so; nobody can begin any more."""
-
-    async def test(world: World) -> None:
-        held = [await world.follow() for _ in range(3)]
-        assert world.app.drain is not None
-        world.app.drain()
-        for following in held:
-            assert await following.ended() == [END]
-        late = world.ask()
-        await asyncio.wait_for(late.task, SOON)
-        assert late.status == 503
-
-    run(tmp_path, test)
+async def test_subscriptions_end_when_the_server_stops(world: World) -> None:
+    """At once, with a final event; no other begins."""
+    held = [await world.follow() for _ in range(3)]
+    world.drain()
+    for following in held:
+        assert await following.ended() == [END]
+    assert (await world.ask().done()).status == 503
 
 
-def test_an_event_that_cannot_be_made_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_an_event_that_cannot_be_made_is_an_error(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The stream goes on: the next may be good. The log has what it was."""
+    """The stream goes on with the next event; the log has the reason."""
 
     def failing(*_: Any, **__: Any) -> OperationResult:
         raise ZeroDivisionError("inner detail")
 
-    async def test(world: World) -> None:
-        following = await world.follow()
-        with monkeypatch.context() as patched:
-            patched.setattr(API, "execute", failing)
-            (one,) = world.publish(MADE_UP[1])
-            await following.until(lambda it: it.events)
-        two, three = world.publish(*MADE_UP[2:])
-        await following.until(lambda it: len(it.events) == 3)
-        failed, *others = following.events
-        assert failed.name == shown(one).name
-        assert failed.data["errors"][0]["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
-        assert others == [shown(two), shown(three)]
-        assert "inner detail" not in following.text
-
-    run(tmp_path, test)
+    following = await world.follow()
+    with monkeypatch.context() as patched:
+        patched.setattr(API, "execute", failing)
+        (one,) = world.publish(MADE_UP[1])
+        await following.until(lambda it: it.events)
+    two, three = world.publish(*MADE_UP[2:])
+    await following.until(lambda it: len(it.events) == 3)
+    failed, *others = following.events
+    assert failed.name == shown(one).name
+    assert failed.data["errors"][0]["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+    assert others == [shown(two), shown(three)]
+    assert "inner detail" not in following.text
     assert "inner detail" in caplog.text
 
 
-def test_an_error_is_not_kept_for_those_who_come_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The event is made anew for a client that goes on after an earlier one."""
+async def test_an_error_is_not_cached(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event is made again for a client that resumes after an earlier one."""
     query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
 
     def failing(*_: Any, **__: Any) -> OperationResult:
         return OperationResult({"revisionPublished": None}, ({"message": "no"},), executed=True)
 
-    async def test(world: World) -> None:
-        one, two = world.publish(*MADE_UP[1:3])
-        await world.known(two)
-        name = shown(one).name or ""
-        with monkeypatch.context() as patched:
-            patched.setattr(API, "execute", failing)
-            following = await world.follow(query, last_event_id=name)
-            await following.until(lambda it: it.events)
-            assert following.events[0].data["errors"] == [{"message": "no"}]
+    one, two = world.publish(*MADE_UP[1:3])
+    await world.known(two)
+    name = shown(one).name or ""
+    with monkeypatch.context() as patched:
+        patched.setattr(API, "execute", failing)
         following = await world.follow(query, last_event_id=name)
         await following.until(lambda it: it.events)
-        assert following.events == [shown(two)]
-
-    run(tmp_path, test)
-
-
-def test_subscriptions_are_charged_as_queries_are(tmp_path: Path) -> None:
-    """One begins only where something is left, and each event costs; without it ends."""
-
-    async def test(world: World) -> None:
-        following = await world.follow()
-        refused = world.ask()
-        await asyncio.wait_for(refused.task, SOON)
-        assert refused.status == 429
-        assert b"retry-after" in refused.headers
-        world.publish(MADE_UP[1])
-        (event, end) = await following.ended()
-        assert event.data["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
-        assert end == END
-
-    run(tmp_path, test, cost_per_minute=1)
+        assert following.events[0].data["errors"] == [{"message": "no"}]
+    following = await world.follow(query, last_event_id=name)
+    await following.until(lambda it: it.events)
+    assert following.events == [shown(two)]
 
 
-def test_documents_may_be_persisted(tmp_path: Path) -> None:
-    """What is not in the manifest is refused by an event, as what is wrong with a document."""
+@with_settings(cost_per_minute=1)
+async def test_subscriptions_are_charged_as_queries_are(world: World) -> None:
+    """To begin one needs an allowance; one whose next event has none ends."""
+    following = await world.follow()
+    refused = await world.ask().done()
+    assert refused.status == 429
+    assert b"retry-after" in refused.headers
+    world.publish(MADE_UP[1])
+    event, end = await following.ended()
+    assert event.data["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
+    assert end == END
+
+
+async def test_documents_may_be_persisted(published: Path, tmp_path: Path) -> None:
+    """What is not in the manifest is refused by an event."""
     manifest = tmp_path / "documents.json"
     manifest.write_bytes(orjson.dumps({"known": SUBSCRIPTION}))
-
-    async def test(world: World) -> None:
+    async with running(published, documents=str(manifest)) as world:
         assert (await world.follow()).status == 200
         first, end = await world.ask("subscription { revisionPublished { tag } }").ended()
         assert first.data["errors"][0]["extensions"]["code"] == "PERSISTED_QUERY_NOT_IN_LIST"
         assert end == END
-
-    run(tmp_path / "catalog", test, documents=str(manifest))

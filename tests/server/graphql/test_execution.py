@@ -21,196 +21,182 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.diff import Comparison
-from snapshots.changes.explanation import Explanation
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
+
+pytestmark = pytest.mark.anyio
 
 SMALL = "{ revision { specs(first: 1) { nodes { hash } } } }"
 LARGE = (
     "{ revision { packages(first: 100) { nodes { specs(first: 100) { nodes { hash "
     "variants } } } } } }"
 )
+WALK = '{ revision { specs(matching: "^zlib") { totalCount } } }'
 
 
-def execution_of(demo_catalog: Path, lanes: Lanes) -> Execution:
+def execution_of(folder: Path, lanes: Lanes) -> Execution:
     """Return the execution over a catalog of which nothing is in memory."""
-    catalog = Catalog(str(demo_catalog))
+    catalog = Catalog(str(folder))
     catalog.refresh()
     return Execution(API(), catalog, Library(catalog), lanes)
 
 
 @pytest.fixture
 def execution(demo_catalog: Path, lanes: Lanes) -> Execution:
-    """Return the execution over that catalog."""
+    """Return the execution over the demo catalog."""
     return execution_of(demo_catalog, lanes)
+
+
+@pytest.fixture
+def older(demo_catalog: Path, tmp_path: Path) -> Path:
+    """Return a catalog of which no comparisons are kept."""
+    folder = shutil.copytree(demo_catalog, tmp_path / "older")
+    shutil.rmtree(folder / "comparisons")
+    return folder
+
+
+class Calls:
+    """The calls of a method: the name of the thread, without its number, and the arguments.
+
+    As long as ``may_go_on`` is not set, each of them waits.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        self.threads: list[str] = []
+        self.arguments: list[tuple[Any, ...]] = []
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        method = getattr(owner, name)
+
+        def watched(*arguments: Any, **options: Any) -> Any:
+            self.threads.append(threading.current_thread().name.rsplit("_", 1)[0])
+            self.arguments.append(arguments[1:])
+            assert self.may_go_on.wait(20)
+            return method(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    async def begin(self) -> None:
+        """Wait for the first call."""
+        async with asyncio.timeout(20):
+            while not self.threads:
+                await asyncio.sleep(0.01)
 
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return, of each execution that ended, whether it was in the thread of the event loop."""
-    found: list[bool] = []
+    ended: list[bool] = []
     execute = API.execute
 
     def watched(*args: Any, **options: Any) -> OperationResult:
         answer = execute(*args, **options)
-        found.append(threading.current_thread() is threading.main_thread())
+        ended.append(threading.current_thread() is threading.main_thread())
         return answer
 
     monkeypatch.setattr(API, "execute", watched)
-    return found
+    return ended
 
 
-def executed(execution: Execution, *queries: str) -> list[Executed]:
-    """Execute queries one after the other in an event loop of this thread."""
-
-    async def run() -> list[Executed]:
-        return [await execution.execute(GraphQLRequest(query, None, None)) for query in queries]
-
-    return asyncio.run(run())
+async def executed(execution: Execution, *queries: str) -> list[Executed]:
+    """Execute queries one after the other."""
+    return [await execution.execute(GraphQLRequest(query, None, None)) for query in queries]
 
 
-def test_what_has_to_be_loaded_is_loaded_in_a_thread(
-    demo_catalog: Path, lanes: Lanes, threads: list[bool], monkeypatch: pytest.MonkeyPatch
+def begun(execution: Execution, *queries: str) -> list["asyncio.Task[Executed]"]:
+    """Begin to execute queries together."""
+    return [
+        asyncio.create_task(execution.execute(GraphQLRequest(query, None, None)))
+        for query in queries
+    ]
+
+
+def codes(executed: Executed) -> set[str]:
+    """Return the codes of the errors of an answer."""
+    return {error["extensions"]["code"] for error in orjson.loads(executed.body)["errors"]}
+
+
+async def test_revisions_are_loaded_in_a_thread(
+    execution: Execution, threads: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No other: the request is executed without loading, and in the event loop from then on."""
-    loading: list[str] = []
-    load = ContentReader.frame
-
-    def watched(reader: ContentReader, digest: str) -> Frame:
-        loading.append(threading.current_thread().name)
-        return load(reader, digest)
-
-    monkeypatch.setattr(ContentReader, "frame", watched)
-    first, second = executed(execution_of(demo_catalog, lanes), SMALL, SMALL)
-    assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+    """The request is executed in the event loop once they are in memory."""
+    loading = Calls(monkeypatch, ContentReader, "frame")
+    first, second = await executed(execution, SMALL, SMALL)
+    assert loading.threads == ["cachelog-loading"]
     assert threads == [False, True]
     assert first == second
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
 
-def test_heavy_requests_have_theirs_loaded_there_too(
-    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+async def test_heavy_requests_load_in_the_same_threads(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that the threads that execute never wait for a revision."""
-    loading: list[str] = []
-    load = ContentReader.frame
-
-    def watched(reader: ContentReader, digest: str) -> Frame:
-        loading.append(threading.current_thread().name)
-        return load(reader, digest)
-
-    monkeypatch.setattr(ContentReader, "frame", watched)
-    executed(execution_of(demo_catalog, lanes), LARGE)
-    assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+    loading = Calls(monkeypatch, ContentReader, "frame")
+    await executed(execution, LARGE)
+    assert loading.threads == ["cachelog-loading"]
 
 
-def test_explanations_hold_up_no_loading(
+async def test_explanations_hold_up_no_loading(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are found in a thread of their own, so that revisions are loaded beside them."""
-    made, ends = list[str](), threading.Event()
-    explain = Library._make_explanation
-
-    def watched(library: Library, digests: tuple[str, str]) -> Explanation:
-        made.append(threading.current_thread().name)
-        assert ends.wait(20)
-        return explain(library, digests)
-
-    monkeypatch.setattr(Library, "_make_explanation", watched)
+    """They are made in threads of their own."""
+    explaining = Calls(monkeypatch, Library, "_make_explanation")
+    explaining.may_go_on.clear()
     execution = execution_of(demo_catalog, lanes)
     newest, *others = execution._catalog.history.digests
-
-    async def run() -> list[Executed]:
-        pairs = [f'compare(base: "{it}", head: "{newest}")' for it in others[:2]]
-        queries = [f"{{ {pair} {{ causes {{ totalCount }} }} }}" for pair in pairs]
-        asked = [execution.execute(GraphQLRequest(query, None, None)) for query in queries]
-        explained = [asyncio.ensure_future(it) for it in asked]
-        while not made:
-            await asyncio.sleep(0.01)
-        other = f'{{ revision(ref: "{others[-1]}") {{ specs(first: 1) {{ totalCount }} }} }}'
-        found = await execution.execute(GraphQLRequest(other, None, None))
-        assert not any(it.done() for it in explained)
-        ends.set()
-        return [found, *await asyncio.gather(*explained)]
-
-    assert all(it.is_good for it in asyncio.run(run()))
-    assert [name.rsplit("_", 1)[0] for name in made] == ["cachelog-explaining"] * 2
+    pairs = [f'compare(base: "{it}", head: "{newest}")' for it in others[:2]]
+    explained = begun(execution, *(f"{{ {it} {{ causes {{ totalCount }} }} }}" for it in pairs))
+    await explaining.begin()
+    other = f'{{ revision(ref: "{others[-1]}") {{ specs(first: 1) {{ totalCount }} }} }}'
+    (loaded,) = await executed(execution, other)
+    assert not any(task.done() for task in explained)
+    explaining.may_go_on.set()
+    assert all(it.is_good for it in [loaded, *await asyncio.gather(*explained)])
+    assert explaining.threads == ["cachelog-explaining"] * 2
 
 
-def test_an_explanation_that_many_ask_for_is_made_once_for_all(
+async def test_an_explanation_is_made_once_for_all_requests(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks while it is being made waits for it, instead of being refused after its turn."""
-    made, ends = list[tuple[str, str]](), threading.Event()
-    explain = Library._make_explanation
-
-    def watched(library: Library, digests: tuple[str, str]) -> Explanation:
-        made.append(digests)
-        assert ends.wait(20)
-        return explain(library, digests)
-
-    monkeypatch.setattr(Library, "_make_explanation", watched)
+    """Those that come while it is made wait for it, longer than for a turn."""
+    explaining = Calls(monkeypatch, Library, "_make_explanation")
+    explaining.may_go_on.clear()
     lanes = Lanes.of(Settings(queue_seconds=0.4))
     execution = execution_of(demo_catalog, lanes)
     base, head, *_ = execution._catalog.history.digests
-
-    async def run() -> list[Executed]:
-        pair = f'compare(base: "{base}", head: "{head}")'
-        texts = [f"{{ {pair} {{ causes(first: {n}) {{ totalCount }} }} }}" for n in range(5)]
-        asked = [execution.execute(GraphQLRequest(text, None, None)) for text in texts]
-        waiting = [asyncio.ensure_future(it) for it in asked]
-        while not made:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(1.5 * lanes.explaining.patience)
-        ends.set()
-        return await asyncio.gather(*waiting)
-
-    assert all(it.is_good for it in asyncio.run(run()))
-    assert made == [(base, head)]
+    pair = f'compare(base: "{base}", head: "{head}")'
+    texts = [f"{{ {pair} {{ causes(first: {n}) {{ totalCount }} }} }}" for n in range(5)]
+    waiting = begun(execution, *texts)
+    await explaining.begin()
+    await asyncio.sleep(1.5 * lanes.explaining.patience)
+    explaining.may_go_on.set()
+    assert all(it.is_good for it in await asyncio.gather(*waiting))
+    assert explaining.arguments == [((base, head),)]
     lanes.close()
 
 
-def test_histories_are_answered_in_the_lane_that_they_take_the_time_of(
-    demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_histories_are_read_by_loading_and_made_by_explaining(
+    execution: Execution, lanes: Lanes, older: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading is loading; making changes that are missing takes as long as explaining does."""
-    made: list[str] = []
-    make = HistoryAnswers._make
-
-    def watched(answers: HistoryAnswers, *asked: Any) -> Any:
-        made.append(threading.current_thread().name.rsplit("_", 1)[0])
-        return make(answers, *asked)
-
-    monkeypatch.setattr(HistoryAnswers, "_make", watched)
+    """Each lane is for work of one duration."""
+    making = Calls(monkeypatch, HistoryAnswers, "_make")
     text = '{ series(name: "develop") { growth { numSpecs } package(name: "zlib") { name } } }'
-    first, second = executed(execution_of(demo_catalog, lanes), text, text)
-    assert made == ["cachelog-loading"] * 2
+    first, second = await executed(execution, text, text)
+    assert making.threads == ["cachelog-loading"] * 2
     assert first == second
-    assert first.is_good
-    assert not first.is_permanent
-    older = shutil.copytree(demo_catalog, tmp_path / "older")
-    shutil.rmtree(older / "comparisons")
-    made.clear()
-    (found,) = executed(execution_of(older, lanes), text)
-    assert found.body == first.body
-    assert made == ["cachelog-explaining", "cachelog-loading"]
+    assert (first.is_good, first.is_permanent) == (True, False)
+    making.threads.clear()
+    (filled,) = await executed(execution_of(older, lanes), text)
+    assert filled.body == first.body
+    assert making.threads == ["cachelog-explaining", "cachelog-loading"]
 
 
-def test_a_question_whose_history_is_missing_fails_once(
-    demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_makes_missing_changes_once(
+    lanes: Lanes, older: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is held up once, whatever lanes the request goes through; the next one gets further."""
-    older = shutil.copytree(demo_catalog, tmp_path / "older")
-    shutil.rmtree(older / "comparisons")
-    kept: list[int] = []
-    keep = Catalog.keep
-
-    def counted(catalog: Catalog, changes: Any) -> None:
-        kept.append(len(changes))
-        keep(catalog, changes)
-
-    monkeypatch.setattr(Catalog, "keep", counted)
+    """Through whatever lanes it goes; the next request makes more of them."""
+    keeping = Calls(monkeypatch, Catalog, "keep")
     execution = execution_of(older, lanes)
     monkeypatch.setattr(execution.answers, "_fill_seconds", 0)
     light = '{ series(name: "develop-DATE") { growth { numSpecs } } }'
@@ -219,26 +205,17 @@ def test_a_question_whose_history_is_missing_fails_once(
         f"{' '.join(f'a{n}: allSeries {{ revisions {{ totalCount }} }}' for n in range(40))} }}"
     )
     for text in (light, heavy):
-        kept.clear()
-        (found,) = executed(execution, text)
-        assert not found.is_good
-        codes = {error["extensions"]["code"] for error in orjson.loads(found.body)["errors"]}
-        assert codes == {"HISTORY_INCOMPLETE"}
-        assert kept == [1]
+        keeping.arguments.clear()
+        (answer,) = await executed(execution, text)
+        assert codes(answer) == {"HISTORY_INCOMPLETE"}
+        assert [len(changes) for (changes,) in keeping.arguments] == [1]
 
 
-def test_what_no_cache_keeps_is_loaded_once(
+async def test_a_comparison_is_made_once_without_a_cache(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was loaded for a request is there when it is executed, however small the caches are."""
-    made: list[tuple[str, str]] = []
-    make = Library._make_comparison
-
-    def watched(library: Library, digests: tuple[str, str]) -> Comparison:
-        made.append(digests)
-        return make(library, digests)
-
-    monkeypatch.setattr(Library, "_make_comparison", watched)
+    """It stays in memory from loading to execution."""
+    making = Calls(monkeypatch, Library, "_make_comparison")
     catalog = Catalog(str(demo_catalog))
     catalog.refresh()
     library = Library(catalog, frame_bytes=0, comparison_bytes=0)
@@ -246,43 +223,43 @@ def test_what_no_cache_keeps_is_loaded_once(
     newest, *_, oldest = catalog.history.digests
     pair = f'compare(base: "{oldest}", head: "{newest}")'
     for selected in ("summary { specsAdded }", "releaseNotes stacks { name }"):
-        made.clear()
-        (found,) = executed(execution, f"{{ {pair} {{ {selected} }} }}")
-        assert found.is_good
-        assert len(made) <= 4, "once here, and once for each that is made from it"
+        making.arguments.clear()
+        (answer,) = await executed(execution, f"{{ {pair} {{ {selected} }} }}")
+        assert answer.is_good
+        assert len(making.arguments) <= 4, "once here, and once for each that is made from it"
 
 
-def test_what_takes_long_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:
-    """Walking through the dependencies does, also where all of them are in memory."""
-    walk = '{ revision { specs(matching: "^zlib") { totalCount } } }'
-    executed(execution, walk, walk)
-    assert threads == [False, False]
-
-
-def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
-    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("queries", "are_in_event_loop"),
+    [
+        ([WALK, WALK], [False, False]),
+        ([SMALL, SMALL, LARGE, LARGE], [False, True, False, False]),
+    ],
+    ids=["a walk", "many objects"],
+)
+async def test_long_work_is_executed_in_a_thread(
+    execution: Execution, threads: list[bool], queries: list[str], are_in_event_loop: list[bool]
 ) -> None:
-    """Loading fails outside of the request's execution, but the answer is GraphQL's."""
+    """Also where everything is in memory."""
+    await executed(execution, *queries)
+    assert threads == are_in_event_loop
+
+
+async def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
+    execution: Execution, demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is loaded before the request is executed."""
 
     def damaged(_reader: ContentReader, digest: str) -> Frame:
         raise CatalogError(str(demo_catalog), f"{digest} is damaged")
 
     monkeypatch.setattr(ContentReader, "frame", damaged)
-    (found,) = executed(execution_of(demo_catalog, lanes), SMALL)
-    (error,) = orjson.loads(found.body)["errors"]
-    assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
-    assert str(demo_catalog) not in error["message"]
+    (answer,) = await executed(execution, SMALL)
+    assert codes(answer) == {"CATALOG_UNAVAILABLE"}
+    assert str(demo_catalog).encode() not in answer.body
 
 
-def test_what_asks_for_many_objects_is_executed_in_a_thread(
-    execution: Execution, threads: list[bool]
-) -> None:
-    """Also where everything is in memory."""
-    executed(execution, SMALL, SMALL, LARGE, LARGE)
-    assert threads == [False, True, False, False]
-
-
-def test_few_heavy_ones_are_executed_at_once(
+async def test_few_heavy_requests_are_executed_at_once(
     execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others wait, so that threads do not take the time of each other."""
@@ -301,12 +278,7 @@ def test_few_heavy_ones_are_executed_at_once(
                 running -= 1
 
     monkeypatch.setattr(API, "execute", counted)
-
-    async def run() -> list[Executed]:
-        request = GraphQLRequest(LARGE, None, None)
-        return await asyncio.gather(*(execution.execute(request) for _ in range(12)))
-
-    assert len(set(asyncio.run(run()))) == 1
+    assert len(set(await asyncio.gather(*begun(execution, *[LARGE] * 12)))) == 1
     assert 1 <= most <= Settings().heavy_threads
 
 
@@ -320,19 +292,20 @@ def test_few_heavy_ones_are_executed_at_once(
         ("{ __typename }", True, True, True),
     ],
 )
-def test_what_is_told_of_an_answer(
+async def test_the_facts_of_an_answer(
     execution: Execution, query: str, started: bool, is_good: bool, is_permanent: bool
 ) -> None:
     """Whether it was executed at all, has no errors, and stays true for ever."""
-    (found,) = executed(execution, query)
-    assert (found.started, found.is_good, found.is_permanent) == (started, is_good, is_permanent)
-    assert ("errors" in orjson.loads(found.body)) == (not is_good)
+    (answer,) = await executed(execution, query)
+    facts = (answer.started, answer.is_good, answer.is_permanent)
+    assert facts == (started, is_good, is_permanent)
+    assert ("errors" in orjson.loads(answer.body)) == (not is_good)
 
 
-def test_a_request_that_nobody_waits_for_ends(
+async def test_a_cancelled_request_ends(
     execution: Execution, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its budget is cancelled, so that its thread is free at once for others."""
+    """Its budget is cancelled, so that its thread is free for others."""
     began, budgets = threading.Event(), []
 
     def endless(*_args: Any, context: Context, **_options: Any) -> OperationResult:
@@ -343,19 +316,14 @@ def test_a_request_that_nobody_waits_for_ends(
             time.sleep(0.001)
 
     monkeypatch.setattr(API, "execute", endless)
-
-    async def run() -> None:
-        waiting = asyncio.ensure_future(execution.execute(GraphQLRequest(LARGE, None, None)))
-        await asyncio.to_thread(began.wait, 10)
-        assert lanes.heavy.num_running == 1
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        async with asyncio.timeout(10):
-            while lanes.heavy.num_running:
-                await asyncio.sleep(0.001)
-
-    asyncio.run(run())
-    (budget,) = budgets
+    (waiting,) = begun(execution, LARGE)
+    await asyncio.to_thread(began.wait, 10)
+    assert lanes.heavy.num_running == 1
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(10):
+        while lanes.heavy.num_running:
+            await asyncio.sleep(0.001)
     with pytest.raises(BudgetExceeded, match="was cancelled"):
-        budget.check()
+        budgets[0].check()

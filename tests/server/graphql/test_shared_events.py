@@ -1,7 +1,8 @@
 """Events that are kept for those who come later: within their bound, whoever asks for them."""
 
-import asyncio
 from typing import Any, cast
+
+import pytest
 
 from server.asgi.room import Outgoing
 from server.graphql.event_streams import EVENT_BYTES, SharedEvents
@@ -23,24 +24,21 @@ class _Catalog:
     state = 1
 
 
-def _asked(number: int) -> ParsedRequest:
+def _request(number: int) -> ParsedRequest:
     text = f"subscription {{ a{number}: revisionPublished {{ id }} }}"
     request = GraphQLRequest(f"{text:{_LONGEST}}", None, None)
     return ParsedRequest(request, "text/event-stream", 0)
 
 
-def test_what_clients_ask_counts_with_what_is_kept_for_it() -> None:
-    """Ever other long documents about one revision do not fill memory."""
+@pytest.mark.anyio
+async def test_kept_events_are_bounded_with_their_documents() -> None:
+    """Many different long documents about one revision do not fill memory."""
     catalog, execution = cast("Any", _Catalog()), cast("Any", _Execution())
     revision = a_revision("develop", 0)
-
-    async def run() -> None:
-        events = SharedEvents(catalog, execution, cast("Outgoing", None))
-        asked = [_asked(number) for number in range(400)]
-        for it in asked:
-            await events.of(it, revision)
-        kept = [it for it in asked if events.kept(it, revision) is not None]
-        assert 100 < len(kept) <= EVENT_BYTES // _LONGEST
-        assert kept == asked[-len(kept) :]
-
-    asyncio.run(run())
+    events = SharedEvents(catalog, execution, cast("Outgoing", None))
+    requests = [_request(number) for number in range(400)]
+    for request in requests:
+        await events.of(request, revision)
+    kept = [request for request in requests if events.kept(request, revision) is not None]
+    assert 100 < len(kept) <= EVENT_BYTES // _LONGEST
+    assert kept == requests[-len(kept) :]
