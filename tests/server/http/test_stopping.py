@@ -99,7 +99,7 @@ def hang_one(server: Server) -> tuple[int, int]:
     until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both serve")
     hung, other = sorted(workers_of(server))
     os.kill(hung, signal.SIGSTOP)
-    until(lambda: not is_running(hung), "it is gone")
+    until(lambda: not is_running(hung), "the hung one is gone")
     wait_for_workers(server, 2)
     return hung, other
 
@@ -131,21 +131,19 @@ def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, work
 
 
 def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> None:
-    """Killed, asked to end or hung: there are as many as before soon, and the address is served on.
+    """Killed or hung: there are soon as many as before, and the address is served on.
 
-    Of one that has hung the log tells.
+    The log names one that has hung.
     """
     options: dict[str, object] = {"hang_timeout": 2, "log_format": "json"}
     with serving(demo_catalog, tmp_path / "log", "--workers", "2", **options) as server:
-        for number in (signal.SIGKILL, signal.SIGTERM):
-            wait_for_workers(server, 2)
-            first = min(workers_of(server))
-            until(lambda: httpx.get(f"{server.url}/health/live").is_success, "it serves")
-            os.kill(first, number)
-            until(lambda first=first: not is_running(first), "it is gone")  # type: ignore[misc]
-            wait_for_workers(server, 2)
-            assert first not in workers_of(server)
-            assert outcome_of_new_connection(address(server)) == "answered"
+        wait_for_workers(server, 2)
+        killed = min(workers_of(server))
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: not is_running(killed), "it is gone")
+        wait_for_workers(server, 2)
+        assert killed not in workers_of(server)
+        assert outcome_of_new_connection(address(server)) == "answered"
         hung, other = hang_one(server)
         assert other in workers_of(server)
         assert outcome_of_new_connection(address(server)) == "answered"

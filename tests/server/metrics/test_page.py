@@ -49,7 +49,7 @@ def numbers(text: str, parse: Any = plain) -> Numbers:
 
 
 def asked(client: httpx.Client) -> Numbers:
-    """Return the numbers of a server."""
+    """Return the numbers that a server counts."""
     return numbers(client.get("/metrics").text)
 
 
@@ -111,25 +111,25 @@ def test_both_formats_have_all_instruments(demo_server: Server) -> None:
 
 @pytest.mark.long
 def test_the_numbers_of_all_processes_are_added(demo_catalog: Path, tmp_path: Path) -> None:
-    """Whichever is asked; those of one that has ended stay counted, its caches do not."""
+    """Whichever answers; those of one that has ended are counted on."""
     with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:
 
-        def found() -> Numbers:
+        def counts() -> Numbers:
             return numbers(httpx.get(f"{server.url}/metrics").text)
 
         def named() -> float:
-            return found().get(("cachelog_request_seconds_count", "Tags"), 0)
+            return counts().get(("cachelog_request_seconds_count", "Tags"), 0)
 
-        until(lambda: found()["cachelog_processes", ""] == 2, "both serve")
-        for _ in range(20):
+        until(lambda: counts()["cachelog_processes", ""] == 2, "both serve")
+        for _ in range(8):
             with httpx.Client(base_url=server.url) as client:
                 ask(client, "query Tags { tags { name } }", "Tags")
-        until(lambda: all(named() == 20 for _ in range(8)), "both know of all")
+        until(lambda: all(named() == 8 for _ in range(6)), "both count all")
         first = min(workers_of(server))
         os.kill(first, signal.SIGTERM)
         until(lambda: not is_running(first), "one has ended")
-        until(lambda: all(named() == 20 for _ in range(8)), "its numbers stay")
-        until(lambda: found()["cachelog_processes", ""] == 2, "another one serves")
+        until(lambda: all(named() == 8 for _ in range(6)), "its numbers stay")
+        until(lambda: counts()["cachelog_processes", ""] == 2, "another one serves")
     shared = re.findall(r"cachelog-metrics-\w+", server.log.read_text())
     assert shared == []
 

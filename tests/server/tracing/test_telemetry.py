@@ -35,7 +35,7 @@ def test_nothing_is_imported_where_it_is_off() -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "import"])
-def test_what_is_missing_is_told_with_its_extra(
+def test_a_missing_package_is_named_with_its_extra(
     command: str, demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is served or read."""
@@ -57,17 +57,17 @@ def test_what_is_missing_is_told_with_its_extra(
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "'http/json' is not http/protobuf"),
     ],
 )
-def test_what_cannot_be_done_is_told(
+def test_an_unsupported_variable_is_an_error(
     variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the variable that asks for it."""
+    """The message names it."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(InvalidArgument, match=f"{variable}: {expected}"):
         telemetry_from(Settings(tracing=True))
 
 
 def test_a_look_for_revisions_has_a_span(demo_catalog: Path, tmp_path: Path) -> None:
-    """With what was found, or the error."""
+    """With the number of revisions, or the error."""
     with in_memory() as (telemetry, exporter):
         for catalog in (demo_catalog, tmp_path / "none"):
             CatalogWatch(Catalog(str(catalog)), 1.0, telemetry).look()
@@ -78,9 +78,9 @@ def test_a_look_for_revisions_has_a_span(demo_catalog: Path, tmp_path: Path) -> 
     assert NoCatalog.__name__ in str(bad.status.description)
 
 
-def test_reading_is_told_snapshot_by_snapshot() -> None:
-    """Within the span that it was begun in, wherever it goes on."""
-    snapshots = list(history())
+def test_each_snapshot_that_is_read_has_a_span() -> None:
+    """Within the span in which reading began."""
+    snapshots = list(history(revisions=2, packages=4, specs=20))
     with in_memory() as (telemetry, exporter):
         with telemetry.span("import"):
             waiting = reading(snapshots, telemetry)
@@ -94,25 +94,23 @@ def test_reading_is_told_snapshot_by_snapshot() -> None:
     ]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_spans_of_a_server_reach_a_collector(
-    demo_catalog: Path, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+    demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From each of its processes, and those of the last moment as well."""
+    """From each of its processes, including those of the last moment."""
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
         query = {"query": "query Tags { tags { name } }", "operationName": "Tags"}
-        options = ("--workers", str(workers))
-        with serving(demo_catalog, tmp_path / "log", *options, tracing="yes") as server:
+        with serving(demo_catalog, tmp_path / "log", "--workers", "2", tracing="yes") as server:
 
             def processes() -> set[str]:
                 httpx.post(server.graphql, json=query)  # over a new connection each time
                 asked = collector.named("POST /graphql")
                 return {it.resource["service.instance.id"] for it in asked}
 
-            until(lambda: len(processes()) == workers, "all processes have told")
+            until(lambda: len(processes()) == 2, "both processes have sent spans")
             httpx.get(f"{server.url}/last", headers={"x-request-id": "mine"})
         assert [it.facts["url.path"] for it in collector.named("GET")] == ["/last"]
     assert collector.content_types == {"application/x-protobuf"}
@@ -132,12 +130,9 @@ def test_spans_of_an_import_reach_a_collector(tmp_path: Path) -> None:
     snapshots = demo_pages(tmp_path / "pages")
     with collecting() as collector:
         variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "nightly"}
+        folders = (tmp_path / "pages", tmp_path / "catalog")
         done = cachelog(
-            "import",
-            tmp_path / "pages",
-            catalog=tmp_path / "catalog",
-            variables=variables,
-            tracing="yes",
+            "import", folders[0], catalog=folders[1], variables=variables, tracing="yes"
         )
     assert (done.code, done.err) == (0, "")
     (whole,), (publishing,) = collector.named("import"), collector.named("publish")
@@ -151,21 +146,17 @@ def test_spans_of_an_import_reach_a_collector(tmp_path: Path) -> None:
     assert {it.resource["service.name"] for it in collector.spans} == {"nightly"}
 
 
-def test_an_import_that_fails_is_told_as_such(tmp_path: Path) -> None:
-    """And its own error is shown as always, though nobody collects."""
+def test_a_failing_import_shows_its_own_error(tmp_path: Path) -> None:
+    """Though there is no collector."""
     variables = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1",
         "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
     }
     began = time.monotonic()
-    done = cachelog(
-        "import",
-        tmp_path / "none",
-        catalog=tmp_path / "catalog",
-        variables=variables,
-        tracing="yes",
-    )
+    none = tmp_path / "none"
+    catalog = tmp_path / "catalog"
+    done = cachelog("import", none, catalog=catalog, variables=variables, tracing="yes")
     assert done.code == 1
     assert "Traceback" not in done.err
-    assert done.err.splitlines()[-1].startswith(f"cachelog: {tmp_path / 'none'}")
+    assert done.err.splitlines()[-1].startswith(f"cachelog: {none}")
     assert time.monotonic() - began < 30
