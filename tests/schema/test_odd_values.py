@@ -72,7 +72,7 @@ DECLARED = (
 )
 
 
-def asked(world: World, text: str, variables: dict[str, Any]) -> dict[str, Any]:
+def response_to(world: World, text: str, variables: dict[str, Any]) -> dict[str, Any]:
     """Return the response to a question; its JSON must be JSON."""
     return plain(api.execute(text, variables, context=world.context()))
 
@@ -94,28 +94,11 @@ CLIENTS = {
 }
 
 
-@examples(400)
+@examples(200)
 @given(text=st.sampled_from(DECLARED), value=VALUES)
 def test_odd_variables_are_the_clients_fault(world: World, text: str, value: Any) -> None:
     """Of whatever type, size and depth: answered, or refused with a code of the client's."""
-    assert codes(asked(world, text, {"v": value})) <= CLIENTS
-
-
-ODDEST = {
-    "a long number": 10**5_000,
-    "half a character": LONE,
-    "no number": math.nan,
-    "lists": [[[[[[["a"]]]]]]],
-    "objects": {"a": {"b": LONE}},
-    "long texts": ["x" * 3_000] * 9,
-}
-
-
-@pytest.mark.parametrize("text", DECLARED)
-@pytest.mark.parametrize("value", ODDEST.values(), ids=ODDEST)
-def test_the_oddest_variables_everywhere(world: World, text: str, value: Any) -> None:
-    """Each in each place."""
-    assert codes(asked(world, text, {"v": value})) <= CLIENTS
+    assert codes(response_to(world, text, {"v": value})) <= CLIENTS
 
 
 def test_depth_that_no_stack_has(world: World) -> None:
@@ -123,7 +106,7 @@ def test_depth_that_no_stack_has(world: World) -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
-    assert codes(asked(world, DECLARED[4], {"v": deep})) == {"LIMIT_EXCEEDED"}
+    assert codes(response_to(world, DECLARED[4], {"v": deep})) == {"LIMIT_EXCEEDED"}
 
 
 LITERALS = (
@@ -157,7 +140,7 @@ LITERALS = (
 )
 def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: str) -> None:
     """The same of what a document writes itself."""
-    assert codes(asked(world, "{ " + place % literal + " }", {})) <= CLIENTS
+    assert codes(response_to(world, "{ " + place % literal + " }", {})) <= CLIENTS
 
 
 @examples(60)
@@ -166,7 +149,7 @@ def test_made_up_documents_with_odd_variables(world: World, seed: int, value: An
     """Any question of the schema, of which a variable is not what it declares."""
     question = Writer(SCHEMA, {}, random.Random(seed)).question()
     variables = dict.fromkeys(question.variables, value)
-    assert codes(asked(world, question.text, variables)) <= CLIENTS
+    assert codes(response_to(world, question.text, variables)) <= CLIENTS
 
 
 @pytest.mark.parametrize(
@@ -174,7 +157,7 @@ def test_made_up_documents_with_odd_variables(world: World, seed: int, value: An
 )
 def test_a_document_that_is_no_unicode_is_the_clients_fault(world: World, text: str) -> None:
     """Half a character cannot be sent back, so nothing that is shown has one."""
-    response = asked(world, text, {})
+    response = response_to(world, text, {})
     assert codes(response) <= CLIENTS
     orjson.dumps(response)
 
@@ -184,7 +167,7 @@ UNKNOWN = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
 
 def test_an_answer_has_few_errors(world: World) -> None:
     """Of a thousand wrong ids twenty errors are shown; the last says how many more there are."""
-    response = asked(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    response = response_to(world, UNKNOWN, {"ids": ["nope"] * 1_000})
     assert response["data"] == {"nodes": [None] * 1_000}
     assert len(response["errors"]) == Limits().max_errors == 20
     assert response["errors"][0]["path"] == ["nodes", 0]
@@ -203,7 +186,7 @@ def test_errors_are_found_in_the_text_only_where_they_are_shown(
         return located_error(*arguments)
 
     monkeypatch.setattr("graphql.execution.executor.located_error", locate)
-    asked(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    response_to(world, UNKNOWN, {"ids": ["nope"] * 1_000})
     assert 0 < len(located) <= Limits().max_errors + 1
 
 
@@ -216,18 +199,6 @@ def test_as_many_errors_as_are_allowed(world: World, number: int, last: str | No
     assert len(answer["errors"]) == 3
     said = answer["errors"][-1]["message"]
     assert f"and {last} more errors" in said if last else "no id" in said
-
-
-@pytest.mark.parametrize("length", [150, 3_900])
-@pytest.mark.parametrize("text", DECLARED[1:11])
-def test_an_error_repeats_little_of_what_the_client_wrote(
-    world: World, text: str, length: int
-) -> None:
-    """Two hundred characters of it at most, however long it was."""
-    response = asked(world, text, {"v": "q" * length})
-    for error in response.get("errors", ()):
-        assert error["message"].count("q") <= 200
-        assert len(error["message"].partition("\n")[0]) <= 400
 
 
 def test_suggestions_can_be_switched_off(world: World) -> None:

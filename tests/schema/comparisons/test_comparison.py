@@ -1,26 +1,21 @@
 """Comparisons: every field, against differences worked out from the records of both sides."""
 
-from collections.abc import Callable, Sequence
-from itertools import chain, permutations
+from collections.abc import Callable
+from functools import cache
+from itertools import chain, pairwise
 from typing import Any
 
 import orjson
 import pytest
-from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.comparisons.changes import FieldChangeType, PackageChangeType, StackChangeType
-from schema.comparisons.spec_change import SpecChangeType
-from schema.revisions.package import Package
-from schema.revisions.spec import SpecType
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.model import listings
 from tests.schema import questions
-from tests.schema.usual import api
 from tests.schema.worlds import State, World, comparison_id
 
-PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
+PAIRS = [*pairwise((0, 2, 4, 5, 0)), (1, 3), (5, 5)]
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
 KINDS = ("ADDED", "REMOVED", "UPGRADED", "DOWNGRADED", "VERSIONS_CHANGED", "REBUILT", "CHANGED")
 
@@ -30,11 +25,11 @@ def sides_of(world: World, pair: tuple[int, int]) -> tuple[State, State]:
     return world.states[pair[0]], world.states[pair[1]]
 
 
+@cache
 def compared(world: World, pair: tuple[int, int]) -> Any:
-    """Return the comparison of two revisions as the API tells it; its changes without their ids."""
+    """Return the comparison of two revisions through the API; its changes without their ids."""
     base, head = sides_of(world, pair)
-    question = questions.COMPARISON
-    data = world.data(question, base=base.info.digest, head=head.info.digest)["compare"]
+    data = world.data(questions.COMPARISON, base=base.info.digest, head=head.info.digest)["compare"]
     lists = data["packages"]["nodes"], data["specs"]["nodes"], data["stacks"], data["stackChanges"]
     for change in chain.from_iterable(of_kind or () for of_kind in lists):
         del change["id"]
@@ -141,7 +136,8 @@ def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
     expected = spec_changes(*sides_of(world, pair))
     specs = compared(world, pair)["specs"]
     for node, change in zip(specs["nodes"], expected, strict=True):
-        if (counterpart := node.pop("counterpart")) is not None:
+        change["counterpart"] = counterpart = node["counterpart"]
+        if counterpart is not None:
             one, other = node["hash"], counterpart["hash"]
             before, after = (one, other) if node["kind"] == "REMOVED" else (other, one)
             change["fields"] = listings.changed_fields(base[before], head[after])
@@ -210,7 +206,7 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
 
 
 def test_the_pairs_have_every_kind_of_change(world: World) -> None:
-    """What the tests above hold, they hold for all kinds of changes."""
+    """So that the tests above are about all of them."""
     sides = [sides_of(world, pair) for pair in PAIRS]
     every: tuple[tuple[Callable[..., Any], set[str]], ...] = (
         (package_changes, set(KINDS) - {"CHANGED"}),
@@ -231,7 +227,7 @@ SELECTED = """query($base: String!, $head: String!, $kinds: [PackageChangeKind!]
 
 
 @pytest.mark.parametrize("kinds", [None, [], *([kind] for kind in KINDS), ["ADDED", "REBUILT"]])
-@pytest.mark.parametrize("search", [None, "", "LI", "zlib", "nope"])
+@pytest.mark.parametrize("search", [None, "LI", "nope"])
 def test_packages_are_chosen_by_kind_and_name(
     world: World, kinds: list[str] | None, search: str | None
 ) -> None:
@@ -326,73 +322,24 @@ def test_specs_are_chosen_by_kind_and_filter(
     ]
 
 
-def test_release_notes_tell_the_same_in_both_formats(world: World) -> None:
-    """Markdown by default; JSON states the two revisions and the totals of the summary."""
-    data = compared(world, (1, 3))
+def test_release_notes_of_a_revision_and_itself(world: World) -> None:
+    """They say that nothing changed."""
+    assert "Nothing changed." in compared(world, (5, 5))["releaseNotes"]
+
+
+def test_release_notes_in_both_formats(world: World) -> None:
+    """Markdown by default; JSON has both revisions, the totals and the packages."""
+    data, (base, head) = compared(world, (1, 3)), sides_of(world, (1, 3))
     assert data["releaseNotes"].startswith("# Spack build cache: v0.22.0 → v0.22.1\n")
-    question = (
+    notes = world.data(
         '{ compare(base: "v0.22.0", head: "v0.22.1") { md: releaseNotes(format: MARKDOWN) '
         "json: releaseNotes(format: JSON) } }"
-    )
-    notes = world.data(question)["compare"]
+    )["compare"]
     assert notes["md"] == data["releaseNotes"]
     facts = orjson.loads(notes["json"])
-    base, head = sides_of(world, (1, 3))
-    assert (facts["base"]["digest"], facts["head"]["digest"]) == (
-        base.info.digest,
-        head.info.digest,
-    )
+    assert facts["base"]["digest"] == base.info.digest
+    assert facts["head"]["digest"] == head.info.digest
     assert facts["summary"]["specs_added"] == data["summary"]["specsAdded"]
     for kind, changes in facts["packages"].items():
-        told = [change["name"] for change in changes]
-        nodes = data["packages"]["nodes"]
-        assert told == [node["name"] for node in nodes if node["kind"] == kind.upper()]
-
-
-def test_a_revision_compared_with_itself_has_no_changes(world: World) -> None:
-    """Nothing was added, removed or changed, and the release notes say so."""
-    data = compared(world, (5, 5))
-    assert (data["packages"]["nodes"], data["specs"]["nodes"], data["stacks"]) == ([], [], [])
-    assert "Nothing changed." in data["releaseNotes"]
-
-
-EVERY_LIST = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
-  packages { totalCount pageInfo { endCursor } edges { cursor node { name } } nodes {
-    __typename name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
-    sizeDelta before { name versions specs(first: 1) { nodes { hash } } } after { id numSpecs } } }
-  specs(first: 1000) { edges { cursor node { hash } } nodes {
-    kind hash name fields { path before after __typename }
-    before { short package { name } } after { hash size __typename } } }
-  stacks { name kind numSpecsBefore numSpecsAfter specsAdded specsRemoved sizeDelta packagesAdded
-    packagesRemoved } } }"""
-
-
-@EVERY_PAIR
-def test_lists_of_changes_make_no_objects(
-    world: World, pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are rendered like lists of specs, sides that are null included, to the same bytes."""
-    base, head = sides_of(world, pair)
-    refs = {"base": base.info.digest, "head": head.info.digest}
-
-    def answered(**options: Any) -> bytes:
-        answer = api.execute(EVERY_LIST, refs, context=world.context(), **options)
-        return orjson.dumps(answer.body())
-
-    expected = answered(executor=StrawberryGraphQLCoreExecutionContext)
-
-    def refuse(*_args: object, **_facts: object) -> None:
-        raise AssertionError("an object was made")
-
-    nouns: Sequence[type] = (
-        SpecChangeType,
-        PackageChangeType,
-        StackChangeType,
-        FieldChangeType,
-        SpecType,
-        Package,
-    )
-    for noun in nouns:
-        monkeypatch.setattr(noun, "__init__", refuse)
-    assert answered() == expected
-    assert b"errors" not in expected
+        nodes = [it["name"] for it in data["packages"]["nodes"] if it["kind"] == kind.upper()]
+        assert [change["name"] for change in changes] == nodes
