@@ -29,7 +29,7 @@ class KeepingHandler(MotoRequestHandler):
 
 
 class Faulty:
-    """Fails as S3 does, or ignores If-None-Match as some emulators do, while it is told to."""
+    """Fails as S3 does, or ignores If-None-Match as some emulators do, while a fault is set."""
 
     def __init__(self, app: "WSGIApplication") -> None:
         self._app = app

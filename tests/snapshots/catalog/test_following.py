@@ -13,7 +13,7 @@ from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.importers import TAGS, publish_state
 
 ROUND = 6
-"""So many looks ask all questions."""
+"""So many calls of ``refresh`` send each kind of request."""
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ def test_an_idle_catalog_in_a_bucket(store: Emulator) -> None:
             follower.refresh()
         before = store.num_requests()
         assert [follower.refresh() for _ in range(8)] == [False] * 8
-        asked = store.requests()[before:]
-        assert len(asked) == 8
-        assert all(it.startswith("GET /bucket/idle/") and "_delta_log/" in it for it in asked)
+        requests = store.requests()[before:]
+        assert len(requests) == 8
+        assert all(it.startswith("GET /bucket/idle/") and "_delta_log/" in it for it in requests)
         publish_state(publisher, number)
         assert sorted(follower.refresh() for _ in range(2)) == [False, True]
         assert reader.history.revisions == publisher.history.revisions

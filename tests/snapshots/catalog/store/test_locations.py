@@ -49,7 +49,7 @@ def test_object_storage(text: str, root: str) -> None:
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    """Whoever publishes is told so before anything is read or made up."""
+    """Publishing raises before anything is read or made up."""
 
     def never() -> Iterator[Snapshot]:
         pytest.fail("something was read")
@@ -59,6 +59,8 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     for text in (tmp_path / "file" / "c", tmp_path / "file" / "deep" / "c"):
         with pytest.raises(CatalogError, match=f"{tmp_path / 'file'} is no folder"):
             Catalog(str(text)).publish(never())
+    with pytest.raises(CatalogError, match="is no folder"):
+        Catalog(str(tmp_path / "file")).refresh()
 
 
 @pytest.mark.parametrize("place", ["", "deep/c"])
@@ -66,17 +68,17 @@ def test_a_folder_that_cannot_be_written(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named: that of the catalog, or that in which it would be made."""
-    asked = []
+    modes = []
 
     def refused(path: Path, mode: int) -> bool:
-        asked.append(mode)
+        modes.append(mode)
         return path != tmp_path
 
     monkeypatch.setattr("snapshots.catalog.locations.os.access", refused)
     location = parse_location(str(tmp_path / place))
     with pytest.raises(CatalogError, match=f": {tmp_path} cannot be written: Permission denied$"):
         location.require_writable()
-    assert asked == [os.W_OK | os.X_OK]
+    assert modes == [os.W_OK | os.X_OK]
     parse_location("s3://bucket/c").require_writable()
     parse_location(str(tmp_path.parent)).require_writable()
 
@@ -120,7 +122,7 @@ def test_what_is_no_location(text: str, reason: str) -> None:
 def test_credentials_of_s3(
     variables: dict[str, str], missing: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without any no store and no metadata address is asked; the error names the variables."""
+    """Without any no request is sent, not even for metadata; the error names the variables."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     for name, value in variables.items():

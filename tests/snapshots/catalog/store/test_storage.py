@@ -31,6 +31,7 @@ def test_what_is_written_is_read(storage: Storage) -> None:
     assert not storage.exists("some/folder")
     storage.remove("some/folder/file")
     storage.remove("some/folder/file")
+    storage.sync(["some/folder/file"])  # of which there is nothing to keep
     assert storage.sizes("some/folder") == storage.sizes("nothing") == {}
 
 
@@ -68,7 +69,7 @@ def test_a_file_where_a_folder_should_be(storage: Storage, tmp_path: Path) -> No
 def test_an_interruption_leaves_nothing(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who is stopped at the keyboard is not told of a file, and leaves no half of it."""
+    """Ctrl+C is raised as it is, and no half of a file is left."""
 
     def interrupt(_file: Path, _data: object) -> int:
         raise KeyboardInterrupt
@@ -80,7 +81,7 @@ def test_an_interruption_leaves_nothing(
 
 
 def test_columns_of_a_parquet_file() -> None:
-    """Those that are asked for and there; all of them where none are named."""
+    """Those that are named and there; all of them where none are named."""
     data = to_parquet(TABLE)
     file = named_by_bytes("prefix-", data)
     assert (file.size, file.checksum) == (data.size, checksum(data))
@@ -90,7 +91,7 @@ def test_columns_of_a_parquet_file() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
 def test_a_file_of_another_tool_that_is_damaged(data: bytes) -> None:
-    """Its name says no checksum; that it cannot be read is told with its name."""
+    """Its name says no checksum; the error names it."""
     with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is no Parquet file that can be r"):
         from_parquet("specs/part-0.parquet", pa.py_buffer(data))
 
