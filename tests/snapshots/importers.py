@@ -3,8 +3,6 @@
 from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
-from resource import RLIMIT_FSIZE, setrlimit
-from signal import SIG_IGN, SIGXFSZ, signal
 
 from snapshots.catalog import delta, whole_table
 from snapshots.catalog.catalog import Catalog
@@ -27,36 +25,24 @@ def publish_state(catalog: Catalog, number: int) -> None:
 
 
 def publish_for_ever(location: str, first: int, started: Connection) -> None:
-    """Publish one state after the other; tell as soon as the first is about to be published."""
+    """Publish one state after the other; send None as soon as the first is about to begin."""
     catalog = Catalog(location)
     started.send(None)
     for number in count(first):
         publish_state(catalog, number)
 
 
-def publish_together(location: str, number: int, barrier: Barrier, told: Connection) -> None:
-    """Publish one state at the same moment as others do; tell why, or None, if it failed."""
+def publish_together(location: str, number: int, barrier: Barrier, result: Connection) -> None:
+    """Publish one state at the same moment as others do; send the error, or None."""
     catalog = Catalog(location)
     catalog.refresh(missing_ok=True)
     barrier.wait()
     try:
         publish_state(catalog, number)
     except CatalogError as error:
-        told.send(str(error))
+        result.send(str(error))
     else:
-        told.send(None)
-
-
-def publish_within(location: str, number: int, max_file_bytes: int, told: Connection) -> None:
-    """Publish one state where no file may grow beyond a size; tell why, or None, if it failed."""
-    signal(SIGXFSZ, SIG_IGN)
-    setrlimit(RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
-    try:
-        publish_state(Catalog(location), number)
-    except CatalogError as error:
-        told.send(str(error))
-    else:
-        told.send(None)
+        result.send(None)
 
 
 def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:

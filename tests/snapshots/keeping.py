@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from time import time
 from unittest import mock
 
@@ -91,3 +92,14 @@ def hours_ago(hours: float = 2) -> Iterator[None]:
 def facts(revisions: list[RevisionInfo]) -> list[tuple[str, int]]:
     """Return tags and days."""
     return [(it.tag, (it.taken_at - day(0)).days) for it in revisions]
+
+
+@contextmanager
+def file_size_limit(num_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond a size; to delete is possible, as where a disk is full."""
+    soft, hard = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))

@@ -1,6 +1,5 @@
 """A catalog states the number of its format, so that an older cachelog says what it lacks."""
 
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import orjson
@@ -11,7 +10,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import Contents
 from snapshots.catalog.verification import verify
 from snapshots.errors import NewerCatalog
-from tests.snapshots.importers import TAGS, publish_state, publish_together
 from tests.snapshots.keeping import publish
 
 FORMAT = "cachelog.format"
@@ -71,23 +69,3 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
     publish(reader, 1, 1)
     assert table(catalog).metadata().configuration[FORMAT] == "1"
     assert len(Catalog(catalog.location).require_history().revisions) == 2
-
-
-def test_a_catalog_of_before_and_imports_at_once(
-    catalog: Catalog, processes: ForkServerContext
-) -> None:
-    """None is in the way of another that states the format too."""
-    without_format(catalog)
-    barrier, running = processes.Barrier(4), []
-    for number in range(4):
-        told, signal = processes.Pipe(duplex=False)
-        arguments = (catalog.location, number, barrier, signal)
-        importer = processes.Process(target=publish_together, args=arguments)
-        importer.start()
-        running.append((importer, told))
-    assert [told.recv() for _, told in running] == [None] * 4
-    for importer, _ in running:
-        importer.join()
-    publish_state(catalog, 4)
-    assert len(catalog.history.of_tag(TAGS[1])) == 5
-    assert table(catalog).metadata().configuration[FORMAT] == "1"

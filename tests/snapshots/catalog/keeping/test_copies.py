@@ -30,16 +30,16 @@ def target(tmp_path: Path) -> str:
     return str(tmp_path / "some" / "backup")
 
 
+def files_of(location: str) -> dict[str, bytes]:
+    """Return the bytes of the files of tables and of their logs, by path."""
+    root = Path(location)
+    files = {it.relative_to(root): it for it in root.rglob("*") if it.is_file()}
+    return {str(path): it.read_bytes() for path, it in files.items() if path.name[0] != "_"}
+
+
 def assert_same(catalog: Catalog, target: str) -> None:
-    """Check that a copy is sound, and has the files of the catalog and no others."""
-    assert verify(target, deep=True).findings == verify(catalog.location, deep=True).findings
-    copy = Catalog(target)
-    assert rows(copy) == rows(catalog)
-    assert loaded(copy) == loaded(catalog)
-    for table in TABLES:
-        assert stored(copy, table) == stored(catalog, table)
-        logs = [Path(it, table, "_delta_log").glob("0*") for it in (target, catalog.location)]
-        assert len({frozenset((it.name, it.read_bytes()) for it in log) for log in logs}) == 1
+    """Check that a copy has the files of the catalog, byte by byte, and no others."""
+    assert files_of(target) == files_of(catalog.location)
 
 
 def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,6 +50,7 @@ def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPa
     assert first.num_files == sum(len(stored(catalog, table)) for table in TABLES)
     assert_same(catalog, target)
     assert backup(catalog.location, target).num_files == 0
+    assert verify(target, deep=True).findings == ()
 
     publish(catalog, 3, 3)
     second = backup(catalog.location, target)
@@ -57,11 +58,11 @@ def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPa
     assert 0 < second.num_files < first.num_files
     assert_same(catalog, target)
 
-    for number in range(4, 10):
+    for number in range(4, 9):
         publish(catalog, number, number)
     logs = [Path(it, "revisions", "_delta_log").glob("0*") for it in (target, catalog.location)]
     assert set.isdisjoint(*({it.name for it in log} for log in logs))
-    assert backup(catalog.location, target).num_revisions == 10
+    assert backup(catalog.location, target).num_revisions == 9
     assert_same(catalog, target)
 
 
@@ -115,9 +116,7 @@ def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
         backup(catalog.location, str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(
-    ("use", "is_earlier_there"), [(backup, True), (backup, False), (restore, False)]
-)
+@pytest.mark.parametrize(("use", "is_earlier_there"), [(backup, True), (restore, False)])
 def test_an_interruption(catalog: Catalog, target: str, use: Any, is_earlier_there: bool) -> None:
     """The copy is some earlier state, or none, until its last file is written; then it goes on."""
     earlier = rows(catalog) if is_earlier_there else set()
@@ -172,18 +171,20 @@ def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, tar
     importer = processes.Process(target=publish_for_ever, args=arguments)
     importer.start()
     begun.recv()
-    found = []
-    for number in range(6):
-        backup(catalog.location, target if number % 2 else f"{target}-{number}")
-        for place in (target,) if number % 2 else (f"{target}-{number}",):
-            verified = verify(place)
-            assert [it for it in verified.findings if it.is_damage] == []
-            found.append(verified.num_revisions)
+    sizes = []
+    for number in range(20):
+        place = target if number % 2 else f"{target}-{number}"
+        backup(catalog.location, place)
+        verified = verify(place)
+        assert [it for it in verified.findings if it.is_damage] == []
+        sizes.append(verified.num_revisions)
+        if number > 2 and sizes[-1] > sizes[0]:
+            break
     importer.kill()
     importer.join()
-    assert found == sorted(found)
-    assert found[-1] > found[0]
-    assert not any(number % len(TAGS) for number in found)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > sizes[0]
+    assert not any(number % len(TAGS) for number in sizes)
 
 
 def test_a_copy_in_a_bucket(
@@ -199,7 +200,6 @@ def test_a_copy_in_a_bucket(
     clean(catalog, timedelta(hours=1))
     publish(catalog, 5, 5)
     assert backup(catalog.location, bucket).num_removed
-    assert verify(bucket, deep=True).findings == ()
     again = str(tmp_path / "again")
     restore(bucket, again)
     assert_same(catalog, again)

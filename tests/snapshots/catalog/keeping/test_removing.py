@@ -5,14 +5,14 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
-from snapshots.catalog import removal as attempts
-from snapshots.catalog import removal as contents
-from snapshots.catalog import removal as dropping
+from snapshots.catalog import removal
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
-from snapshots.catalog.removal import Contents, drop_rows, plan, remove
+from snapshots.catalog.removal import Contents, plan, remove
 from snapshots.catalog.verification import verify
 from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
@@ -37,10 +37,10 @@ def test_what_is_removed_is_gone(catalog: Catalog) -> None:
     server.refresh()
     before, generation = server.history, server.generation
     middle = before.resolve("develop~1")
-    removal = drop(catalog, "develop~1")
-    assert facts(list(removal.revisions)) == [("develop", 1)]
-    assert removal.contents == (middle.digest,)
-    assert removal.num_bytes > 0
+    done = drop(catalog, "develop~1")
+    assert facts(list(done.revisions)) == [("develop", 1)]
+    assert done.contents == (middle.digest,)
+    assert done.num_bytes > 0
     assert server.refresh()
     assert server.generation > generation
     assert facts(server.history.revisions) == [("develop", 2), ("develop", 0)]
@@ -48,17 +48,6 @@ def test_what_is_removed_is_gone(catalog: Catalog) -> None:
     with pytest.raises(RevisionNotFound):
         server.history.resolve(middle.digest)
     assert listed(catalog) == set(server.history.digests) == loaded(catalog).keys()
-
-
-def test_who_has_not_looked_since_still_finds_it(catalog: Catalog) -> None:
-    """Its files stay for some time."""
-    server = Catalog(catalog.location)
-    server.refresh()
-    library = Library(server)
-    digest = drop(catalog, "develop~1").contents[0]
-    grow_old(catalog)
-    clean(catalog)
-    assert len(library.frames.get(digest)) == 11
 
 
 def test_what_confirms_it_goes_too(catalog: Catalog) -> None:
@@ -75,8 +64,8 @@ def test_what_confirms_it_goes_too(catalog: Catalog) -> None:
 def test_a_content_that_others_have_stays(catalog: Catalog) -> None:
     """It is no part of what a vacuum deletes."""
     publish(catalog, 1, 1, "main")
-    removal = drop(catalog, "develop~1")
-    assert (removal.contents, removal.num_bytes) == ((), 0)
+    done = drop(catalog, "develop~1")
+    assert (done.contents, done.num_bytes) == ((), 0)
     assert len(listed(catalog)) == 3
 
 
@@ -104,13 +93,13 @@ def test_new_neighbours_are_compared_before(catalog: Catalog) -> None:
 
 
 def test_damage_does_not_keep_a_revision(catalog: Catalog) -> None:
-    """What cannot be compared is said; the comparison is tried again when it is asked for."""
+    """The pair that cannot be compared is named; the revisions are removed all the same."""
     damaged = catalog.history.resolve("develop~2").digest
     for file in Path(catalog.location, "specs", f"digest={damaged}").iterdir():
         file.write_bytes(b"nothing")
-    removal = drop(catalog, "develop~1")
-    assert len(removal.unkept) == 1
-    assert damaged[:12] in removal.unkept[0]
+    done = drop(catalog, "develop~1")
+    assert len(done.unkept) == 1
+    assert damaged[:12] in done.unkept[0]
     assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 0)]
 
 
@@ -141,15 +130,15 @@ def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
 def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times: int = 1) -> None:
     """Let something happen between the reading of files for a rewrite, and its commit."""
     calls = iter(range(times))
-    real = dropping._Rewriting.take
+    real = removal._Rewriting.take
 
-    def take(self: dropping._Rewriting, *arguments: object) -> None:
+    def take(self: removal._Rewriting, *arguments: object) -> None:
         real(self, *arguments)  # type: ignore[arg-type]
         if next(calls, None) is not None:
             what()
 
-    monkeypatch.setattr(dropping._Rewriting, "take", take)
-    monkeypatch.setattr(attempts, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(removal._Rewriting, "take", take)
+    monkeypatch.setattr(removal, "_WAIT_SECONDS", 0)
 
 
 def test_what_is_published_at_the_same_moment_stays(
@@ -158,27 +147,14 @@ def test_what_is_published_at_the_same_moment_stays(
     """The removal finds that others committed, looks again, and leaves no file behind."""
     other = Catalog(catalog.location)
     states = iter(range(10, 20))
-    meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=3)
+    meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=2)
     drop(catalog, "develop~1")
-    assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11, 12}
-    found = contents.Contents(catalog.location)
-    found.revisions.current()
-    kept = {*found.revisions.files()["path"].to_pylist()}
+    assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11}
+    contents = Contents(catalog.location)
+    contents.revisions.current()
+    kept = {*contents.revisions.files()["path"].to_pylist()}
     unlisted = {it.name for it in Path(catalog.location, "revisions").glob("*.parquet")} - kept
     assert len(unlisted) == 1  # what it replaced; what it tried before is gone
-
-
-def test_it_gives_up_where_others_never_cease(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And says so; nothing is removed then, and nothing lost."""
-    other = Catalog(catalog.location)
-    states = iter(range(10, 1_000))
-    meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=1_000)
-    monkeypatch.setattr(attempts, "_ATTEMPTS", 3)
-    with pytest.raises(CatalogError, match="nothing was dropped, try again"):
-        drop(catalog, "develop~1")
-    assert {0, 1, 2} < {number for _, number, _ in rows(catalog)}
 
 
 def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
@@ -213,41 +189,17 @@ def test_an_import_of_what_is_deleted_meanwhile(catalog: Catalog) -> None:
     assert listed(catalog) == loaded(catalog).keys()
 
 
-def test_a_row_that_appears_while_its_content_is_struck_off(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is listed again at once, so that other tools find it."""
-    other = Catalog(catalog.location)
-    real = Contents.named
-    calls = iter(range(1))
-
-    def named(self: Contents) -> object:
-        found = real(self)
-        if next(calls, None) is not None:
-            publish(other, 1, 60, "main")
-        return found
-
-    planned = plan(catalog, [catalog.history.resolve("develop~1")])
-    # The rows are dropped, and an import of the same content comes after what is named was read.
-    drop_rows(
-        (found := Contents(catalog.location)).storage,
-        found.revisions,
-        lambda rows: [it == planned.contents[0] for it in rows["digest"].to_pylist()],
-    )
-    monkeypatch.setattr(Contents, "named", named)
-    found.strike_off(lambda file: file.digest == planned.contents[0])
-    assert listed(catalog) == loaded(catalog).keys()
-    assert len(loaded(catalog)) == 3
-
-
-def test_imports_removals_and_cleanings_at_once(
+def test_imports_removals_cleanings_and_readers_at_once(
     catalog: Catalog, processes: ForkServerContext
 ) -> None:
-    """Processes that import and merge files do not notice, and no row of theirs is lost."""
-    barrier = processes.Barrier(3)
+    """Processes import and merge files beside removals: no row is lost, none stands twice.
+
+    A reader finds each content whole all the while.
+    """
+    barrier, reader = processes.Barrier(3), Catalog(catalog.location)
     importers = [
         processes.Process(
-            target=publish_and_merge, args=(catalog.location, first, first + 6, barrier)
+            target=publish_and_merge, args=(catalog.location, first, first + 5, barrier)
         )
         for first in (100, 200)
     ]
@@ -255,30 +207,40 @@ def test_imports_removals_and_cleanings_at_once(
         importer.start()
     barrier.wait()
     expected = {("develop", number) for number in range(3)}
-    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(6)}
+    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(5)}
+    whole: set[str] = set()
     while any(importer.is_alive() for importer in importers):
         catalog.refresh()
         revisions = catalog.history.revisions
-        gone = [*revisions[len(revisions) // 2 :: 4]]
-        expected -= set(facts(gone))
-        remove(catalog, plan(catalog, gone))
+        removed = [*revisions[len(revisions) // 2 :: 4]]
+        expected -= set(facts(removed))
+        remove(catalog, plan(catalog, removed))
         clean(catalog)
+        reader.refresh()
+        for revision in reader.history.revisions:
+            if revision.digest not in whole:
+                assert len(reader.load(revision.digest)) == revision.num_specs
+        whole |= {*reader.history.digests}
     for importer in importers:
         importer.join()
         assert importer.exitcode == 0
     assert {it[:2] for it in rows(catalog)} == expected
+    assert len(DeltaTable(f"{catalog.location}/revisions").to_pyarrow_table()) == len(expected)
     assert listed(catalog) == loaded(catalog).keys()
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_striking_off_gives_up_where_others_never_cease(
+def test_removals_that_others_always_precede(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And says so; nothing is struck off then."""
-    monkeypatch.setattr(attempts, "_WAIT_SECONDS", 0)
-    monkeypatch.setattr("snapshots.catalog.delta.CatalogTable.exchange", lambda *_: False)
-    found = Contents(catalog.location)
-    monkeypatch.setattr(found, "named", dict)
+    """They give up after some attempts; nothing is removed or struck off then."""
+    monkeypatch.setattr(removal, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(CatalogTable, "exchange", lambda *_: False)
+    with pytest.raises(CatalogError, match="nothing was dropped, try again"):
+        drop(catalog, "develop~1")
+    assert {number for _, number, _ in rows(catalog)} == {0, 1, 2}
+    contents = Contents(catalog.location)
+    monkeypatch.setattr(contents, "named", dict)
     with pytest.raises(CatalogError, match="others wrote into the table specs all the time"):
-        found.strike_off(lambda _: True)
+        contents.strike_off(lambda _: True)
     assert len(listed(catalog)) == 3

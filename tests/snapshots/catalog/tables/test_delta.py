@@ -46,7 +46,7 @@ def values(storage: Storage) -> list[int]:
 
 @pytest.mark.parametrize("partition", ["", "key"])
 def test_a_table_of_nothing(storage: Storage, partition: str) -> None:
-    """It has no files, and yet all that is told of files."""
+    """It has no files, and all columns that describe files."""
     made = table(storage, partition)
     made.prepare()
     made.prepare()
@@ -122,7 +122,7 @@ def test_a_commit_that_others_have_left_far_behind(
 
 
 def test_merging_files(storage: Storage) -> None:
-    """One stands in the place of all; who was too slow is told, and changes nothing."""
+    """One stands in the place of all; a merge that comes too late returns False."""
     slow, quick = table(storage), table(storage)
     slow.prepare()
     sizes = {file.path: file.size for file in (add(storage, slow, it) for it in (1, 2))}

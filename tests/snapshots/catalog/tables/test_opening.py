@@ -31,16 +31,16 @@ def test_a_commit_that_was_removed_while_the_log_was_read(uri: str) -> None:
 
 
 def test_damage_stays_damage(uri: str) -> None:
-    """It is told after some attempts."""
-    asked = []
+    """It is raised after some attempts."""
+    tables = []
 
     def fail(table: DeltaTable) -> None:
-        asked.append(table)
+        tables.append(table)
         raise DeltaError("broken")
 
     with pytest.raises(DeltaError, match="broken"):
         ask_anew(uri, fail)
-    assert 1 < len(asked) < 10
+    assert 1 < len(tables) < 10
 
 
 def test_no_table(tmp_path: Path) -> None:

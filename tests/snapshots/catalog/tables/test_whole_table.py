@@ -140,7 +140,7 @@ def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.Mo
 
 
 def test_a_damaged_tail(storage: Storage) -> None:
-    """It is told as the damage of its file."""
+    """The error names its file."""
     add(opened(storage, "large"), "a")
     change_byte(the_file(storage), -20)
     with pytest.raises(CatalogError, match=f"{the_file(storage).name} .*make it again"):
