@@ -1,29 +1,30 @@
-"""The history that imports keep: whatever is published when, it is that of the contents."""
+"""The history that imports keep, and that is filled in later: it is that of the contents."""
 
-from multiprocessing.context import ForkServerContext
-from multiprocessing.synchronize import Barrier
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog import whole_table
+from snapshots.catalog import delta, whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.pairs import changes_of_pairs
+from snapshots.catalog.past import fill, missing_pairs, prepare
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.errors import (
-    AmbiguousHash,
-    CatalogError,
-    IncompleteHistory,
-    InvalidArgument,
-)
-from snapshots.models import Spec
+from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
+from snapshots.models import NOTHING, Spec
 from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.catalog.pasts import (
@@ -36,6 +37,7 @@ from tests.snapshots.catalog.pasts import (
     snapshots_of,
     states,
 )
+from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.timelines.pasts import PASTS
 
@@ -46,7 +48,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "catalog"))
 
 
-@examples(20)
+@examples(20, in_suite=4)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
     """The same history comes of it, with every pair, by several catalogs that write in turn."""
@@ -75,7 +77,7 @@ def test_the_list_of_revisions_is_read_alone(catalog: Catalog) -> None:
 
 
 def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> None:
-    """What was known of the two around it stays, and is no longer asked for."""
+    """What was known of the two around it stays, and is no longer needed."""
     first, middle, last = states("ab", "abc", "bc")
     catalog.publish([first, last])
     assert set(catalog.counts) == set(pairs([first, last]))
@@ -85,6 +87,22 @@ def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> 
     history = Library(catalog).past.hash_history(catalog.history, hash_of("c"))
     assert history is not None
     assert [it.first.taken_at for it in history.spans] == [day(1)]
+
+
+def test_an_import_beside_another(catalog: Catalog) -> None:
+    """A revision that another import put between is compared with its neighbours at last."""
+    first, middle, last = states("ab", "abc", "bc")
+    catalog.publish([first])
+    others = iter([[middle]])
+
+    def make_pairs(*arguments: Any) -> Any:
+        for snapshots in others:
+            Catalog(catalog.location).publish(snapshots)
+        return changes_of_pairs(*arguments)
+
+    catalog.publish([last], make_pairs=make_pairs)
+    assert {*catalog.history.pairs} == {*pairs([first, middle, last])}
+    assert missing_pairs(catalog, catalog.history) == []
 
 
 def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
@@ -108,66 +126,94 @@ def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
     assert library.past.hash_history(catalog.history, hash_of("a")) is not None
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_tables_that_are_damaged(catalog: Catalog, table: str) -> None:
-    """Revisions are read and published all the same; what the history advises mends it."""
+def test_damaged_tables(catalog: Catalog) -> None:
+    """Revisions are read and published all the same; what the error advises mends the history."""
     first, second, third = states("ab", "bc", "cd")
     catalog.publish([first, second])
-    for file in (Path(catalog.location) / table).glob("*.parquet"):
-        file.write_bytes(file.read_bytes()[::-1])
+    reverse_files(catalog.location, "comparisons")
     reader = Catalog(catalog.location)
     reader.refresh()
     library = Library(reader)
     assert len(library.frames.get(second.content.digest)) == 2
-    with pytest.raises(CatalogError, match=f"{table}/.*; remove the tables comparisons, changes"):
-        library.past.hash_history(reader.history, hash_of("a"))
     (made,) = reader.publish([third])
-    assert made.is_new
-    assert (made.unkept is not None) == (table == "comparisons")
+    assert (made.is_new, made.unkept is not None) == (True, True)
     forget(catalog, *TABLES)
     reader.refresh()
     assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
-    found = library.past.hash_history(reader.history, hash_of("a"))
-    assert found is not None
-    assert found.newest.taken_at == day(0)
+    history = library.past.hash_history(reader.history, hash_of("a"))
+    assert history is not None
+    assert history.newest.taken_at == day(0)
 
 
-@pytest.mark.parametrize("table", ["changes", "hashes"])
-def test_a_table_that_is_missing_beside_the_others(catalog: Catalog, table: str) -> None:
-    """It is not taken for one without rows."""
+def reverse_files(location: str, table: str) -> None:
+    """Write other bytes into the files of a table."""
+    for file in Path(location, table).glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[::-1])
+
+
+def remove_table(location: str, table: str) -> None:
+    """Remove a table."""
+    shutil.rmtree(Path(location, table))
+
+
+def write_log(location: str, table: str) -> None:
+    """Write other bytes into the log of a table."""
+    for file in Path(location, table, "_delta_log").iterdir():
+        file.write_text("{")
+
+
+def drop_columns(location: str, table: str) -> None:
+    """Write a table without two of its columns."""
+    rows = DeltaTable(f"{location}/{table}").to_pyarrow_table()
+    remove_table(location, table)
+    write_deltalake(f"{location}/{table}", rows.drop_columns(["packages", "new_specs"]))
+
+
+def append_without_packages(location: str, table: str) -> None:
+    """Append rows that lack a column that is read on demand."""
+    rows = DeltaTable(f"{location}/{table}").to_pyarrow_table().drop_columns(["packages"])
+    write_deltalake(f"{location}/{table}", rows, mode="append", schema_mode="merge")
+
+
+def write_nulls(location: str, table: str, value: list[None] | None) -> None:
+    """Write a null in the place of each list of removed specs, or of its items."""
+    rows = DeltaTable(f"{location}/{table}").to_pyarrow_table()
+    lists = pa.array([value] * len(rows), pa.list_(pa.int64()))
+    place = rows.column_names.index("removed_specs")
+    changed = rows.set_column(place, "removed_specs", lists)
+    write_deltalake(f"{location}/{table}", changed, mode="overwrite")
+
+
+DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
+    *((table, reverse_files, f"{table}/.* does not have the bytes") for table in TABLES),
+    ("changes", remove_table, "the table changes is missing"),
+    ("hashes", remove_table, "the table hashes is missing"),
+    ("hashes", write_log, "hashes/_delta_log"),
+    ("comparisons", drop_columns, "it has no column packages, new_specs"),
+    ("comparisons", append_without_packages, "packages"),
+    ("comparisons", partial(write_nulls, value=None), "comparisons lacks values of removed_specs"),
+    ("comparisons", partial(write_nulls, value=[None]), "comparisons lacks values of removed_spe"),
+]
+
+
+@pytest.mark.parametrize(("table", "damage", "reason"), DAMAGES)
+def test_damage(
+    catalog: Catalog, table: str, damage: Callable[[str, str], None], reason: str
+) -> None:
+    """The table is named to whoever reads its rows, with what to do about it."""
     catalog.publish(states("ab", "bc"))
-    forget(catalog, table)
+    damage(catalog.location, table)
     reader = Catalog(catalog.location)
+    prepare(reader)
     reader.refresh()
-    with pytest.raises(CatalogError, match=f"the table {table} is missing; remove the tables"):
-        Library(reader).past.hash_history(reader.history, hash_of("a"))
-
-
-def test_a_table_that_lacks_columns(catalog: Catalog) -> None:
-    """It is told what to do about it; revisions are read and published all the same."""
-    first, second = states("ab", "bc")
-    catalog.publish([first])
-    place = f"{catalog.location}/comparisons"
-    rows = DeltaTable(place).to_pyarrow_table().drop_columns(["packages", "new_specs"])
-    forget(catalog, "comparisons")
-    write_deltalake(place, rows)
-    told = "it has no column packages, new_specs; remove the tables comparisons, changes"
-    (made,) = catalog.publish([second])
-    assert made.is_new
-    assert made.unkept is not None
-    with pytest.raises(CatalogError, match=told):
-        _ = catalog.counts
-
-
-def test_rows_that_lack_what_is_read_on_demand(catalog: Catalog) -> None:
-    """Another program wrote them."""
-    catalog.publish(states("ab", "bc"))
-    place = f"{catalog.location}/comparisons"
-    rows = DeltaTable(place).to_pyarrow_table()
-    write_deltalake(place, rows.drop_columns(["packages"]), mode="append", schema_mode="merge")
-    catalog.refresh()
-    with pytest.raises(CatalogError, match="packages; remove the tables comparisons, changes"):
-        Library(catalog).past.package_counts(catalog.history.pairs)
+    prepare(reader)  # which leaves the error to the first question
+    library, history = Library(reader), reader.history
+    with pytest.raises(CatalogError, match=f"{reason}.*; remove the tables comparisons, changes"):
+        _ = (
+            library.past.hash_history(history, hash_of("a")),
+            library.past.package_counts(history.pairs),
+            library.past.count_returned(history, "develop", history.pairs),
+        )
 
 
 def test_files_that_another_tool_merged(catalog: Catalog) -> None:
@@ -218,7 +264,7 @@ def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.Mon
 
 
 def test_beginnings_of_hashes(catalog: Catalog) -> None:
-    """One that fits is taken, several are told, and what can be none is refused."""
+    """One that fits is taken, several are named, and what can be none is refused."""
     specs = [a_spec("a"), *(beginning_with(f"zzz{letter}") for letter in "abcdefgh")]
     catalog.publish([a_snapshot(specs, "develop", day(0))])
     library, history = Library(catalog), catalog.history
@@ -247,47 +293,144 @@ def beginning_with(beginning: str) -> Spec:
     return replace(a_spec(beginning), hash=beginning.ljust(32, "a"))
 
 
-def _publish_odd_or_even(location: str, first: int, barrier: Barrier) -> None:
-    catalog = Catalog(location)
-    catalog.refresh(missing_ok=True)
-    barrier.wait()
-    for snapshot in states(*(f"a{letter}" for letter in "bcdefghijklm"))[first::2]:
-        catalog.publish([snapshot])
-
-
-def test_two_importers_at_once(catalog: Catalog, processes: ForkServerContext) -> None:
-    """Who publishes last beside another's revision compares the two."""
-    barrier = processes.Barrier(2)
-    running = [
-        processes.Process(target=_publish_odd_or_even, args=(catalog.location, first, barrier))
-        for first in (0, 1)
-    ]
-    for process in running:
-        process.start()
-    for process in running:
-        process.join()
-        assert process.exitcode == 0
-    catalog.refresh()
-    assert len(catalog.history.pairs) == 12
-    assert missing_pairs(catalog, catalog.history) == []
-    history = Library(catalog).past.hash_history(catalog.history, hash_of("c"))
-    assert history is not None
-    assert [(it.first.taken_at, it.last.taken_at) for it in history.spans] == [(day(1), day(1))]
-
-
-def test_an_import_that_dies_before_its_revisions(
+def test_the_first_question_opens_no_table(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has kept by then is true and harmless; the same import goes on."""
-    first, second = states("ab", "bc")
-    catalog.publish([first])
-    with monkeypatch.context() as patch:
-        patch.setattr("snapshots.catalog.revisions_table.RevisionsTable.append", None)
-        with pytest.raises(TypeError):
-            Catalog(catalog.location).publish([second])
+    """Where somebody has prepared for it."""
+    Catalog(catalog.location).publish(states("ab", "bc"))
     catalog.refresh()
-    assert len(catalog.history.revisions) == 1
-    assert len(catalog.counts) == 2
-    assert Library(catalog).past.hash_history(catalog.history, hash_of("c")) is None
-    catalog.publish([second])
-    assert missing_pairs(catalog, catalog.history) == []
+    prepare(catalog)
+    monkeypatch.setattr(delta, "ask_anew", None)
+    assert Library(catalog).past.hash_history(catalog.history, hash_of("c")) is not None
+    assert not missing_pairs(catalog, catalog.history)
+
+
+# -- filling
+
+
+@examples(15, in_suite=4)
+@given(PASTS, st.randoms(use_true_random=False))
+def test_filling_a_catalog_of_before(past: Past, random: Random) -> None:
+    """Some pairs now, the others later, make the same history."""
+    with TemporaryDirectory() as folder:
+        catalog = Catalog(f"{folder}/catalog")
+        catalog.publish(snapshots_of(past))
+        forget(catalog, *TABLES)
+        older = Catalog(f"{folder}/catalog")
+        older.refresh()
+        missing = missing_pairs(older, older.history)
+        assert missing == older.history.pairs
+        some = random.sample(missing, random.randrange(len(missing) + 1))
+        assert fill(older, some).num_made == len(some)
+        rest = missing_pairs(older, older.history)
+        assert set(rest) == set(missing) - set(some)
+        assert fill(older, rest).failures == {}
+        check(older, past_of(older, past))
+
+
+def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A history is walked in its order, however many states one import has."""
+    read: list[str] = []
+    reading = ContentReader.side
+    made = states(*(f"a{letter}" for letter in "bcdefghijk"))
+    catalog.publish(made)
+    forget(catalog, *TABLES)
+    older = Catalog(catalog.location)
+    older.refresh()
+
+    def recording(self: ContentReader, digest: str) -> object:
+        read.append(digest)
+        return reading(self, digest)
+
+    monkeypatch.setattr(ContentReader, "side", recording)
+    shuffled = missing_pairs(older, older.history)
+    Random(3).shuffle(shuffled)
+    fill(older, shuffled)
+    assert read == [NOTHING, *(it.content.digest for it in made)]
+
+
+def test_what_was_made_is_kept_by_who_is_interrupted(catalog: Catalog) -> None:
+    """The same goes on behind it."""
+    catalog.publish(states("ab", "bc", "cd", "de"))
+    forget(catalog, *TABLES)
+    catalog.refresh()
+    seen: list[tuple[int, int]] = []
+
+    def interrupting(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(catalog, catalog.history.pairs, progress=interrupting)
+    assert seen == [(1, 4), (2, 4), (3, 4)]
+    again = Catalog(catalog.location)
+    again.refresh()
+    assert fill(again, missing_pairs(again, again.history)).num_made == 2
+
+
+@pytest.mark.usefixtures("processes")
+def test_filling_in_processes(catalog: Catalog) -> None:
+    """It makes what one process makes; contents that cannot be read are returned."""
+    made = states(*(f"a{letter}" for letter in "bcdefghij"))
+    catalog.publish(made)
+    expected = dict(catalog.counts)
+    forget(catalog, *TABLES)
+    folder = Path(catalog.location) / "specs" / f"digest={made[5].content.digest}"
+    (file,) = folder.glob("*.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[::-1])
+    catalog.refresh()
+    filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
+    assert set(filled.failures) == set(pairs(made)[5:7])
+    assert filled.num_made == len(made) - 2
+    file.write_bytes(whole)
+    assert fill(catalog, missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
+    assert dict(catalog.counts) == expected
+
+
+def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:
+    """What was answered before may be answered better; the revisions are the same."""
+    catalog.publish(states("ab", "bc"))
+    forget(catalog, *TABLES)
+    writer, reader = Catalog(catalog.location), Catalog(catalog.location)
+    writer.refresh()
+    reader.refresh()
+    before = reader.generation, reader.state
+    assert reader.refresh() is False
+    assert (reader.generation, reader.state) == before
+    fill(writer, writer.history.pairs)
+    assert reader.refresh() is False
+    assert reader.generation == before[0]
+    assert reader.state != before[1]
+    assert set(reader.counts) == set(reader.history.pairs)
+
+
+def test_no_more_is_ahead_than_there_is_room_for(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pieces for each process wait; in pieces all the same is made."""
+    made = states("ab", "bc", "cd", "de", "ef", "fg", "gh")
+    catalog.publish(made)
+    expected = dict(catalog.counts)
+    forget(catalog, *TABLES)
+    catalog.refresh()
+    submitted: list[Future[object]] = []
+    most = 0
+    submit = ThreadPoolExecutor.submit
+
+    def submitting(self: ThreadPoolExecutor, *arguments: object) -> Future[object]:
+        nonlocal most
+        future: Future[object] = submit(self, *arguments)  # type: ignore[arg-type]
+        submitted.append(future)
+        most = max(most, sum(not it.done() for it in submitted))
+        return future
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
+    monkeypatch.setattr("snapshots.catalog.workers.processes", in_one_thread)
+    monkeypatch.setattr("snapshots.catalog.pairs._PAIRS_EACH", 1)
+    filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
+    assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
+    assert len(submitted) == len(made)
+    assert most <= 4
+    assert dict(catalog.counts) == expected

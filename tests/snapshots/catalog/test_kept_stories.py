@@ -1,4 +1,4 @@
-"""Stories in the catalog: kept by who compares, of the newest of each series, and no others."""
+"""Stories in the catalog: of the newest pairs of each series, and no others."""
 
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from snapshots.notes.stories import told_in_any
 from snapshots.notes.templates import story
 from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
 from tests.snapshots.catalog.threads import in_one_thread
+from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +26,18 @@ def weeks() -> list[Snapshot]:
     return list(demo(revisions=12, packages=8, specs=50))
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, weeks: list[Snapshot]) -> Path:
+    """Publish all of them but the last two."""
+    folder = tmp_path_factory.mktemp("template")
+    Catalog(str(folder)).publish(weeks[:-2])
+    return folder
+
+
 @pytest.fixture
-def catalog(tmp_path: Path, weeks: list[Snapshot]) -> Catalog:
-    """Return a catalog of all of them but the last two."""
-    catalog = Catalog(str(tmp_path))
-    catalog.publish(weeks[:-2])
-    return catalog
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a copy of the template."""
+    return copied(template, tmp_path)
 
 
 def kept(catalog: Catalog) -> dict[Pair, str]:
@@ -42,8 +49,8 @@ def kept(catalog: Catalog) -> dict[Pair, str]:
 
 def made(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories that feeds tell, made of the contents."""
-    library, told = Library(catalog), told_in_any(catalog.require_history())
-    return {pair: story(it, library.explain(*pair)) for pair, it in told.items()}
+    library, pairs = Library(catalog), told_in_any(catalog.require_history())
+    return {pair: story(it, library.explain(*pair)) for pair, it in pairs.items()}
 
 
 def rows_of(catalog: Catalog, table: str) -> int:
@@ -85,20 +92,13 @@ def test_filling_makes_the_stories_that_are_missing(catalog: Catalog) -> None:
     assert missing_pairs(older, history) == []
     known = rows_of(older, "changes"), rows_of(older, "hashes")
     untold = untold_pairs(older, history)
+    by_series = [untold_pairs(older, history, name) for name in history.series_names]
+    assert len([it for it in by_series if it]) > 1
+    assert {pair for pairs in by_series for pair in pairs} == {*untold}
     assert fill(older, untold).num_made == len(untold) == len(expected)
     assert kept(older) == kept(Catalog(catalog.location)) == expected
     assert untold_pairs(older, history) == []
     assert (rows_of(older, "changes"), rows_of(older, "hashes")) == known
-
-
-def test_of_one_series_alone(catalog: Catalog) -> None:
-    """Those of the others stay as they are."""
-    forget_stories(catalog.location)
-    older = Catalog(catalog.location)
-    names = older.require_history().series_names
-    by_series = [untold_pairs(older, older.history, name) for name in names]
-    assert len([it for it in by_series if it]) > 1
-    assert {it for pairs in by_series for it in pairs} == {*untold_pairs(older, older.history)}
 
 
 def test_workers_make_the_same(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_workers_make_the_same(catalog: Catalog, monkeypatch: pytest.MonkeyPatch
     assert kept(older) == expected
 
 
-def test_what_others_wrote_is_not_told(catalog: Catalog) -> None:
+def test_stories_of_other_tools_are_ignored(catalog: Catalog) -> None:
     """What is none of cachelog's stories counts as none; so does a table that cannot be read."""
     table = DeltaTable(f"{catalog.location}/comparisons")
     table.update({"story": '\'{"format": 1, "html": "<script>"}\''})
