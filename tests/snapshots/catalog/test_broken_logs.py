@@ -43,8 +43,8 @@ def commit(number: int) -> str:
     return f"{number:020}.json"
 
 
-def told(log: Path) -> str | None:
-    """Return what is said of the log."""
+def reason(log: Path) -> str | None:
+    """Return what is wrong with the log."""
     return what_is_broken(Storage(parse_location(str(log.parent.parent))), "revisions")
 
 
@@ -94,7 +94,7 @@ def test_the_file_at_fault(
 ) -> None:
     """It is named with what is wrong; a log that can be read is not accused."""
     breakage(log)
-    found = told(log)
+    found = reason(log)
     if expected is None:
         assert found is None
     else:
@@ -104,8 +104,8 @@ def test_the_file_at_fault(
 
 
 @pytest.mark.parametrize("name", ["a number in a line", "half a checkpoint", "no beginning"])
-def test_readers_and_importers_are_told(log: Path, name: str) -> None:
-    """Whoever opens such a catalog is told that very file, and what to do."""
+def test_readers_and_importers(log: Path, name: str) -> None:
+    """Their errors name that very file, and what to do."""
     breakage, expected = BREAKAGES[name]
     breakage(log)
     catalog = Catalog(str(log.parent.parent))

@@ -55,7 +55,7 @@ def test_a_damaged_file_is_named(catalog: Catalog) -> None:
 
 
 def test_a_broken_log_is_no_table(catalog: Catalog) -> None:
-    """All else is told; a new import says what is broken."""
+    """There are no costs then; a new import says what is broken."""
     catalog.costs.replace(rows((None, "zlib", 5.0, None)))
     for file in (Path(catalog.location) / "costs/_delta_log").iterdir():
         file.write_text("{")

@@ -113,7 +113,7 @@ def test_what_a_worker_sends(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_the_first_error_of_the_input_is_told(tmp_path: Path) -> None:
+def test_the_first_error_of_the_input_is_raised(tmp_path: Path) -> None:
     """With place and reason, whichever worker was first; nothing is published."""
     pages = tree(tmp_path / "pages")
     bad = put(pages / TAGS[1] / "zlib" / "specs.md", b"---\ntitle: zlib\nspec_details: [\n---\n")
@@ -125,7 +125,7 @@ def test_the_first_error_of_the_input_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("processes")
-def test_what_is_skipped_is_told_in_its_order(tmp_path: Path) -> None:
+def test_skipped_files_are_reported_in_their_order(tmp_path: Path) -> None:
     """And what is odd; a tag that has nothing else is left out."""
     pages = tree(tmp_path / "pages")
     for tag in TAGS[1:]:
@@ -133,16 +133,16 @@ def test_what_is_skipped_is_told_in_its_order(tmp_path: Path) -> None:
             file.write_bytes(b"no page")
     odd = page("hdf5", "a", tag=TAGS[0], meta={"num_specs": 7})
     put(pages / TAGS[0] / "hdf5" / "specs.md", odd)
-    told = [Report(skip_bad=True), Report(skip_bad=True)]
+    reports = [Report(skip_bad=True), Report(skip_bad=True)]
     found = [
         published(tmp_path / str(number), pages, jobs=number + 1, report=report)
-        for number, report in enumerate(told)
+        for number, report in enumerate(reports)
     ]
     assert [[it.revision.tag for it in some] for some in found] == [[TAGS[0]]] * 2
-    assert [str(it) for it in told[0].skipped] == [str(it) for it in told[1].skipped]
-    assert len(told[0].skipped) == 6
-    assert told[0].warnings == told[1].warnings
-    assert ["num_specs says 7" in it for it in told[0].warnings] == [True]
+    assert [str(it) for it in reports[0].skipped] == [str(it) for it in reports[1].skipped]
+    assert len(reports[0].skipped) == 6
+    assert reports[0].warnings == reports[1].warnings
+    assert ["num_specs says 7" in it for it in reports[0].warnings] == [True]
 
 
 def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
@@ -193,14 +193,6 @@ def test_nothing_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(NothingToPublish):
         published(tmp_path / "catalog", file, report=report)
     assert len(report.skipped) == 1
-
-
-def test_a_tag_that_stands_in_two_folders(tmp_path: Path) -> None:
-    """Folders whose first pages state one tag are read together."""
-    for name in ("left", "right"):
-        put(tmp_path / name / "x" / name / "specs.md", page(name, name, tag="develop"))
-    (found,) = published(tmp_path / "catalog", tmp_path / "left", tmp_path / "right")
-    assert (found.revision.tag, found.revision.num_packages) == ("develop", 2)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -291,16 +283,16 @@ def test_part_by_part_as_all_at_once(
             assert found == expected
 
 
-def test_workers_far_away_are_told_whole_paths(
+def test_workers_far_away_receive_whole_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are in other folders than who asks them."""
+    """Their folders are others than that of the importer."""
     tree(tmp_path / "pages")
     monkeypatch.chdir(tmp_path)
-    asked: list[str] = []
+    paths: list[str] = []
 
     def mapping(_begin: object, _location: str, parts: Sequence[Any], **_how: object) -> Any:
-        asked.extend(file for part in parts for file in part.files)
+        paths.extend(file for part in parts for file in part.files)
         raise CachelogError("far enough")
 
     monkeypatch.setattr("snapshots.catalog.parallel_import.mapping", mapping)
@@ -314,5 +306,5 @@ def test_workers_far_away_are_told_whole_paths(
             report=Report(),
             cluster="ray://127.0.0.1:10001",
         )
-    assert asked
-    assert all(map(os.path.isabs, asked))
+    assert paths
+    assert all(map(os.path.isabs, paths))

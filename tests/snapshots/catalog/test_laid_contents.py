@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import replace
 
-from snapshots.catalog import specs_table, whole_table
+from snapshots.catalog import specs_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import plan
 from snapshots.catalog.vacuum import vacuum
@@ -17,8 +17,10 @@ from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS
+from tests.snapshots import laying
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.keeping import HOUR, clean, drop, grow_old, hours_ago, listed, stored
+from tests.snapshots.templates import copied
 
 pytestmark = pytest.mark.usefixtures("laid_always")
 
@@ -56,14 +58,22 @@ def own_file(catalog: Catalog, digest: str) -> Path:
     return Path(catalog.location, "specs", catalog.files_of(digest)[-1].path)
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish four states of develop: one is whole, the others are laid over it."""
+    folder = tmp_path_factory.mktemp("template")
+    template = Catalog(str(folder))
+    with laying.laid_always():
+        publish(template, 0)
+        publish(template, 1, 2)
+        publish(template, 3)
+    return folder
+
+
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog of four states of develop: one is whole, the others are laid over it."""
-    made = Catalog(str(tmp_path / "catalog"))
-    publish(made, 0)
-    publish(made, 1, 2)
-    publish(made, 3)
-    return made
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a copy of the template."""
+    return copied(template, tmp_path / "catalog")
 
 
 @pytest.fixture
@@ -128,7 +138,7 @@ def test_files_that_another_tool_rewrote(catalog: Catalog) -> None:
 
 
 def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
-    """It is told once, with all that cannot be read without it; who imports it mends them all."""
+    """One finding names all revisions that need it; an import of the base mends them all."""
     file = own_file(catalog, digests[0])
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(
@@ -251,30 +261,3 @@ def test_a_base_that_is_let_go_of_during_an_import(
     assert_sound(catalog, 4)
     with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
         publish_meanwhile(5, delete=True)
-
-
-def test_an_import_that_was_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it left is used by the next one, or replaced, and is in nobody's way."""
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(whole_table.WholeTable, "append", killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish(Catalog(catalog.location), 4)
-    again = Catalog(catalog.location)
-    publish(again, 4)
-    assert len(stored(again)) == 5
-    assert_sound(again, 0, 1, 2, 3, 4)
-
-
-def test_two_imports_of_the_same(catalog: Catalog) -> None:
-    """Both name what the other has written; nothing stands twice."""
-    first, second = Catalog(catalog.location), Catalog(catalog.location)
-    for each in (first, second):
-        each.refresh()
-    publish(first, 4)
-    publish(second, 4)
-    assert len(stored(catalog)) == 5
-    assert_sound(catalog, 0, 1, 2, 3, 4)

@@ -1,6 +1,6 @@
 """Which rows an import appends, and what the history says then, beside a naive model."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
 import pytest
@@ -78,18 +78,34 @@ def timeline(history: History) -> list[tuple[str, str, datetime, datetime]]:
     )
 
 
-def test_a_state_seen_again_is_confirmed() -> None:
-    """A of the 1st and the 3rd with B of the 2nd between, published last: A stands again."""
-    rows = imported([("develop", 1, "a")], [("develop", 3, "a")], [("develop", 2, "b")])
-    history = History(rows)
-    found = [(it.digest, it.taken_at) for it in reversed(history.of_tag("develop"))]
-    assert found == [(DIGESTS["a"], day(1)), (DIGESTS["b"], day(2)), (DIGESTS["a"], day(3))]
-    assert history.resolve("develop@2025-01-08").digest == DIGESTS["a"]
-
-
 def test_what_is_known_is_not_appended() -> None:
     """The same state of the same moment, imported again, adds no row."""
     assert len(imported([("develop", 1, "a")], [("develop", 1, "a"), ("develop", 1, "a")])) == 1
+
+
+ARGUMENT = datetime(2024, 5, 6, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("tag", "own", "argument", "expected"),
+    [
+        ("develop-2025-03-30", day(1), ARGUMENT, day(1)),
+        ("develop-2025-03-30", None, ARGUMENT, ARGUMENT),
+        ("develop-2025-03-30", None, None, datetime(2025, 3, 30, tzinfo=UTC)),
+        ("develop", None, ARGUMENT, ARGUMENT),
+        ("develop", None, ARGUMENT.replace(tzinfo=None), ARGUMENT),
+        ("develop", None, ARGUMENT.astimezone(timezone(timedelta(hours=2))), ARGUMENT),
+    ],
+)
+def test_when_a_state_was_taken(
+    tag: str, own: datetime | None, argument: datetime | None, expected: datetime
+) -> None:
+    """What the source says counts, then what the caller says, then the date in the tag."""
+    planner = Planner(History(), START, argument)
+    planner.take(a_snapshot(CONTENTS["a"], tag, own))
+    (row,) = planner.added
+    assert row.taken_at == expected
+    assert row.taken_at.utcoffset() == timedelta(0)
 
 
 def test_too_many_stacks_are_refused() -> None:

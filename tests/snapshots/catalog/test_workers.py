@@ -45,7 +45,7 @@ def begin(location: str) -> None:
     _location.append(location)
 
 
-def told() -> tuple[list[str], int]:
+def location_and_pid() -> tuple[list[str], int]:
     """Return what this process was begun with, and its number."""
     return _location, os.getpid()
 
@@ -63,7 +63,7 @@ def surroundings() -> tuple[str, str | None]:
 def test_each_process_begins_with_the_location() -> None:
     """It is another one than this."""
     with processes(1, "there", begin) as pool:
-        location, number = pool.submit(told).result()
+        location, number = pool.submit(location_and_pid).result()
     assert location == ["there"]
     assert number != os.getpid()
 
@@ -92,7 +92,7 @@ def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.M
 
 def _start_one(connection: Connection) -> None:
     with processes(1, "there", begin) as pool:
-        connection.send(pool.submit(told).result()[1])
+        connection.send(pool.submit(location_and_pid).result()[1])
         sleep(60)
 
 
@@ -155,7 +155,7 @@ def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]
 
     def give_up() -> None:
         with processes(1, "there", begin) as pool:
-            numbers.append(pool.submit(told).result()[1])
+            numbers.append(pool.submit(location_and_pid).result()[1])
             pool.submit(sleep, 60)
             raise error
 
@@ -211,18 +211,16 @@ LOCATION = "there"
 
 
 def begin_telling(location: str) -> Callable[[int], tuple[str, int, bool]]:
-    """Return what tells the location, a number, and whether another process than the first does."""
-    return lambda number: (location, number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid()))
+    """Return what tells the location, a number, and whether another process than the first does.
 
+    It takes longest for 0.
+    """
 
-def begin_lagging(_location: str) -> Callable[[int], int]:
-    """Return what takes longest for the first."""
+    def tell(number: int) -> tuple[str, int, bool]:
+        sleep(0 if number else 0.1)
+        return location, number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid())
 
-    def lag(number: int) -> int:
-        sleep(0.3 if number == 0 else 0)
-        return number
-
-    return lag
+    return tell
 
 
 def begin_failing(_location: str) -> Callable[[int], int]:
@@ -270,17 +268,10 @@ def test_alone_all_is_done_in_this_process(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("processes")
 def test_others_begin_with_the_location(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they return comes back from other processes."""
+    """What they return comes back from other processes, in the order of the items."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
     with mapping(begin_telling, LOCATION, range(5), jobs=2) as results:
         assert list(results) == [(LOCATION, number, True) for number in range(5)]
-
-
-@pytest.mark.usefixtures("processes")
-def test_results_come_in_the_order_of_the_items() -> None:
-    """Also where the first takes longest."""
-    with mapping(begin_lagging, LOCATION, range(6), jobs=2) as results:
-        assert list(results) == [*range(6)]
 
 
 @pytest.mark.usefixtures("processes")

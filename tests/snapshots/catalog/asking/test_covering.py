@@ -10,6 +10,7 @@ from snapshots.changes.lookup import Wanted
 from snapshots.errors import CatalogError
 from snapshots.models import ConcreteSpec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.templates import copied
 
 STATES = [
     ("develop", 1, "abc"),
@@ -21,10 +22,10 @@ STATES = [
 ]
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """Publish several states of several tags; each letter of a state is a spec."""
-    made = Catalog(str(tmp_path))
+    made = Catalog(str(tmp_path_factory.mktemp("catalog")))
     made.publish(a_snapshot(map(a_spec, state), tag, day(number)) for tag, number, state in STATES)
     return made
 
@@ -89,8 +90,9 @@ def test_what_was_read_is_kept(catalog: Catalog) -> None:
     assert isinstance(first[0], Covered)
 
 
-def test_a_damaged_content_is_an_error(catalog: Catalog) -> None:
+def test_a_damaged_content_is_an_error(catalog: Catalog, tmp_path: Path) -> None:
     """Nothing is said of what cannot be read."""
+    catalog = copied(Path(catalog.location), tmp_path)
     for file in (Path(catalog.location) / "specs").rglob("*.parquet"):
         file.write_bytes(b"")
     with pytest.raises(CatalogError):

@@ -11,17 +11,16 @@ from typing import NamedTuple
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.completions import Names
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.contents import Content, Snapshot
-from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
-from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from snapshots.errors import CatalogError, ConstraintSyntaxError
+from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from tests.snapshots.templates import copied
 
 THREADS = 8
 
 
 class Maker:
-    """Makes texts of keys, slowly, and counts how often; fails as long as it is told to."""
+    """Makes texts of keys, slowly, and counts how often; fails while ``failure`` is set."""
 
     def __init__(self) -> None:
         self.made: Counter[str] = Counter()
@@ -154,7 +153,7 @@ def test_others_need_not_wait(maker: Maker) -> None:
 
 
 def test_bounded(maker: Maker) -> None:
-    """What was not asked for the longest goes as soon as the rest would be too much."""
+    """The least recently used goes as soon as all would be too much."""
     cache = SharedCache(maker, 6, len)
     for key in ("a", "b", "c"):
         cache.get(key)
@@ -190,10 +189,10 @@ def test_failures_reach_all_and_are_not_kept(maker: Maker, failure: BaseExceptio
     assert cache.get("a") == "aa"
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog with two contents."""
-    catalog = Catalog(str(tmp_path))
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """Return a catalog with two contents, for tests that only read it."""
+    catalog = Catalog(str(tmp_path_factory.mktemp("catalog")))
     states = [[full_spec("1")], [full_spec("1"), a_spec("2")]]
     catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
     return catalog
@@ -216,8 +215,9 @@ def test_library(catalog: Catalog) -> None:
     assert library.dependencies.get(head) is graph
 
 
-def test_package_names_follow_the_catalog(catalog: Catalog) -> None:
+def test_package_names_follow_the_catalog(catalog: Catalog, tmp_path: Path) -> None:
     """The names of packages are read once for each state of the catalog."""
+    catalog = copied(Path(catalog.location), tmp_path)
     library = Library(catalog)
     names = library.package_names()
     assert names == {"hdf5"}
@@ -260,30 +260,6 @@ def test_what_is_found_and_compared(catalog: Catalog) -> None:
     assert library.compare(base, head) is library.comparisons.kept((base, head))
     with pytest.raises(ConstraintSyntaxError):
         library.find(head, "@")
-    with pytest.raises(CatalogError, match="is missing"):
-        library.find(digest_of("unknown"), "hdf5")
-
-
-def test_names_without_arrow(catalog: Catalog) -> None:
-    """They are those of the history and the frames."""
-    head = catalog.history.resolve("develop").digest
-    names, frame = Names(catalog.location), Library(catalog).frames.get(head)
-    assert names.history.revisions == catalog.history.revisions
-    assert sorted(names.packages(head)) == sorted(frame.packages)
-    assert sorted(names.stacks(head)) == sorted(frame.stacks.items)
-    with pytest.raises(InvalidArgument):
-        Names("s4://bucket")
-
-
-def test_names_of_what_is_in_the_cache(tmp_path: Path) -> None:
-    """A package that others only depend on is not offered."""
-    outside = a_spec("gcc", name="gcc", stacks=("outer",))
-    content = Content.of([a_spec()], [outside])
-    snapshot = Snapshot(tag="develop", content=content, source=SOURCE)
-    Catalog(str(tmp_path)).publish([snapshot])
-    names = Names(str(tmp_path))
-    assert names.packages(content.digest) == ["hdf5"]
-    assert sorted(names.stacks(content.digest)) == ["e4s", "root"]
 
 
 def test_explanations(catalog: Catalog) -> None:

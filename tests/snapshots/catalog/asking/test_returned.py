@@ -1,6 +1,5 @@
 """Hashes that were in an earlier revision: looked for in as few contents as need be."""
 
-import shutil
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +19,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
+from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
 
 
@@ -48,7 +48,7 @@ def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> li
 
 
 def test_hashes_are_found_in_any_of_the_contents(catalog: Catalog) -> None:
-    """Those that none of them has are not, and neither are those of other contents."""
+    """Those of other contents are not, and neither are specs outside the cache."""
     ab, cd, _ = publish(catalog, ["ab", "cd", "ef"])
     digests = [cd.digest, ab.digest]
     assert catalog.hashes_in(digests, hashes("adex")) == hashes("ad")
@@ -56,20 +56,11 @@ def test_hashes_are_found_in_any_of_the_contents(catalog: Catalog) -> None:
     assert catalog.hashes_in([], hashes("a")) == frozenset()
     with pytest.raises(CatalogError, match="is missing"):
         catalog.hashes_in([digest_of("nope")], hashes("a"))
-
-
-def test_an_empty_content_has_none(catalog: Catalog) -> None:
-    """A state without specs is passed over."""
-    empty, some = publish(catalog, ["", "a"])
-    assert catalog.hashes_in([empty.digest, some.digest], hashes("ab")) == hashes("a")
-
-
-def test_specs_outside_the_cache_were_not_in_it(catalog: Catalog) -> None:
-    """An external compiler is no spec of the revision, though the content tells of it."""
-    content = Content.of(specs("a"), outside=specs("b"))
-    snapshot = Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(1))
-    (made,) = catalog.publish([snapshot])
-    assert catalog.hashes_in([made.revision.digest], hashes("ab")) == hashes("a")
+    content = Content.of(specs("x"), outside=specs("y"))
+    snapshot = Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(9))
+    catalog.publish([a_snapshot([], taken_at=day(8)), snapshot])
+    newest = [it.digest for it in catalog.history.revisions[:2]]
+    assert catalog.hashes_in(newest, hashes("xy")) == hashes("x")
 
 
 def test_no_more_is_read_than_it_takes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +84,7 @@ def paired(label: str, **facts: str) -> Spec:
     return a_spec(label, version=f"1.{ord(label)}", **facts)
 
 
-def test_what_returned_is_asked_of_the_series(catalog: Catalog) -> None:
+def test_what_returned_is_of_the_series(catalog: Catalog) -> None:
     """Of all revisions before base; not of those between, behind, or of other series."""
     publish(catalog, ["ab", "c", "bd", "b", "bcde", "ab"])
     catalog.publish([a_snapshot(specs("e"), "v1.0", day(0))])
@@ -116,27 +107,11 @@ def test_what_returned_is_asked_of_the_series(catalog: Catalog) -> None:
 
 def forget_changes(catalog: Catalog) -> Catalog:
     """Make the catalog one of before: without the tables of what changed."""
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(Path(catalog.location) / table)
+    forget(catalog, *TABLES)
     older = Catalog(catalog.location)
     older.refresh()
     assert not older.counts
     return older
-
-
-def test_only_the_newest_contents_are_read(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However long a series is, where its changes are not kept.
-
-    The same content twice counts once, and base not at all.
-    """
-    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
-    a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    asked = catalog_returned.earlier_contents(catalog.history, base, head)
-    assert asked.digests == (b.digest, a.digest)
-    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
-    assert returned(Library(forget_changes(catalog)), base, head) == hashes("b")
 
 
 def test_all_of_the_past_counts_where_its_changes_are_kept(
@@ -155,8 +130,11 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is of less than is known by then, and the same library tells the whole."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
+    a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    earlier = catalog_returned.earlier_contents(catalog.history, base, head)
+    assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
-    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     older = forget_changes(catalog)
     library = Library(older)
     assert returned(library, base, head) == hashes("b")
@@ -164,8 +142,8 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
     assert returned(library, base, head) == hashes("ab")
 
 
-def test_contents_are_asked_where_the_changes_are_damaged(catalog: Catalog) -> None:
-    """What the tables of changes tell the contents tell, too."""
+def test_contents_are_read_where_the_changes_are_damaged(catalog: Catalog) -> None:
+    """What the tables of changes would say follows from the contents, too."""
     *_, base, head = publish(catalog, ["a", "b", "ac"])
     for file in (Path(catalog.location) / "comparisons").glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
@@ -173,25 +151,25 @@ def test_contents_are_asked_where_the_changes_are_damaged(catalog: Catalog) -> N
 
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
-    """Return the hashes that are told to have returned."""
+    """Return the hashes whose reason is RETURNED."""
     mask = library.find_returned(library._catalog.history, base, head)
     frame = library.frames.get(head.digest)
     assert mask.shape == (len(frame),)
     explanation = library.explain(base.digest, head.digest)
     changes = explanation.comparison.specs
     codes = explanation.reasons(changes, mask).tolist()
-    told = {
+    hashes_returned = {
         change.hash
         for change, code in zip(changes, codes, strict=True)
         if REASONS[code] is SpecChangeReason.RETURNED
     }
-    assert told == {frame.hashes.at(row) for row in mask.nonzero()[0].tolist()}
-    return told
+    assert hashes_returned == {frame.hashes.at(row) for row in mask.nonzero()[0].tolist()}
+    return hashes_returned
 
 
 @given(states=st.lists(st.text("abcde", max_size=3), min_size=3, max_size=7), data=st.data())
 @examples(15)
-def test_any_past_is_told_as_its_contents_tell_it(states: list[str], data: st.DataObject) -> None:
+def test_any_past_agrees_with_its_contents(states: list[str], data: st.DataObject) -> None:
     """Of any two states: those of head that base has not, and that stood before both."""
     with TemporaryDirectory() as folder:
         catalog = Catalog(folder)
@@ -206,8 +184,8 @@ def test_any_past_is_told_as_its_contents_tell_it(states: list[str], data: st.Da
             state for state, _ in groupby({*it} for it in states)
         ]  # the same twice is one revision
         before = set[str]().union(*held[: min(base, head)])
-        told = returned(Library(catalog), revisions[base], revisions[head])
-        assert told == hashes(before & held[head] - held[base])
+        actual = returned(Library(catalog), revisions[base], revisions[head])
+        assert actual == hashes(before & held[head] - held[base])
 
 
 def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:
@@ -223,7 +201,7 @@ def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:
 
 
 def test_answers_are_kept_until_the_past_changes(catalog: Catalog) -> None:
-    """What comes later makes no difference; what is put in before head is asked, too."""
+    """What comes later makes no difference; what is put in before head counts."""
     publish(catalog, ["a", "b", "cd"])
     library = Library(catalog)
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))

@@ -71,10 +71,10 @@ class Sides:
         return {graph.outside.spec(row).name for row in range(len(graph.outside))}
 
 
-@pytest.fixture
-def sides(tmp_path: Path) -> Sides:
-    """Return a catalog with a revision of two stacks."""
-    sides = Sides(tmp_path / "catalog")
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
+    """Return a catalog with a revision of two stacks, for tests that only read it."""
+    sides = Sides(tmp_path_factory.mktemp("catalog"))
     sides.catalog.publish([a_snapshot([TOOL, BOTH, APP])], taken_at=day(1))
     return sides
 
@@ -95,7 +95,7 @@ def test_a_revision(sides: Sides) -> None:
 
 
 def test_a_stack_of_a_revision(sides: Sides) -> None:
-    """It holds the specs of the stack; what they need besides is outside, and no stack is told."""
+    """It holds the specs of the stack, with other dependencies outside; its stacks are unknown."""
     side = sides.read("develop:e4s")
     assert isinstance(side, StackInfo)
     assert not is_revision(side)
@@ -230,8 +230,9 @@ def test_what_names_no_side(sides: Sides, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_stack_of_a_source_without_stacks(sides: Sides) -> None:
+def test_a_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
     """It is not said that there are others."""
+    sides = Sides(tmp_path)
     sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
     with pytest.raises(StackNotFound, match="the source of pages tells no stacks"):
         sides.read("pages:e4s")

@@ -114,14 +114,6 @@ def test_an_overlay_has_what_differs_alone(first: list[Spec], random: Random) ->
     ) | (differ & before.keys())
 
 
-def test_nothing_changed() -> None:
-    """Two equal contents have an overlay without a row."""
-    table = Content.of([full_spec("1"), a_spec("2")]).table()
-    own = overlay(BASE, whole(table), table)
-    assert own is not None
-    assert len(own) == 0
-
-
 def test_what_cannot_be_a_base() -> None:
     """Rows without a place, and hashes that stand there twice."""
     table = Content.of([a_spec("1"), a_spec("2")]).table()

@@ -41,8 +41,8 @@ def values(read: Read) -> list[Any]:
     return [it.tolist() if isinstance(it, np.ndarray) else it for it in fields]
 
 
-def told(read: Read) -> Sequence[str]:
-    """Return what is told of a content that could not be read."""
+def texts_of(read: Read) -> Sequence[str]:
+    """Return the findings of a content that could not be read."""
     assert (read.digest, read.hashes, read.num_specs) == (CONTENT.digest, None, 0)
     return [str(it) for it in read.findings]
 
@@ -76,7 +76,7 @@ def test_nothing_needs_no_file(specs: SpecsTable) -> None:
     nothing = values(read_content(specs, ToRead(NOTHING, None, (), AGAIN)))
     assert nothing == [NOTHING, (), [0, 0], 0, None]
     missing = read_content(specs, ToRead(CONTENT.digest, None, (), AGAIN))
-    assert told(missing) == [f"{PLACE}: is missing; {AGAIN}"]
+    assert texts_of(missing) == [f"{PLACE}: is missing; {AGAIN}"]
 
 
 def test_what_the_store_cannot_give_is_no_damage_of_rows(specs: SpecsTable, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_the_store_cannot_give_is_no_damage_of_rows(specs: SpecsTable, tmp_
     file = tmp_path / "specs" / content.files[0].path
     file.unlink()
     file.mkdir()
-    assert told(read_content(specs, content)) == [f"{PLACE}: {file}: is no file; try again"]
+    assert texts_of(read_content(specs, content)) == [f"{PLACE}: {file}: is no file; try again"]
 
 
 @pytest.mark.parametrize("fact", ["hash", "name"])
@@ -95,7 +95,7 @@ def test_rows_that_are_no_specs(specs: SpecsTable, fact: str) -> None:
     rows = CONTENT.table()
     number = rows.schema.get_field_index(fact)
     rows = rows.set_column(number, fact, pa.array([None, "x" * 32], pa.string()))
-    (text,) = told(read_content(specs, written(specs, rows)))
+    (text,) = texts_of(read_content(specs, written(specs, rows)))
     assert text.startswith(f"{PLACE}: its rows are no specs: ")
     assert "import the same again" in text
 

@@ -1,4 +1,4 @@
-"""Damage that several revisions share is told once."""
+"""Damage that several revisions share is one finding."""
 
 import pytest
 
@@ -12,7 +12,7 @@ OTHER = Finding(place="content of another", reason="is damaged", advice="import 
 
 
 @pytest.mark.parametrize(
-    ("numbers", "told"),
+    ("numbers", "text"),
     [
         (
             range(3),
@@ -23,20 +23,20 @@ OTHER = Finding(place="content of another", reason="is damaged", advice="import 
     ],
     ids=["the base is a revision", "it is none any more", "many"],
 )
-def test_a_damaged_base(numbers: range, told: str) -> None:
-    """With those that need it, ten of them by name; what else was found stays."""
+def test_a_damaged_base(numbers: range, text: str) -> None:
+    """With those that need it, ten of them by name; what else was findings stays."""
     history = History([a_revision("develop", it, str(it)) for it in numbers])
     over = [digest_of(str(it)) for it in numbers if it]
     reads = [Read(digest, (), None, 0, BASE) for digest in over]
     own = Finding(place=f"content {short_digest(BASE.digest)}", reason="is missing", advice="")
-    found = with_damaged_bases([OTHER, own], reads, history)
-    assert [it.place for it in found] == [OTHER.place, own.place]
-    assert told in found[1].reason
-    assert found[1].reason.startswith("is missing; ")
-    assert "import" in found[1].advice
+    findings = with_damaged_bases([OTHER, own], reads, history)
+    assert [it.place for it in findings] == [OTHER.place, own.place]
+    assert text in findings[1].reason
+    assert findings[1].reason.startswith("is missing; ")
+    assert "import" in findings[1].advice
 
 
 def test_nothing_is_damaged() -> None:
-    """What was found stays as it is."""
+    """What was findings stays as it is."""
     whole = Read(digest_of("0"), (), None, 7)
     assert with_damaged_bases([OTHER], [whole], History()) == [OTHER]

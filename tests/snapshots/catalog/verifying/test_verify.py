@@ -32,6 +32,7 @@ from snapshots.changes.kept_changes import (
 from snapshots.contents import ContentRows
 from snapshots.errors import NoCatalog
 from snapshots.tables import CHANGES, COMPARISONS
+from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import specs_of
@@ -58,8 +59,8 @@ def catalog(template: Path, tmp_path: Path) -> Catalog:
     return copied(template, tmp_path / "catalog")
 
 
-def found(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
-    """Return whether each finding is damage, and what is told of it."""
+def findings(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
+    """Return whether each finding is damage, and its text."""
     return [(it.is_damage, str(it)) for it in verify(catalog.location, deep=deep).findings]
 
 
@@ -74,14 +75,13 @@ def test_no_catalog(tmp_path: Path) -> None:
         verify(str(tmp_path / "none"))
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize(("jobs", "deep"), [(1, False), (2, True)])
 def test_a_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
     """Nothing is found, and what was read is counted."""
     publish(catalog, 2, 20)
     catalog.publish([a_snapshot([], "empty", day(3))])
-    told: list[tuple[str, int, int | None]] = []
-    verified = verify(catalog.location, deep=deep, jobs=jobs, progress=lambda *it: told.append(it))
+    steps: list[tuple[str, int, int | None]] = []
+    verified = verify(catalog.location, deep=deep, jobs=jobs, progress=lambda *it: steps.append(it))
     assert verified == Verified(
         num_revisions=STATES + 3,
         num_contents=STATES + 1,
@@ -90,7 +90,7 @@ def test_a_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
         findings=(),
     )
     assert verified.is_sound
-    assert ("reading contents", STATES + 1, STATES + 1) in told
+    assert ("reading contents", STATES + 1, STATES + 1) in steps
 
 
 def test_an_empty_catalog(catalog: Catalog) -> None:
@@ -100,17 +100,17 @@ def test_an_empty_catalog(catalog: Catalog) -> None:
 
 
 def test_what_a_vacuum_is_for_is_no_damage(catalog: Catalog) -> None:
-    """It is told, until it was done."""
+    """It is a finding until the vacuum has run."""
     with hours_ago():
         drop(catalog, "develop")
     Path(catalog.location, "specs", ".1.tmp").write_bytes(b"half")
     grow_old(catalog)
-    told = found(catalog)
-    assert [damaged for damaged, _ in told] == [False]
-    assert "2 files out of use" in told[0][1]
-    assert "'cachelog vacuum' deletes it in time" in told[0][1]
+    ((damaged, text),) = findings(catalog)
+    assert not damaged
+    assert "2 files out of use" in text
+    assert "'cachelog vacuum' deletes it in time" in text
     clean(catalog)
-    assert found(catalog) == []
+    assert findings(catalog) == []
 
 
 def test_contents_that_no_row_names(catalog: Catalog) -> None:
@@ -118,7 +118,7 @@ def test_contents_that_no_row_names(catalog: Catalog) -> None:
     table = SpecsTable(storage_of(catalog))
     content = a_snapshot(specs_of(30)).content
     table.write([ContentRows(content.digest, content.table())], {})
-    ((damaged, text),) = found(catalog)
+    ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 file of contents that no row names" in text
 
@@ -127,19 +127,17 @@ def test_contents_that_the_log_lacks(catalog: Catalog) -> None:
     """Cachelog finds them, other tools do not; a vacuum lists them again."""
     digest = catalog.history.resolve("v1.0").digest
     DeltaTable(f"{catalog.location}/specs").delete(f"digest = '{digest}'")
-    ((damaged, text),) = found(catalog)
+    ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 content that rows name: only cachelog finds them" in text
     clean(catalog)
-    assert found(catalog) == []
+    assert findings(catalog) == []
 
 
 def test_a_catalog_of_before(catalog: Catalog) -> None:
     """It has no history tables, and no files in its rows."""
-    for name in ("comparisons", "changes", "hashes"):
-        for file in sorted(Path(catalog.location, name).rglob("*"), reverse=True):
-            file.rmdir() if file.is_dir() else file.unlink()
-    ((damaged, text),) = found(catalog)
+    forget(catalog, *TABLES)
+    ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog history fill'" in text
 
@@ -266,7 +264,7 @@ def lose_rows(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "pattern"),
     [
         (flip_content, "does not have the bytes that were written.*import the same again"),
         (lose_content, "content [0-9a-f]{12}: is damaged.*import the same again"),
@@ -287,13 +285,13 @@ def lose_rows(catalog: Catalog) -> None:
         (lose_rows, "revisions: .*No such file.*; restore it from a copy"),
     ],
 )
-def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], told: str) -> None:
+def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: str) -> None:
     """It is named, with what to do about it."""
     damage(catalog)
     verified = verify(catalog.location)
     assert not verified.is_sound
     texts = [str(it) for it in verified.findings if it.is_damage]
-    matching = [text for text in texts if re.search(told, text)]
+    matching = [text for text in texts if re.search(pattern, text)]
     assert matching, texts
     # No line tells the same advice twice.
     assert all(text.count("; remove the tables") <= 1 for text in texts)
@@ -304,9 +302,9 @@ def test_changed_facts_that_are_missing(catalog: Catalog) -> None:
     specs = [replace(it, target="m1") for it in specs_of(STATES - 1)]
     catalog.publish([a_snapshot(specs, "develop", day(90))])
     digest = catalog.history.resolve("develop").digest
-    assert [damaged for damaged, _ in found(catalog)] == []
+    assert [damaged for damaged, _ in findings(catalog)] == []
     DeltaTable(f"{catalog.location}/changes").delete(f"head = '{digest}'")
-    texts = [text for damaged, text in found(catalog) if damaged]
+    texts = [text for damaged, text in findings(catalog) if damaged]
     assert len(texts) == 1
     assert "its changes are missing" in texts[0]
 
@@ -320,37 +318,32 @@ def test_runs_that_another_tool_joined(catalog: Catalog) -> None:
 
 
 def test_changes_of_an_import_that_was_killed(catalog: Catalog) -> None:
-    """Of a pair that comparisons does not list nothing is asked: that is no damage."""
+    """Rows of a pair that comparisons does not list are never read: that is no damage."""
     changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
     changes.append(keep_changes(side_of([]), side_of([a_spec("of no revision")])).rows)
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_other_reasons_are_found_by_comparing(catalog: Catalog) -> None:
-    """The changes lead to the right contents all the same, so that takes ``deep``."""
-    change_a_reason(catalog)
-    assert [damaged for damaged, _ in found(catalog)] == [False]
-    told = [text for damaged, text in found(catalog, deep=True) if damaged]
-    assert len(told) == 1
-    assert "a comparison finds other changes" in told[0]
-
-
-def test_other_causes_are_found_by_comparing(catalog: Catalog) -> None:
-    """Those of other versions of cachelog are not looked at."""
-    change_a_cause(catalog)
-    assert found(catalog) == []
-    told = [text for damaged, text in found(catalog, deep=True) if damaged]
-    assert len(told) == 1
-    assert "a comparison finds other causes" in told[0]
-
-
-def test_other_packages_are_found_by_comparing(catalog: Catalog) -> None:
-    """They are read when they are asked for alone, so that takes ``deep``."""
-    change_a_package(catalog)
-    assert found(catalog) == []
-    told = [text for damaged, text in found(catalog, deep=True) if damaged]
-    assert len(told) == 1
-    assert "a comparison counts other changes" in told[0]
+@pytest.mark.parametrize(
+    ("change", "shallow", "difference"),
+    [
+        (change_a_reason, [False], "changes"),
+        (change_a_cause, [], "causes"),
+        (change_a_package, [], None),
+    ],
+)
+def test_other_results_of_a_comparison(
+    catalog: Catalog,
+    change: Callable[[Catalog], None],
+    shallow: list[bool],
+    difference: str | None,
+) -> None:
+    """Only ``deep`` compares again: the rest of what is kept agrees with itself."""
+    change(catalog)
+    assert [damaged for damaged, _ in findings(catalog)] == shallow
+    (text,) = (text for damaged, text in findings(catalog, deep=True) if damaged)
+    reason = f"finds other {difference}" if difference else "counts other changes"
+    assert f"a comparison {reason}" in text
 
 
 def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
@@ -373,6 +366,6 @@ def test_much_damage_is_told_in_few_lines(
     """Some pairs, and how many more."""
     monkeypatch.setattr("snapshots.catalog.verification._SHOWN", 2)
     DeltaTable(f"{catalog.location}/changes").delete()
-    texts = [text for _, text in found(catalog)]
+    texts = [text for _, text in findings(catalog)]
     assert len([text for text in texts if "its changes are missing" in text]) == 2
     assert any("3 pairs more" in text for text in texts)
