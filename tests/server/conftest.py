@@ -1,4 +1,4 @@
-"""A server and a browser that are started once, for all tests that use them."""
+"""Servers and a browser that are started once, for all tests that use them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,11 @@ from selenium import webdriver
 
 from server.asgi.lanes import Lanes
 from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import develop_history
 from tests.server.browsers import chromium_in, fresh_profile
-from tests.server.servers import Server, serving
+from tests.server.pages.recipes import keep_recipes
+from tests.server.servers import Server, application, serving
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +28,23 @@ def demo_server(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def client(demo_server: Server) -> Iterator[httpx.Client]:
     """Return a client of that server, which keeps its connections."""
     with httpx.Client(base_url=demo_server.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog with five weeks of develop and their commits, which tests only read."""
+    folder = tmp_path_factory.mktemp("history")
+    catalog = Catalog(str(folder))
+    catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
+    keep_recipes(catalog, sorted(catalog.package_names())[::2])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
+    """Return a client of a server of that catalog."""
+    with application(Settings(catalog=str(history_catalog))) as client:
         yield client
 
 

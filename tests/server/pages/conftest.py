@@ -7,34 +7,12 @@ import httpx
 import pytest
 from selenium import webdriver
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history
 from tests.server import npm
 from tests.server.browsers import fresh_profile
-from tests.server.pages.recipes import keep_recipes
 from tests.server.pages.seeing import complaints, seen_as
 from tests.server.pages.tour import tour
-from tests.server.servers import application
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="session")
-def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with five weeks of develop and their commits, which tests only read."""
-    folder = tmp_path_factory.mktemp("history")
-    catalog = Catalog(str(folder))
-    catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
-    keep_recipes(catalog, sorted(catalog.package_names())[::2])
-    return folder
-
-
-@pytest.fixture(scope="session")
-def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
-    """Return a client of a server of that catalog."""
-    with application(Settings(catalog=str(history_catalog))) as client:
-        yield client
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ import csv
 import io
 import json
 import re
-import time
-from collections.abc import Iterator, MutableMapping
+import threading
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,19 +33,23 @@ from server.pages.exports import (
 from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history, history
+from snapshots.demo import history
 from tests.server.pages.reading import shown
-from tests.server.pages.recipes import keep_recipes
-from tests.server.pages.tour import tour
-from tests.server.servers import application
+from tests.server.servers import PATIENCE, application
 
 WITH_TABLES = [page for page in PAGES if page.table]
 
 
+@pytest.fixture(scope="module")
+def api() -> API:
+    """Return the API."""
+    return API()
+
+
 @pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
-def test_every_page_with_a_table_can_leave_it_alone(page: Any) -> None:
+def test_every_page_with_a_table_can_leave_it_alone(page: Any, api: API) -> None:
     """The page's own document has a variable for it; an export costs less than the page."""
-    document, api = page.document, API()
+    document = page.document
     named = {key: ["x"] for key in re.findall(r"{(\w+)}", page.path)} | {"kind": ["RECIPE"]}
     asked = document.variables(document.known(named))
     costs = {
@@ -56,10 +60,9 @@ def test_every_page_with_a_table_can_leave_it_alone(page: Any) -> None:
     assert table_of(page.query, page.table).columns
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_an_address_cannot_leave_the_table_alone(page: Any) -> None:
+def test_an_address_cannot_leave_the_table_alone() -> None:
     """The variable is the program's."""
-    assert page.document.known({IS_PAGE: ["false"]}) == {}
+    assert [page.path for page in PAGES if page.document.known({IS_PAGE: ["false"]})] == []
 
 
 def test_a_document_without_such_a_list_is_an_error() -> None:
@@ -160,28 +163,16 @@ def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
     assert client.head(f"{address}?as=csv").headers["content-disposition"] == name
 
 
-@pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a server whose series have a past."""
-    folder = str(tmp_path_factory.mktemp("past"))
-    catalog = Catalog(folder)
-    catalog.publish(list(develop_history(revisions=4, packages=20, specs=200)))
-    keep_recipes(catalog, sorted(catalog.package_names()))
-    with application(Settings(catalog=folder)) as client:
-        yield client
-
-
-def test_every_table_can_be_had(past: httpx.Client) -> None:
+def test_every_table_can_be_had(history_client: httpx.Client, addresses: dict[str, str]) -> None:
     """Each page of those that have one gives it, with the fields of its rows."""
-    routes = {page.path: compile_path(page.path)[0] for page in PAGES}
-    pages = {page.path: page for page in PAGES}
+    routes = [(compile_path(page.path)[0], page) for page in PAGES]
     seen = set()
-    for address in tour(past).values():
+    for address in addresses.values():
         path = address.partition("?")[0]
-        page = next((pages[it] for it, route in routes.items() if route.match(path)), None)
+        page = next((page for route, page in routes if route.match(path)), None)
         if page is None or not page.table or "no-such" in path or "%40%40" in address:
             continue
-        answer = past.get(f"{address}{'&' if '?' in address else '?'}as=jsonl")
+        answer = history_client.get(f"{address}{'&' if '?' in address else '?'}as=jsonl")
         assert answer.status_code == 200, (address, answer.text)
         names = {path[0] for path in table_of(page.query, page.table).columns}
         rows = [json.loads(line) for line in answer.text.splitlines()]
@@ -217,27 +208,34 @@ def small(tmp_path: Path) -> Catalog:
     return catalog
 
 
-def test_all_rows_are_of_one_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return the variables of each piece of a table, as the test goes on."""
+    pieces: list[dict[str, Any]] = []
+    variables_after = Export._variables_after
+
+    def recorded(self: Export, after: str | None) -> dict[str, Any]:
+        pieces.append(variables_after(self, after))
+        return pieces[-1]
+
+    monkeypatch.setattr(Export, "_variables_after", recorded)
+    return pieces
+
+
+def test_all_rows_are_of_one_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
+) -> None:
     """Though a tag comes to name another one while the table is sent."""
     catalog = small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 7)
-    asked: list[dict[str, Any]] = []
-    ask = Export._variables_after
-
-    def counted(self: Export, after: str | None) -> dict[str, Any]:
-        variables = ask(self, after)
-        asked.append(variables)
-        return variables
-
-    monkeypatch.setattr(Export, "_variables_after", counted)
     digest = catalog.history.resolve("develop").digest
     with application(Settings(catalog=str(tmp_path))) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
     whole = len({json.loads(row)["hash"] for row in rows})
     assert whole == len(rows) > 14
-    pieces = [it for it in asked if it["after"]]
-    assert len(pieces) == (whole - 1) // 7
-    assert {it["in"] for it in pieces} == {digest}
+    further = [piece for piece in pieces if piece["after"]]
+    assert len(further) == (whole - 1) // 7
+    assert {piece["in"] for piece in further} == {digest}
 
 
 def test_a_table_that_breaks_off_is_no_whole_one(
@@ -256,47 +254,43 @@ def test_a_table_that_breaks_off_is_no_whole_one(
 
 
 def test_rows_are_asked_in_pieces_that_a_request_may_cost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, pieces: list[dict[str, Any]]
 ) -> None:
     """Fewer at a time where each costs much."""
     small(tmp_path)
-    sizes: list[int] = []
-    variables = Export._variables_after
-
-    def noted(self: Export, after: str | None) -> dict[str, Any]:
-        asked = variables(self, after)
-        sizes.append(asked["first"])
-        return asked
-
-    monkeypatch.setattr(Export, "_variables_after", noted)
     with application(Settings(catalog=str(tmp_path), max_cost=50_000)) as client:
         answer = client.get("/r/develop?as=jsonl")
     assert answer.status_code == 200
     assert len(answer.text.splitlines()) == 6
-    assert sizes[0] == 1_000
-    assert sizes[-1] < 1_000
+    assert pieces[0]["first"] == 1_000
+    assert pieces[-1]["first"] < 1_000
 
 
-def test_who_goes_away_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_goes_away_ends_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
+) -> None:
     """Nothing more is asked for a client that hung up."""
     small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 1)
-    asked: list[str | None] = []
-    ask = Export._answered
+    answered, send, has_ended = Export._answered, Export.send, threading.Event()
 
     async def slowly(self: Export, after: str | None) -> Answered:
-        asked.append(after)
         await asyncio.sleep(0.05)
-        return await ask(self, after)
+        return await answered(self, after)
+
+    async def watched(self: Export, *arguments: Any) -> None:
+        try:
+            await send(self, *arguments)
+        finally:
+            has_ended.set()
 
     monkeypatch.setattr(Export, "_answered", slowly)
+    monkeypatch.setattr(Export, "send", watched)
     with application(Settings(catalog=str(tmp_path))) as client:
         with client.stream("GET", "/search?q=*&as=jsonl") as answer:
             next(answer.iter_bytes())
-        time.sleep(0.3)
-        num_asked = len(asked)
-        time.sleep(0.3)
-        assert len(asked) == num_asked < 20
+        assert has_ended.wait(PATIENCE)
+    assert len(pieces) < 20
 
 
 class Endless:

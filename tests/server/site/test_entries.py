@@ -1,42 +1,58 @@
-"""What a site has pages of beside its revisions, and the index that its search looks into."""
+"""What a site has pages of beside its revisions, and its search, in a browser on a disk."""
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
+from server.settings import Settings
+from server.site.entries import SiteEntry, entries
+from server.site.questions import choose
 from snapshots.catalog.catalog import Catalog
-from tests.server.site.sites import exported, files_in, index_of
+from tests.server.browsers import SECONDS
+from tests.server.pages.asked import asked
+from tests.server.pages.seeing import settle
+from tests.server.servers import application
+from tests.server.site.sites import exported, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 STACKS = ("e4s", "root", "..", "a/b", "x" * 300)
+GONE = a_spec("a", name="pa")
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog with a package that went, and stacks that can be the names of no files."""
     folder = tmp_path_factory.mktemp("catalog")
-    specs = [a_spec(text, name=f"p{text}", stacks=tuple(sorted(STACKS))) for text in "abc"]
+    kept = [a_spec(text, name=f"p{text}", stacks=tuple(sorted(STACKS))) for text in "bc"]
     Catalog(str(folder)).publish(
-        [a_snapshot(specs, "develop", day(1)), a_snapshot(specs[1:], "develop", day(2))]
+        [a_snapshot([GONE, *kept], "develop", day(1)), a_snapshot(kept, "develop", day(2))]
     )
     return folder
 
 
-def rows_of(site: Path) -> list[list[str]]:
-    """Return the rows of the index: kind, value, detail, file."""
-    text = (site / "search-index.js").read_text().removeprefix("globalThis.searchIndex = ")
-    rows: list[list[str]] = orjson.loads(text.removesuffix(";\n"))
-    return rows
-
-
-def test_each_has_a_page_that_the_search_leads_to(catalog: Path, tmp_path: Path) -> None:
-    """Series, revisions, packages, also gone ones, stacks and hashes, also removed ones."""
-    done = exported(catalog, tmp_path / "site")
+@pytest.fixture(scope="module")
+def site(catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the whole site of that catalog; tests only read it."""
+    folder = tmp_path_factory.mktemp("exported") / "site"
+    done = exported(catalog, folder)
     assert done.code == 0, done.err
-    rows, files = rows_of(tmp_path / "site"), files_in(tmp_path / "site")
-    assert [row[3] for row in rows if row[3] not in files] == []
-    kinds = [row[0] for row in rows]
+    return folder
+
+
+def test_each_has_a_page_that_the_search_leads_to(site: Path) -> None:
+    """Series, revisions, packages, also gone ones, stacks and hashes, also removed ones."""
+    text = (site / "search-index.js").read_text().removeprefix("globalThis.searchIndex = ")
+    rows = orjson.loads(text.removesuffix(";\n"))  # kind, value, detail, file
+    assert {file for *_, file in rows} <= files_in(site).keys()
+    kinds = [kind for kind, *_ in rows]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "series": 1,
         "revision": 1,
@@ -44,39 +60,75 @@ def test_each_has_a_page_that_the_search_leads_to(catalog: Path, tmp_path: Path)
         "stack": 2,
         "hash": 3,
     }
-    details = {row[1]: row[2] for row in rows}
+    details = {value: detail for _, value, detail, _ in rows}
     assert details["pa"] == "gone, last in develop"
     assert details["pb"] == "1.14.5 in develop"
-    assert details[a_spec("a").hash] == "pa@1.14.5 for x86_64_v3"
-    assert not (tmp_path / "index.html").exists()
+    assert details[GONE.hash] == "pa@1.14.5 for x86_64_v3"
 
 
-def test_there_are_no_more_than_the_limit(catalog: Path, tmp_path: Path) -> None:
-    """Of each kind; none leaves series, revisions and comparisons."""
-    assert exported(catalog, tmp_path / "one", "--limit", 1).code == 0
-    addresses = [it.get("address", "") for it in index_of(tmp_path / "one")["files"].values()]
+def test_there_are_no_more_than_the_limit(catalog: Path) -> None:
+    """Of each kind; none leaves series and revisions."""
+
+    def limited(limit: int) -> list[SiteEntry]:
+        return asyncio.run(entries(ask, choose(history), limit))
+
+    async def ask(text: str, variables: Mapping[str, Any]) -> Any:
+        (answer,) = asked(client, text, **variables).values()
+        return answer
+
+    published = Catalog(str(catalog))
+    published.refresh()
+    history = published.history
+    with application(Settings(catalog=str(catalog))) as client:
+        one, none = limited(1), limited(0)
+    addresses = [address for entry in one for address in entry.addresses]
     for part, most in {"/packages/p": 3, "/specs/": 1, "/stacks/": 0, "/hash/": 2}.items():
-        of_kind = [it for it in addresses if part in it and "compare" not in it]
-        assert len(of_kind) == most, part
-    assert exported(catalog, tmp_path / "none", "--limit", 0).code == 0
-    assert {row[0] for row in rows_of(tmp_path / "none")} == {"series", "revision"}
+        assert len([address for address in addresses if part in address]) == most, part
+    assert {entry.kind for entry in none} == {"series", "revision"}
 
 
-@pytest.mark.parametrize("prefix", ["", "sha256:"])
-def test_the_documents_of_code_generator_are_answered(
-    catalog: Path, tmp_path: Path, prefix: str
-) -> None:
+def test_the_documents_of_code_generator_are_answered(catalog: Path, tmp_path: Path) -> None:
     """Its persisted-documents.json maps the hash of a document to its text."""
     manifest = tmp_path / "persisted-documents.json"
     digest = "7c0dd33f6b5a0aa1b6a4a1b4cd5f15ae6e0d5ae8"
     text = "query Newest($ref: String!) { revision(ref: $ref) { __typename numSpecs } }"
-    manifest.write_bytes(orjson.dumps({f"{prefix}{digest}": text}))
+    manifest.write_bytes(orjson.dumps({f"sha256:{digest}": text}))
     done = exported(catalog, tmp_path / "site", "--documents", manifest, "--no-pages")
     assert done.code == 0, done.err
     answers = [
-        orjson.loads(it.read_bytes()) for it in (tmp_path / f"site/graphql/{digest}").iterdir()
+        orjson.loads(file.read_bytes())["data"]["revision"]
+        for file in (tmp_path / f"site/graphql/{digest}").iterdir()
     ]
-    told = [it["data"]["revision"] for it in answers]
-    assert sorted(told, key=lambda it: it["numSpecs"]) == [
+    assert sorted(answers, key=lambda revision: revision["numSpecs"]) == [
         {"__typename": "Revision", "numSpecs": number} for number in (2, 3)
     ]
+    assert not (tmp_path / "site" / "index.html").exists()
+
+
+def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -> list[str]:
+    """Write into the search of a page; return the suggestions as soon as there are so many."""
+    browser.get(page.as_uri())
+    settle(browser)
+    browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(text)
+    options = (By.CSS_SELECTOR, ".suggestions [role=option]")
+    WebDriverWait(browser, SECONDS).until(lambda _: len(browser.find_elements(*options)) == number)
+    return [option.text for option in browser.find_elements(*options)]
+
+
+@pytest.mark.parametrize(("text", "title"), [("pa", "pa"), (f"/{GONE.hash[:9]}", "pa@1.14.5")])
+def test_what_is_written_leads_to_its_page(
+    browser: webdriver.Chrome, site: Path, text: str, title: str
+) -> None:
+    """By a part of its name or the beginning of a hash; Enter opens the first suggestion."""
+    (suggestion,) = suggestions(browser, site / "series/develop/index.html", text, 1)
+    assert "pa" in suggestion
+    browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
+    WebDriverWait(browser, SECONDS).until(lambda _: "/series/" not in browser.current_url)
+    assert browser.find_element(By.CSS_SELECTOR, "h1").text == title
+
+
+def test_the_same_name_comes_first(browser: webdriver.Chrome, site: Path) -> None:
+    """Then what only begins so; nothing is suggested for what the site does not have."""
+    first, *_ = suggestions(browser, site / "index.html", "develop", 2)
+    assert first.startswith("develop\nseries")
+    assert suggestions(browser, site / "index.html", "nothing-like-it", 0) == []

@@ -13,9 +13,7 @@ from lxml import html
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history
-from tests.server.pages.recipes import keep_recipes
+from tests.server.pages.asked import asked
 from tests.server.site.sites import exported, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"
@@ -25,7 +23,6 @@ ONLY_OF_A_SERVER = {
     "/specs",
     "/specs/{base}...{head}",
     "/compare",
-    "/commits/{oid}",  # without recipes
     "/badge/{ref}/{name}.svg",
     "/badge/{ref}/{name}.json",
     "/compare/{base}...{head}/notes.md",  # which is no HTML
@@ -43,18 +40,16 @@ def kind_of(address: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the whole site of the demo's newest revisions; tests only read it."""
+def site(history_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the site of the newest revisions of a series with commits; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(
-        demo_catalog, folder, "--series", "develop-DATE", "--last", 2, "--limit", 30, *BASE
-    )
+    done = exported(history_catalog, folder, "--last", 2, "--limit", 5, *BASE)
     assert (done.code, done.out) == (0, ""), done.err
     assert re.match(r"\d+ files written, 0 as before in ", done.err)
     return folder
 
 
-def test_answers_are_those_of_a_server(site: Path, client: httpx.Client) -> None:
+def test_answers_are_those_of_a_server(site: Path, history_client: httpx.Client) -> None:
     """Byte for byte, with its headers; each is where a program finds it without the index."""
     index, headers = index_of(site), orjson.loads((site / "headers.json").read_bytes())
     answers = {file: it for file, it in index["files"].items() if "document" in it}
@@ -67,8 +62,8 @@ def test_answers_are_those_of_a_server(site: Path, client: httpx.Client) -> None
         variables = it.get("variables", {})
         sent = orjson.dumps(variables, option=orjson.OPT_SORT_KEYS)
         assert file == f"graphql/{it['document']}/{sha256(sent).hexdigest()}.json"
-        asked = {"query": texts[it["document"]], "variables": variables}
-        response = client.post("/graphql", json=asked)
+        body = {"query": texts[it["document"]], "variables": variables}
+        response = history_client.post("/graphql", json=body)
         assert "errors" not in response.json()
         assert (site / file).read_bytes() == response.content
         for name in ("content-type", "cache-control", "x-content-type-options"):
@@ -78,14 +73,14 @@ def test_answers_are_those_of_a_server(site: Path, client: httpx.Client) -> None
     assert permanent == {"Revision", "Comparison", "ChangedPackages"}
 
 
-def test_pages_say_what_those_of_a_server_say(site: Path, client: httpx.Client) -> None:
+def test_pages_say_what_those_of_a_server_say(site: Path, history_client: httpx.Client) -> None:
     """But for what only a server can do; notes as Markdown are byte for byte its own."""
     entries = index_of(site)["files"]
     pages = {kind_of(it["address"]): file for file, it in entries.items() if file.endswith(".html")}
     assert {it.path for it in PAGES} - pages.keys() == ONLY_OF_A_SERVER
     for file in pages.values():
         here = html.document_fromstring((site / file).read_bytes())
-        there = html.document_fromstring(client.get(entries[file]["address"]).content)
+        there = html.document_fromstring(history_client.get(entries[file]["address"]).content)
         live = "form:not(.choosing), .choosing button, .choosing abbr, details.narrowing"
         asking = '.examples, .exports, .live, .unfolded a, a[href*="compare?head="]'
         for it in [*there.cssselect(f"{live}, {asking}"), *here.cssselect("form")]:
@@ -93,7 +88,7 @@ def test_pages_say_what_those_of_a_server_say(site: Path, client: httpx.Client) 
         texts = [it.cssselect("main")[0].text_content().split() for it in (here, there)]
         assert texts[0] == texts[1], file
     (notes, *_) = (it for it in entries if it.endswith("/notes.md"))
-    assert (site / notes).read_bytes() == client.get(f"/{notes}").content
+    assert (site / notes).read_bytes() == history_client.get(f"/{notes}").content
 
 
 def test_every_link_leads_to_a_file(site: Path) -> None:
@@ -122,32 +117,27 @@ def test_every_link_leads_to_a_file(site: Path) -> None:
     assert {it for it in files if it.startswith("compare/")} <= links
 
 
-def test_commits_have_pages(tmp_path: Path) -> None:
+def test_commits_have_pages(site: Path, history_client: httpx.Client) -> None:
     """Those that explain a comparison of the site, which links to them as they link to it."""
-    catalog = Catalog(str(tmp_path / "catalog"))
-    catalog.publish(list(develop_history(revisions=2, packages=8, specs=40)))
-    keep_recipes(catalog, sorted(catalog.package_names()))
-    done = exported(tmp_path / "catalog", tmp_path / "site")
-    assert done.code == 0, done.err
-    files = files_in(tmp_path / "site")
-    (tab,) = (file for file in files if re.fullmatch(r"compare/[^/]+/commits/index\.html", file))
-    pages = {file for file in files if file.startswith("commits/")}
-    assert pages
+    files = files_in(site)
+    newest = asked(history_client, "{ revision { digest previous { digest } } }")["revision"]
+    tab = f"compare/{newest['previous']['digest']}...{newest['digest']}/commits/index.html"
 
     def targets(file: str) -> set[str]:
         folder = posixpath.dirname(file)
         links = html.document_fromstring(files[file]).xpath("//main//a/@href")
         return {posixpath.normpath(posixpath.join(folder, link)) for link in links}
 
-    assert pages <= targets(tab)
+    pages = {file for file in targets(tab) if file.startswith("commits/")}
+    assert pages
     assert all(tab in targets(page) for page in pages)
 
 
 def test_feeds_lead_to_pages_of_the_site(site: Path) -> None:
     """Of each series one, with the address that the site is going to have."""
     files = files_in(site)
-    feed = files["feeds/develop-DATE.atom"].decode()
-    assert 'href="https://example.org/cache/feeds/develop-DATE.atom"' in feed
+    feed = files["feeds/develop.atom"].decode()
+    assert 'href="https://example.org/cache/feeds/develop.atom"' in feed
     told = re.findall(r'href="\.\./(compare/[^"]*)"', feed)
     assert f"{told[0]}/index.html" in files
 
