@@ -36,6 +36,11 @@ def rows(page: Shown, table: str = "table.changes") -> list[list[str]]:
     return [[" ".join(field.text_content().split()) for field in row] for row in found]
 
 
+def figures_of(page: Shown) -> dict[str, str]:
+    """Return the totals of a comparison with their names, by these."""
+    return dict(zip(page.texts(".totals dt"), page.texts(".totals div"), strict=True))
+
+
 def links(page: Shown, selector: str) -> list[str]:
     """Return where the links lead that a selector finds."""
     return [str(page.response.url.join(it.get("href"))) for it in page.dom.cssselect(selector)]

@@ -6,8 +6,17 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from tests.server.pages.asked import asked
-from tests.server.pages.comparing import BASE, HEAD, PAIR, TABS, links, numbers, rows, told
+from tests.server.pages.comparing import (
+    BASE,
+    HEAD,
+    PAIR,
+    TABS,
+    figures_of,
+    links,
+    numbers,
+    rows,
+    told,
+)
 from tests.server.pages.reading import shown
 
 
@@ -53,19 +62,10 @@ def test_the_permanent_address_is_of_the_same_view(client: httpx.Client, view: s
     assert page.dom.cssselect("footer a[href='" + canonical.get("href") + "']")
 
 
-def test_what_no_import_can_change_is_kept_for_ever(client: httpx.Client) -> None:
-    """Under digests, but for what depends on the past: whether a spec has returned."""
-    revisions = asked(client, "{ revisions { nodes { digest } } }")["revisions"]["nodes"]
-    pair = f"/compare/{revisions[1]['digest']}...{revisions[0]['digest']}"
-    for tab in ("", "/packages", "/stacks", "/coverage"):
-        assert "immutable" in client.get(pair + tab).headers["cache-control"], tab
-        assert "immutable" not in client.get(PAIR + tab).headers["cache-control"], tab
-
-
 def test_totals(client: httpx.Client) -> None:
     """The head says what the summary says."""
     page, summary = shown(client, PAIR), told(client, "compare")["summary"]
-    figures = {it[0].text_content(): it.text_content() for it in page.dom.cssselect(".totals div")}
+    figures = figures_of(page)
     for name, counts in {
         "Specs": ("specsAdded", "specsRemoved", "specsRebuilt", "specsReplaced"),
         "Packages": ("packagesAdded", "packagesRemoved", "packagesUpgraded"),

@@ -72,15 +72,6 @@ def test_a_name_may_have_a_slash(client: httpx.Client) -> None:
     assert page.links()["All series"] == str(client.base_url.join("/"))
 
 
-def test_an_unknown_ref_leads_to_the_nearest(client: httpx.Client) -> None:
-    """By links to the same page of theirs, with what else the address asked for."""
-    page = shown(client, "/r/develo?search=a")
-    assert (page.status, page.text("h1")) == (404, "Not found")
-    link = page.links(".nearest a")["develop"]
-    assert link == str(client.base_url.join("/r/develop?search=a"))
-    assert page.response.headers["cache-control"] == "no-store"
-
-
 def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
     """And a line for programs, as it is for what no page could be at."""
     page = shown(client, "/nope/<b>")

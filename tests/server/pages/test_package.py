@@ -112,11 +112,6 @@ def test_the_past_of_a_package(tmp_path: Path) -> None:
         assert client.get(f"/{feed.get('href').lstrip('./')}").status_code == 200
 
 
-def test_a_package_that_is_not_there(client: httpx.Client) -> None:
-    """It is a page that says so."""
-    assert shown(client, "/r/develop/packages/no-such-package").status == 404
-
-
 def test_titles_tell_revisions_apart(tmp_path: Path) -> None:
     """Of two revisions of one tag the one that is not its newest is told by its day."""
     with served(tmp_path, [a_spec("1")], [a_spec("2")]) as client:

@@ -33,9 +33,9 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
         revision = facts["revision"]
         (spec,) = revision["specs"]["nodes"]
         of_head = ("", f"/stacks/{revision['stacks'][0]['name']}", f"/packages/{spec['name']}")
-        addresses = [f"/compare/{base}...{head}{tab}" for tab in TABS]
-        of_stack = f"{head}:{revision['stacks'][0]['name']}"
-        addresses += [f"/compare/{base}...{of_stack}{tab}" for tab in TABS]
+        pair = f"/compare/{base}...{head}"
+        addresses = [pair + tab for tab in TABS]
+        addresses += [f"{pair}:{revision['stacks'][0]['name']}{tab}" for tab in ("", "/coverage")]
         addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
         addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
         pages = {it: client.get(it) for it in addresses}
@@ -52,7 +52,7 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
     with application(Settings(catalog=str(tmp_path))) as client:
         now = {it: client.get(it).text for it in addresses}
     kept = [it for it in addresses if "immutable" in pages[it].headers["cache-control"]]
-    assert len(kept) >= 5
+    assert {pair + tab for tab in ("", "/packages", "/stacks", "/coverage")} <= {*kept}
     assert [it for it in kept if pages[it].text != now[it]] == []
     others = [it for it in addresses if it not in kept]
     assert [it for it in others if pages[it].text != now[it]] != []
