@@ -31,6 +31,11 @@ DOCUMENTS = {str(it.relative_to(ROOT)).removeprefix("docs/"): it.read_text("utf-
 """Every document by its path; those in docs/ by their names."""
 
 
+def section(document: str, title: str) -> str:
+    """Return the text below a heading of the second level, up to the next one."""
+    return DOCUMENTS[document].split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
 def prose(text: str) -> str:
     """Return a document without its blocks of code."""
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -71,18 +76,29 @@ def test_every_page_is_linked() -> None:
     assert {*FILES} - linked <= {ROOT / it for it in OTHERS}
 
 
-def test_each_file_that_contributors_are_led_to_is_there() -> None:
+@pytest.mark.parametrize(
+    ("document", "pattern", "folders"),
+    [
+        (
+            "CONTRIBUTING.md",
+            r"`((?:\w+/)+|[\w/.]+\.(?:py|json|graphql|html))`",
+            ("snapshots", "schema", "server", "tests", "docs", "clients"),
+        ),
+        ("life-of-a-query.md", r"`([\w/]+(?:\.py|/))`", ("snapshots", "schema", "server")),
+    ],
+)
+def test_each_file_that_is_named_exists(
+    document: str, pattern: str, folders: tuple[str, ...]
+) -> None:
     """By its path, or by the end of it."""
     paths = [
-        f"/{it.relative_to(ROOT)}{'/' * it.is_dir()}"
-        for folder in ("snapshots", "schema", "server", "tests", "docs", "clients")
-        for it in (ROOT / folder, *(ROOT / folder).rglob("*"))
+        f"/{path.relative_to(ROOT)}{'/' * path.is_dir()}"
+        for folder in folders
+        for path in (ROOT / folder, *(ROOT / folder).rglob("*"))
     ]
-    named = set(
-        re.findall(r"`((?:\w+/)+|[\w/.]+\.(?:py|json|graphql|html))`", DOCUMENTS["CONTRIBUTING.md"])
-    )
+    named = set(re.findall(pattern, DOCUMENTS[document]))
     assert len(named) > 25
-    assert {it for it in named if not any(path.endswith(f"/{it}") for path in paths)} == set()
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in paths)} == set()
 
 
 def blocks(*languages: str) -> list[tuple[str, str]]:
@@ -113,20 +129,16 @@ RUN = {
     "tests/test_api_doc.py": """api.md graphql 10, api.md js 1, life-of-a-query.md graphql 3,
         lock-files.md graphql 1, plan.md graphql 1, questions.md graphql 3, sides.md graphql 1,
         two-specs.md graphql 1""",
+    "tests/test_docs_examples.py": """history.md console 9, lock-files.md console 1,
+        nightly.md console 5, plan.md console 1, questions.md console 1, questions.md csv 1,
+        release.md console 6, sides.md console 1, sources.md console 1, tour.md console 6""",
     "tests/test_gates_doc.py": "gates.md console 1, gates.md toml 1",
-    "tests/test_history_doc.py": "history.md console 9",
-    "tests/test_lock_files_doc.py": "lock-files.md console 1",
     "tests/test_notes_doc.py": "notes.md jinja 1",
     "tests/test_notifications_doc.py": "notifications.md graphql 1, notifications.md python 1",
-    "tests/test_plan_doc.py": "plan.md console 1",
-    "tests/test_questions_doc.py": "questions.md console 1, questions.md csv 1",
     "tests/test_readme.py": "README.md console 5",
     "tests/test_real_cache_doc.py": "real-cache.md console 7",
-    "tests/test_sides_doc.py": "sides.md console 1",
     "tests/test_tables_doc.py": "tables.md sql 10",
     "tests/test_tables_doc_programs.py": "tables.md python 7",
-    "tests/test_tour_doc.py": """nightly.md console 5, release.md console 6, sources.md console 1,
-        tour.md console 6""",
 }
 """Which test runs which blocks: their document, language and number."""
 

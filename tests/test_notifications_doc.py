@@ -10,7 +10,7 @@ import orjson
 import pytest
 from graphql import OperationType
 
-from server.webhooks import HEADER, AnnouncedCause, Patience, announcement, document, signature
+from server.webhooks import HEADER, AnnouncedCause, announcement, document, signature
 from snapshots.history import Neighbours
 from snapshots.models import is_revision
 from tests.schema.usual import api
@@ -69,14 +69,6 @@ def test_the_table_has_every_name_of_the_body() -> None:
     assert named == set(orjson.loads(document(TOLD, "an id", datetime.now(UTC))))
     (causes,) = [text for cell, text in rows if "`causes`" in cell]
     assert set(re.findall(r"`(\w+)`", causes)) == set(AnnouncedCause.__struct_fields__)
-
-
-def test_the_times_are_those_of_deliveries() -> None:
-    """Attempts, pauses and bounds."""
-    patience = Patience()
-    assert patience == Patience(6, 1.0, 10.0, 30.0, 60.0)
-    for words in ("10 s of silence", "six times in all", "1, 2, 4, 8 and 16 s", "than 30 s"):
-        assert words in " ".join(SECTION.split())
 
 
 def test_subscriptions_that_are_shown_are_valid() -> None:

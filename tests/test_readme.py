@@ -13,6 +13,8 @@ from tests.server.servers import free_port, until
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 MOST_WORDS = 1_400
+LARGEST_PICTURE = 120_000
+"""How many bytes a picture may have."""
 
 
 @pytest.mark.long
@@ -39,3 +41,11 @@ def test_examples(tmp_path: Path) -> None:
 def test_it_is_short() -> None:
     """A newcomer reads all of it."""
     assert len(README.split()) <= MOST_WORDS
+
+
+def test_pictures_are_shown_and_small() -> None:
+    """Each one that ``python -m tests.screenshots --readme`` makes, so that it loads at once."""
+    pictures = {f"docs/pictures/{file.name}": file for file in (ROOT / "docs/pictures").iterdir()}
+    assert set(pictures) <= set(re.findall(r"!\[[^]]+\]\(([^)]+)\)", README))
+    sizes = {name: file.stat().st_size for name, file in pictures.items()}
+    assert max(sizes.values()) <= LARGEST_PICTURE, sizes

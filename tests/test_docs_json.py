@@ -1,0 +1,114 @@
+"""Documents describe the keys of what commands print with ``--json``."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.terminal.printing.questions import FORMAT
+from snapshots.models import SPEC_FACTS
+from tests.server.commands import cachelog
+from tests.server.remembered import HDF5, ZLIB, remembered
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+from tests.test_docs import DOCUMENTS, section
+
+NAMES_OF_HISTORY = frozenset(re.findall(r"`([a-z_]+)`", section("history.md", "JSON")))
+
+
+@pytest.fixture
+def lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a lock file to the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
+
+
+@pytest.mark.parametrize(
+    ("title", "command"),
+    [("Holes", ("holes",)), ("Twins", ("twins",)), ("Impact", ("impact", "zlib-ng"))],
+)
+def test_keys_of_questions(title: str, command: tuple[str, ...], demo_catalog: Path) -> None:
+    """In the order of the document."""
+    keys = re.findall(r"^\| `([a-z_]+)` \|", section("questions.md", title), re.MULTILINE)
+    document = cachelog(*command, "--json", catalog=demo_catalog).json
+    assert keys == [*document]
+    assert document["format"] == FORMAT
+
+
+@pytest.mark.usefixtures("lock_file")
+def test_keys_of_plans(demo_catalog: Path) -> None:
+    """In the order of the document, and those of each stack and spec."""
+    command = ("plan", "develop", "--lock", "e4s=spack.lock", "--json")
+    document = cachelog(*command, catalog=demo_catalog).json
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*) \|$", DOCUMENTS["plan.md"], re.MULTILINE))
+    assert [*rows] == [*document]
+    for key in ("stacks", "to_build"):
+        assert {*document[key][0]} <= {*re.findall(r"`([a-z_]+)`", rows[key])}
+
+
+@pytest.mark.usefixtures("lock_file")
+def test_keys_of_sides(demo_catalog: Path) -> None:
+    """A stack and a file have what a revision has, and what is named."""
+    (revision,) = (
+        row
+        for row in cachelog("revisions", "--json", catalog=demo_catalog).json
+        if row["tag"] == "develop"
+    )
+    done = cachelog("why", "develop:e4s..spack.lock", "--json", catalog=demo_catalog)
+    base, head = done.json["base"], done.json["head"]
+    del revision["confirmed_at"]  # only lists have it
+    assert base.keys() == {*revision, "stack"}
+    assert (base["digest"], base["stack"]) == (revision["digest"], "e4s")
+    assert base["num_specs"] < revision["num_specs"]
+    assert head.keys() == {*revision, "num_roots"}
+    assert head["source"]["location"] == "spack.lock"
+    named = {key for key in head if f"`{key}`" in DOCUMENTS["sides.md"]}
+    assert named >= {key for key, value in head.items() if value is None} - {
+        "total_size",
+        "num_stacks",
+        "num_proven",
+        "unproven",
+    }
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the location of a catalog that has a past; tests only read it."""
+    return remembered(tmp_path_factory.mktemp("past")).catalog.location
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("log",),
+        ("log", "zlib"),
+        ("log", f"/{ZLIB.hash}"),
+        ("show", "develop~1"),
+        ("show", "hdf5"),
+        ("show", f"/{HDF5.hash}"),
+        ("packages",),
+        ("stacks",),
+        ("tags",),
+        ("causes",),
+    ],
+    ids=" ".join,
+)
+def test_keys_of_histories(command: tuple[str, ...], past: str) -> None:
+    """Every name in the JSON of a command."""
+    document = cachelog(*command, "--json", catalog=past).json
+    assert {*_keys(document)} <= NAMES_OF_HISTORY
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """Yield the names in a document; those of revisions and of facts are described elsewhere."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
+    elif isinstance(value, dict) and "taken_at" not in value:
+        for name, inner in value.items():
+            yield name
+            if name == "spec":
+                assert inner.keys() == {"short", *SPEC_FACTS} - {"dependencies"}
+            elif name != "reasons":
+                yield from _keys(inner)

@@ -1,0 +1,209 @@
+"""Bounds, lists and names that documents state are those of the code."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+from graphql import build_schema
+
+from schema import api as public_api
+from schema.context import MOST_CONTENTS
+from server.cli import FAULT, INTERRUPTED, UNREAD
+from server.commands.imports import _NOT_NOTIFIED
+from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
+from server.pages.views import MOST_MISSING
+from server.terminal.printing.histories import MOST_CHANGED
+from server.terminal.printing.verdicts import FEW
+from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
+from server.webhooks import Patience
+from snapshots.catalog import past
+from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
+from snapshots.catalog.vacuum import LEAST, MOST
+from snapshots.changes import lookup
+from snapshots.changes.candidates import MAX_CLASSES
+from snapshots.changes.cause_graph import MOST_STEPS
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.counterparts import TIERS
+from snapshots.changes.coverage import NUM_NEAREST
+from snapshots.changes.impact import size_label
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.rules.rule_files import LARGEST_FILE
+from snapshots.changes.rules.rules import (
+    DIMENSIONS,
+    LONGEST_TEXT,
+    MOST_GLOBS,
+    MOST_RULES,
+    SIZES,
+    RuleLevel,
+)
+from snapshots.errors import NewerCatalog
+from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
+from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
+from snapshots.notes.plan_comments import MOST_CHARACTERS
+from snapshots.recipes.commits import SWEEPING, FoundBy, package_of, stack_of
+from snapshots.recipes.effects import MOST_DEPENDENTS, CommitLevel
+from snapshots.recipes.repository import REFS
+from snapshots.sources.lock_files import LOCK_FILE_VERSIONS, MAX_BYTES, MAX_SPECS
+from tests.schema.usual import api
+from tests.test_docs import DOCUMENTS, blocks, section
+
+WORDS = {3: "three", 6: "six", 8: "eight", 10: "ten", 60: "a minute"}
+LABELS = f"its pull requests: {', '.join(dict.fromkeys(map(size_label, range(2_000))))}."
+PATIENCE = Patience()
+PAUSES = [int(PATIENCE.backoff * 2**number) for number in range(PATIENCE.attempts - 1)]
+*OLDER_LOCK_FILES, NEWEST_LOCK_FILE = map(str, LOCK_FILE_VERSIONS)
+
+SENTENCES = {
+    "causes.md": (
+        f"more than {MAX_CLASSES} different specs",
+        f"stops after {MOST_STEPS:,} levels",
+        f"lists up to {MOST_TOGETHER} of the others under *together with*",
+        f"more than {past.MOST_CONTENTS} different contents",
+        f"up to {WORDS[NUM_NEAREST]} *nearest* specs",
+    ),
+    "commits.md": (
+        f"more than {SWEEPING} packages",
+        f"the newest {MOST_DEPENDENTS} ",
+        *(f"`{pattern}`" for pattern in REFS),
+    ),
+    "gates.md": (
+        ", ".join(f"`{dimension}`" for dimension in DIMENSIONS),
+        f"; {', '.join(SIZES)})",
+        " or ".join(f"`{level.value}`" for level in RuleLevel),
+        f"1 to {LONGEST_TEXT} characters",
+        f"a list of up to {MOST_GLOBS}",
+        f"A file may have {MOST_RULES} rules and {LARGEST_FILE:,} bytes",
+        f"the first {FEW} breaches",
+        f"The version of the document, now {VERDICT_FORMAT}.",
+    ),
+    "history.md": (f"The {WORDS[MOST_CHANGED]} packages with the most changed specs are listed",),
+    "keeping.md": (
+        f"from `{LEAST.total_seconds() / 3_600:.0f}h` to `{MOST.total_seconds() / 86_400:.0f}d`",
+    ),
+    "lock-files.md": (
+        f"{MAX_BYTES >> 20} MiB and {MAX_SPECS:,} specs",
+        f"versions {', '.join(OLDER_LOCK_FILES)} and {NEWEST_LOCK_FILE}:",
+        f"the newest {MOST_CONTENTS} different contents",
+        f"{WORDS[BODIES]} times `CACHELOG_MAX_BODY`",
+        f"the first {LISTED[0]} are grouped by their cause",
+        f"{MOST_MISSING} of them are listed",
+        f"no more than {LONGEST_ADDRESS:,} characters",
+    ),
+    "notes.md": (
+        f"`format` is the version of the document, now {NOTES_FORMAT}.",
+        f"{LONGEST:,} characters",
+        f"{MAX_SECONDS} seconds at most",
+        f"{MAX_MEMORY >> 20:,} MiB of memory at most",
+    ),
+    "notifications.md": (
+        f"{PATIENCE.silence:g} s of silence",
+        f"{WORDS[PATIENCE.attempts]} times in all",
+        f"{', '.join(map(str, PAUSES[:-1]))} and {PAUSES[-1]} s",
+        f"as `Retry-After` says, {WORDS[int(PATIENCE.longest_wait)]} at most",
+        f"than {PATIENCE.attempt_seconds:g} s",
+    ),
+    "plan.md": (LABELS, "some 1,500.", f"{MOST_CHARACTERS:,} characters"),
+    "questions.md": (LABELS,),
+    "upgrading.md": (
+        f"#the-format), now {CATALOG_FORMAT}.",
+        f"cachelog: {NewerCatalog('/srv/catalog', str(CATALOG_FORMAT + 1), CATALOG_FORMAT)}",
+    ),
+}
+"""What documents say of bounds, versions and patterns, in lines of any length."""
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [(document, sentence) for document in SENTENCES for sentence in SENTENCES[document]],
+)
+def test_a_sentence_states_the_value_of_the_code(document: str, sentence: str) -> None:
+    """Numbers, versions and patterns."""
+    assert sentence in " ".join(DOCUMENTS[document].split())
+
+
+ROWS = r"^\| `([A-Z_]+)` \|"
+STEPS = r"^ +(\d\. .*)$"
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "names"),
+    [
+        (section("causes.md", "Reasons"), ROWS, (reason.name for reason in SpecChangeReason)),
+        (section("causes.md", "Causes"), ROWS, (kind.name for kind in CauseKind)),
+        (
+            section("commits.md", "The commits of a cause"),
+            ROWS,
+            (level.name for level in CommitLevel),
+        ),
+        (
+            section("commits.md", "The commit of a revision"),
+            r"^\d\. `(\w+)`",
+            (method.value for method in FoundBy),
+        ),
+        (
+            DOCUMENTS["history.md"].split("in this order: ")[1].split(".\n")[0],
+            "`([a-z_]+)`",
+            (kind.value for kind in PackageChangeKind),
+        ),
+        (
+            DOCUMENTS["lock-files.md"],
+            STEPS,
+            re.findall(STEPS, lookup.nearest_specs.__doc__ or "", re.MULTILINE),
+        ),
+        (
+            DOCUMENTS["upgrading.md"].split("| Exit codes |")[1].split("\n")[0],
+            r"\b\d+\b",
+            map(str, (0, FAULT, 2, _NOT_NOTIFIED, INTERRUPTED, UNREAD)),
+        ),
+    ],
+    ids=["reasons", "causes", "levels", "commits", "packages", "nearest specs", "exit codes"],
+)
+def test_a_list_is_whole_and_in_order(text: str, pattern: str, names: Iterable[str]) -> None:
+    """Each member that the code has, in its order."""
+    expected = [*names]
+    assert re.findall(pattern, text, re.MULTILINE) == expected != []
+
+
+def test_each_tier_of_counterparts_is_listed() -> None:
+    """There are as many as the code has, and as often with each fact."""
+    listed = re.findall(r"^\d\. (.*)$", DOCUMENTS["causes.md"], re.MULTILINE)
+    assert len(listed) == len(TIERS)
+    for line, tier in zip(listed, TIERS, strict=True):
+        assert {word for word in ("variants", "names", "version") if word in line} == {*tier}
+
+
+def test_paths_of_commits_are_those_of_the_code() -> None:
+    """Each path of the table belongs to what its line says."""
+    text = section("commits.md", "The commits of a comparison")
+    recipes, stacks = re.findall(r"^\| (?:the recipe|a stack).*\| (.*) \|$", text, re.MULTILINE)
+    for path in re.findall(r"`(.+?)`", recipes):
+        assert package_of(f"{path}package.py") in ("FOLDER", "NAME")
+    assert [stack_of(f"{path}x") for path in re.findall(r"`(.+?)`", stacks)] == ["STACK"] * 3
+
+
+@pytest.mark.parametrize(
+    ("document", "spec", "count"),
+    [
+        ("lock-files.md", {"hash": "a" * 32, "name": "a"}, 2_000),
+        ("plan.md", {"hash": "a" * 32, "name": "a", "version": "1"}, 1_500),
+    ],
+)
+def test_a_query_of_specs_is_allowed(document: str, spec: dict[str, str], count: int) -> None:
+    """For as many specs as the document says."""
+    (text,) = [block for name, block in blocks("graphql") if name == document]
+    assert 0 < api.cost(text, None, {"specs": [spec] * count}).units <= api.limits.max_cost
+
+
+def test_what_is_deprecated_names_its_successor() -> None:
+    """Another field, argument or value of the same type or field, which is not deprecated."""
+    schema = build_schema(public_api.sdl())
+    for kind in schema.type_map.values():
+        parts = [getattr(kind, "fields", {}), getattr(kind, "values", {})]
+        parts += [getattr(field, "args", {}) for field in parts[0].values()]
+        for part in parts:
+            for name, member in part.items():
+                if reason := member.deprecation_reason:
+                    successor = re.match(r"Use `(\w+)`", reason)
+                    assert successor, (kind.name, name)
+                    assert part[successor[1]].deprecation_reason is None, (kind.name, name)
