@@ -1,8 +1,12 @@
 """Histories: hashes, packages and whole series through their revisions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from operator import attrgetter
 from typing import Annotated, Any, Self
 
+import numpy as np
 import strawberry
 
 from schema.comparisons.comparison import ComparisonType
@@ -27,7 +31,7 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.many import ColumnTable, Each, attribute
+from schema.fields.many import Columns, Each, LazyList, Places, attribute
 from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated, object_type
 from schema.node import Node, id_field
 from schema.revisions.revision import (
@@ -50,12 +54,13 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
+from snapshots.frames.columns import Rows
 from snapshots.history import Pair, age
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCauseKey
-from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
@@ -671,8 +676,7 @@ class GrowthPointType:
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
         """Return the point of one revision; raises IncompleteHistory where it is not kept."""
         point = past.growth_point(context.catalog, context.changing_history(), revision)
-        (shown,) = _shown([point])
-        return shown  # type: ignore[return-value]
+        return _shown(point)  # type: ignore[return-value]
 
 
 Since = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or later.")]
@@ -714,16 +718,11 @@ class Series(Node):
         """
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
-        points: list[GrowthPoint] = info.context.of_history(
-            HistoryTopic(About.GROWTH, series=self.name)
-        )
-        chosen = [
-            point
-            for point in points
-            if (since is None or point.revision.taken_at >= since)
-            and (until is None or point.revision.taken_at <= until)
-        ]
-        return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
+        growth: Growth = info.context.of_history(HistoryTopic(About.GROWTH, series=self.name))
+        rows = np.arange(len(growth), dtype=np.int32)
+        if since is not None or until is not None:
+            rows = rows[[_is_between(point.revision, since, until) for point in growth]]
+        return GrowthRows(growth, rows if last is None else rows[max(0, len(rows) - last) :])  # type: ignore[return-value]
 
     @connection_field(CAUSES)
     def causes(
@@ -752,28 +751,79 @@ class Series(Node):
         return PackageHistory.of_id(info.context, self.name, name)
 
 
+def _is_between(revision: RevisionInfo, since: datetime | None, until: datetime | None) -> bool:
+    moment = revision.taken_at
+    return (since is None or moment >= since) and (until is None or moment <= until)
+
+
 _COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
+_OBJECTS: dict[str, Callable[[GrowthPoint], Any]] = {
+    "revision": lambda point: Revision(info=point.revision),
+    "comparison": lambda point: (
+        point.base and ComparisonType(base_info=point.base, head_info=point.revision)
+    ),
+}
+_OF_POINT: dict[str, Callable[[GrowthPoint], Any]] = {
+    "specs_rebuilt": attrgetter("num_rebuilt"),
+    "specs_replaced": attrgetter("num_replaced"),
+    "num_known_stacks": attrgetter("revision.known_stacks"),
+    **{
+        name: attrgetter(f"revision.{name}")
+        for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size")
+    },
+    **{name: attrgetter(f"counts.{name}") for name in _COUNTS},
+}
+"""The fields of a point: those that are objects, and its numbers and texts."""
 
 
-def _shown(points: Sequence[GrowthPoint]) -> list[GrowthPointType]:
-    """Return points as a table: numbers alone are read column by column."""
+def _shown(point: GrowthPoint) -> GrowthPointType:
+    return GrowthPointType(**{name: value(point) for name, value in (_OBJECTS | _OF_POINT).items()})
 
-    def comparison(place: int) -> ComparisonType | None:
-        point = points[place]
-        if point.base is None:
-            return None
-        return ComparisonType(base_info=point.base, head_info=point.revision)
 
-    revisions = [point.revision for point in points]
-    columns: dict[str, Sequence[Any]] = {
-        "revision": Each(len(points), lambda place: Revision(info=revisions[place])),
-        "comparison": Each(len(points), comparison),
-        "specs_rebuilt": [point.num_rebuilt for point in points],
-        "specs_replaced": [point.num_replaced for point in points],
-        "num_known_stacks": [revision.known_stacks for revision in revisions],
-    }
-    for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size"):
-        columns[name] = [getattr(revision, name) for revision in revisions]
-    for name in _COUNTS:
-        columns[name] = [getattr(point.counts, name) for point in points]
-    return ColumnTable(GrowthPointType, columns)  # type: ignore[return-value]
+class _GrowthColumns(Mapping[str, Sequence[Any]]):
+    """The fields of points; a column is made when it is read: few of them are."""
+
+    def __init__(self, points: Sequence[GrowthPoint]) -> None:
+        self._points = points
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        points = self._points
+        if (of_object := _OBJECTS.get(name)) is not None:
+            return Each(len(points), lambda place: of_object(points[place]))
+        return list(map(_OF_POINT[name], points))
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OBJECTS or name in _OF_POINT
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_OBJECTS, *_OF_POINT))
+
+    def __len__(self) -> int:
+        return len(_OBJECTS) + len(_OF_POINT)
+
+
+class GrowthRows(LazyList[GrowthPointType]):
+    """Some points of a series; the text of each is kept, as of specs, while the history stands."""
+
+    def __init__(self, growth: Growth, rows: Rows) -> None:
+        self._growth = growth
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return _shown(self._growth[self._rows[place]])
+
+    @cached_property
+    def columns(self) -> Columns:  # type: ignore[override]  # made when they are read
+        """The values of each field."""
+        return _GrowthColumns(list(map(self._growth.__getitem__, self._rows.tolist())))
+
+    def places(self) -> Places:
+        """Return which points of the whole series they are."""
+        return Places(("growth", self._growth.name), len(self._growth), self._rows)
+
+    def taken(self, numbers: Rows) -> "GrowthRows":
+        """Return some of them."""
+        return GrowthRows(self._growth, self._rows[numbers])

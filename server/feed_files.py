@@ -8,7 +8,7 @@ from server.feeds import SUFFIX, FeedAddresses, entry_commits
 from server.output_files import write
 from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory
-from snapshots.notes.atom import counts_of, package_feed, series_feed, to_xml
+from snapshots.notes.atom import package_feed, series_feed, to_xml
 from snapshots.notes.stories import told_in
 from snapshots.notes.templates import story
 from snapshots.spack.names import is_name
@@ -28,9 +28,9 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     """Return the feed of a series that is there."""
     history, library = past.history, past.library
     try:
-        points = library.past.growth(history, series)
+        counts = library.past.growth(history, series).counts
     except IncompleteHistory:  # of a damaged content: the totals of revisions are told
-        points = []
+        counts = {}
     newest = told_in(history, series)
     stories = library.past.kept_stories(newest)
     stories |= {
@@ -45,7 +45,7 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
             history,
             series,
             addresses,
-            counts=counts_of(points),
+            counts=counts,
             stories=stories,
             commits=commits,
         )

@@ -46,7 +46,6 @@ from snapshots.notes.atom import (
     MEDIA_TYPE,
     EntryCommits,
     Feed,
-    counts_of,
     package_feed,
     series_feed,
     to_xml,
@@ -56,6 +55,7 @@ from snapshots.notes.templates import commits_story, story
 from snapshots.recipes.commits import Recipes
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
+from snapshots.timelines.growth import Growth
 from snapshots.timelines.packages import PackageTimeline
 
 Key = TypeVar("Key", bound=Hashable)
@@ -257,27 +257,34 @@ class FeedMaker:
         Where they are not known, the totals of revisions are told: the revisions are there.
         """
         try:
-            points = await self._ask(history, HistoryTopic(About.GROWTH, series=series))
+            growth: Growth = await self._ask(history, HistoryTopic(About.GROWTH, series=series))
         except IncompleteHistory:
             return {}, True
         except CatalogError as error:
             _log.error("%s", visible(str(error)))
             return {}, False
-        return counts_of(points), True
+        return growth.counts, True
 
     async def _told(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
         """Return the stories of neighbours, made where neither the catalog nor memory has them.
 
         That of a content that cannot be read is left out.
         """
-        if not neighbours:
-            return {}
-        stories = await self._lanes.loading.run(
-            partial(self._library.past.kept_stories, neighbours)
-        )
-        for pair in neighbours:
-            if pair.pair not in stories and (text := await self._kept(self.stories, pair)):
-                stories[pair.pair] = text
+        in_memory = {both.pair: self.stories.kept(both) for both in neighbours}
+        stories = {pair: text for pair, text in in_memory.items() if text is not None}
+        missing = [both for both in neighbours if both.pair not in stories]
+        if missing:
+            stories |= await self._lanes.loading.run(partial(self._read_stories, missing))
+        for both in missing:
+            if both.pair not in stories and (text := await self._kept(self.stories, both)):
+                stories[both.pair] = text
+        return stories
+
+    def _read_stories(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
+        stories = self._library.past.kept_stories(neighbours)
+        for both in neighbours:
+            if (text := stories.get(both.pair)) is not None:
+                self.stories.keep(both, text)
         return stories
 
     async def _commits(self, neighbours: Sequence[Neighbours]) -> dict[RevisionInfo, EntryCommits]:

@@ -21,6 +21,7 @@ class Arrivals:
     def __init__(self) -> None:
         self.order: Sequence[RevisionInfo] = ()
         self._rows: frozenset[str] | None = None
+        self._taken: History | None = None
 
     def take(self, history: History) -> list[RevisionInfo]:
         """Take in a history, and return what is new in it, in the order of publication.
@@ -28,6 +29,9 @@ class Arrivals:
         A revision is new where its row is. Nothing is new in the first history; nor is what a
         catalog shows again that was away for a while.
         """
+        if history is self._taken:  # as most times: to look through it again takes milliseconds
+            return []
+        self._taken = history
         rows = history.by_key
         if self._rows is None:
             self._rows = frozenset(rows)

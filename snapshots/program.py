@@ -4,6 +4,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 
+@cache
 def cachelog_version() -> str:
     """Return cachelog's own version; ``0`` where it runs without being installed."""
     try:

@@ -193,7 +193,7 @@ class HistoryTables:
         texts = texts_of(kept)
         with translated(self._location):
             for file in self._comparisons.select(
-                names, lambda rows: not kept.isdisjoint(rows.counts)
+                names, lambda rows: not rows.counts.keys().isdisjoint(kept)
             ):
                 rows = of_schema("the table comparisons", file, schema)
                 is_wanted = are_of(rows, texts)

@@ -145,6 +145,11 @@ class SharedCache(Generic[Key, Value]):
         mine.set_result(value)
         return value
 
+    def keep(self, key: Key, value: Value) -> None:
+        """Keep a value that was made elsewhere."""
+        with self._lock:
+            self._keep(key, value)
+
     def _keep(self, key: Key, value: Value) -> None:
         if self._kept.getsizeof(value) <= self._kept.maxsize:
             self._kept[key] = value

@@ -44,7 +44,7 @@ from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
-from snapshots.timelines.growth import Counts, GrowthPoint, were_removed
+from snapshots.timelines.growth import Counts, Growth, GrowthPoint, were_removed
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 from snapshots.timelines.steps import Steps
@@ -196,7 +196,7 @@ class Past:
         removed = self._catalog.changes.comparisons(history.pairs_of(series), ["removed_specs"])
         return growth.count_returned(new, removed, series, history)
 
-    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+    def growth(self, history: History, series: str) -> Growth:
         """Return how a series grew, oldest first."""
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.counts, series, history)

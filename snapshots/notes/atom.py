@@ -21,7 +21,6 @@ from snapshots.notes.phrases import size_sentence, specs_sentence
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, long_day, plain
 from snapshots.program import cachelog_version
 from snapshots.texts import counted, in_words, visible
-from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
@@ -334,11 +333,6 @@ class EntryCommits(msgspec.Struct, frozen=True):
 
     html: str
     known_since: datetime
-
-
-def counts_of(points: Iterable[GrowthPoint]) -> dict[Pair, PairCounts]:
-    """Return the counts of a series by the pairs of its neighbours."""
-    return {Neighbours(point.base, point.revision).pair: point.counts for point in points}
 
 
 def series_feed(

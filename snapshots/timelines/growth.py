@@ -6,6 +6,8 @@ earlier one of the series, was removed in between.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -38,13 +40,26 @@ class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
         return self.counts.reasons.get(SpecChangeReason.REPLACES, 0)
 
 
-def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> list[GrowthPoint]:
-    """Return one point a revision of the series, oldest first.
+class Growth(list[GrowthPoint]):
+    """The points of a series, oldest first; no other list of points has the same ``name``."""
+
+    def __init__(self, points: Iterable[GrowthPoint]) -> None:
+        super().__init__(points)
+        self.name = uuid4().hex
+
+    @cached_property
+    def counts(self) -> dict[Pair, PairCounts]:
+        """The counts by the pairs of neighbours."""
+        return {Neighbours(point.base, point.revision).pair: point.counts for point in self}
+
+
+def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> Growth:
+    """Return one point a revision of the series.
 
     ``totals`` holds the counts of each pair of its neighbours; raises KeyError where one is
     missing.
     """
-    return [growth_point(totals, step) for step in history.neighbours(series)]
+    return Growth(growth_point(totals, step) for step in history.neighbours(series))
 
 
 def growth_point(totals: Mapping[Pair, PairCounts], step: Neighbours) -> GrowthPoint:

@@ -136,6 +136,23 @@ def test_a_negative_number_of_points_is_refused(known: Known) -> None:
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
 
 
+def test_points_that_are_kept_are_those_of_their_series(known: Known, any_known: Known) -> None:
+    """Texts of points are kept: whichever part of whichever series is asked for has its own."""
+    text = (
+        "query($series: String!, $last: Int) "
+        "{ series(name: $series) { growth(last: $last) { takenAt numSpecs specsAdded } } }"
+    )
+    for last in (2, 2, 2, 1, 99, 3):
+        for one in (known, any_known):
+            for series in one.past.history.series_names:
+                points = [
+                    {name: point[name] for name in ("takenAt", "numSpecs", "specsAdded")}
+                    for point in growth_json(one.past, series)
+                ]
+                data = one.world.data(text, series=series, last=last)
+                assert data["series"]["growth"] == points[-last:]
+
+
 def test_a_revision_has_its_own_growth(any_known: Known) -> None:
     """The point of its series."""
     text = f"{{ allSeries {{ name revisions(first: 9) {{ nodes {{ growth {{ {POINT} }} }} }} }} }}"

@@ -4,7 +4,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import About, HistoryAnswer, HistoryQuestion
 from snapshots.errors import IncompleteHistory
 from snapshots.history import History
-from snapshots.timelines.growth import GrowthPoint, growth
+from snapshots.timelines.growth import Growth, growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 from tests.model.histories import Past
 
@@ -29,7 +29,7 @@ class PlainChronicle:
             return HistoryAnswer(self.growth(history, series), 0)
         return HistoryAnswer(self.package_timeline(history, series, topic.text), 0)
 
-    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+    def growth(self, history: History, series: str) -> Growth:
         """Return a point for each revision of a series."""
         past = self._past(history)
         return growth({pair: past.counts(pair) for pair in history.pairs}, series, history)

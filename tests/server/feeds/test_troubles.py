@@ -15,7 +15,7 @@ from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
 from snapshots.errors import CatalogError
 from snapshots.history import History
-from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.growth import Growth
 from tests.server.feeds.endpoints import SERIES, Served
 from tests.snapshots.catalog.pasts import forget_stories
 from tests.snapshots.notes.atom.reading import read_feed
@@ -152,7 +152,7 @@ def test_nobody_waits_for_longer_than_is_sensible(demo_catalog: Path) -> None:
     growth = served.chronicle.growth
     release = threading.Event()
 
-    def slow(history: History, series: str) -> list[GrowthPoint]:
+    def slow(history: History, series: str) -> Growth:
         release.wait(20)
         return growth(history, series)
 
