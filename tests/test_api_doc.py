@@ -35,9 +35,9 @@ console.log(JSON.stringify({ answers, long, message, code: errors[0].extensions.
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the catalog of ``cachelog serve --demo``; tests only read it."""
+    """Return the last weeks of the catalog of ``cachelog serve --demo``; tests only read it."""
     folder = tmp_path_factory.mktemp("sample")
-    Catalog(str(folder)).publish(develop_history())
+    Catalog(str(folder)).publish([*develop_history()][-6:])
     return folder
 
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,48 +16,54 @@ PORT = 8000
 _DEFAULT = re.compile(r"\$\{\w+:([-?])([^}]*)\}")
 
 
+@cache
 def compose() -> dict[str, Any]:
-    """Return compose.yaml where nothing but what has no default is set."""
+    """Return compose.yaml with its defaults, for tests that only read it."""
     text = (DEPLOY / "compose.yaml").read_text("utf-8")
-    filled = _DEFAULT.sub(lambda it: it[2] if it[1] == "-" else "/pages", text)
-    found: dict[str, Any] = yaml.safe_load(filled)
-    return found
+    filled = _DEFAULT.sub(lambda match: match[2] if match[1] == "-" else "/pages", text)
+    document: dict[str, Any] = yaml.safe_load(filled)
+    return document
 
 
 def own_services() -> dict[str, Any]:
     """Return the services of compose.yaml that run cachelog."""
     services = compose()["services"]
-    return {name: it for name, it in services.items() if it["image"].startswith("cachelog:")}
+    return {
+        name: service
+        for name, service in services.items()
+        if service["image"].startswith("cachelog:")
+    }
 
 
+@cache
 def manifests() -> list[dict[str, Any]]:
-    """Return the objects of kubernetes.yaml."""
+    """Return the objects of kubernetes.yaml, for tests that only read them."""
     text = (DEPLOY / "kubernetes.yaml").read_text("utf-8")
     return list(yaml.safe_load_all(text))
 
 
+def manifests_of(kind: str) -> list[dict[str, Any]]:
+    """Return all objects of a kind."""
+    return [manifest for manifest in manifests() if manifest["kind"] == kind]
+
+
 def manifest(kind: str) -> dict[str, Any]:
     """Return the only object of a kind."""
-    (found,) = (it for it in manifests() if it["kind"] == kind)
-    return found
+    (single,) = manifests_of(kind)
+    return single
 
 
-def pods() -> dict[str, Any]:
-    """Return what each object that starts pods says of them, by its name."""
-    found = {}
-    for it in manifests():
-        if it["kind"] == "Deployment":
-            found[it["metadata"]["name"]] = it["spec"]["template"]["spec"]
-        elif it["kind"] == "CronJob":
-            found[it["metadata"]["name"]] = it["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return found
+def pods() -> list[dict[str, Any]]:
+    """Return the specifications of all pods: of the servers, and of each cron job."""
+    jobs = (job["spec"]["jobTemplate"] for job in manifests_of("CronJob"))
+    return [owner["spec"]["template"]["spec"] for owner in (manifest("Deployment"), *jobs)]
 
 
 def containers() -> list[dict[str, Any]]:
     """Return all containers, also those that run before others."""
     return [
         container
-        for pod in pods().values()
+        for pod in pods()
         for container in [*pod.get("initContainers", []), *pod["containers"]]
     ]
 
@@ -66,6 +73,6 @@ def commands_of(words: list[str], environ: Mapping[str, str]) -> list[list[str]]
     if words[:2] != ["sh", "-c"]:
         return [words]
     script = words[2].replace("$$", "$")
-    text = re.sub(r"\$(\w+)", lambda it: environ[it[1]], script)
-    lines = [part for line in text.splitlines() for part in line.split("&&")]
-    return [shlex.split(it) for it in lines if it.strip().startswith("cachelog ")]
+    text = re.sub(r"\$(\w+)", lambda match: environ[match[1]], script)
+    parts = [part for line in text.splitlines() for part in line.split("&&")]
+    return [shlex.split(part) for part in parts if part.strip().startswith("cachelog ")]

@@ -1,8 +1,19 @@
-"""Whether a command could be run: cachelog's own parser reads it, and nothing is run."""
+"""Validators: of commands by cachelog's own parser, which runs nothing, and of files by schemas."""
+
+from pathlib import Path
 
 import click
+from click.testing import CliRunner
 
 from server.cli import cachelog
+
+
+def is_valid(schema: str, file: Path) -> bool:
+    """Tell whether a file follows a schema that comes with check-jsonschema."""
+    from check_jsonschema import main as check_jsonschema  # takes long to import
+
+    options = ["--builtin-schema", schema, str(file)]
+    return CliRunner().invoke(check_jsonschema, options).exit_code == 0
 
 
 def require_command(words: list[str]) -> click.Context:
@@ -13,7 +24,7 @@ def require_command(words: list[str]) -> click.Context:
     context = click.Context(cachelog, info_name="cachelog", **cachelog.context_settings)
     arguments = words[1:]
     while isinstance(command, click.Group):
-        name, found, arguments = command.resolve_command(context, arguments)
-        assert found is not None
-        command = found
+        name, subcommand, arguments = command.resolve_command(context, arguments)
+        assert subcommand is not None
+        command = subcommand
     return command.make_context(name, arguments, parent=context)

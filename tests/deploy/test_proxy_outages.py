@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 QUERY = "{ tags { name } }"
-SILENCE = 1
+SILENCE = 0.3
 """Who has got nothing for so many seconds waits for a server that does nothing."""
 PAUSE = 0.005
 """For so many seconds a client rests before it asks again."""

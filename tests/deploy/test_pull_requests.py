@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from snapshots.catalog.catalog import Catalog
 from tests.deploy.files import DEPLOY
+from tests.deploy.parsing import is_valid
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -25,14 +25,6 @@ ACTION = DEPLOY / "github" / "action.yml"
 COMPONENT = DEPLOY / "gitlab" / "plan.yml"
 TOKEN = {"GH_TOKEN": "t"}
 MARK = "<!-- cachelog plan -->"
-
-
-def is_valid(schema: str, file: Path) -> bool:
-    """Tell whether a file follows a schema that comes with the validator."""
-    from check_jsonschema import main as check_jsonschema  # takes long to import
-
-    options = ["--builtin-schema", schema, str(file)]
-    return bool(CliRunner().invoke(check_jsonschema, options).exit_code == 0)
 
 
 def component(**inputs: str) -> dict[str, Any]:
@@ -86,11 +78,9 @@ def test_the_examples_of_the_text_are_a_workflow_and_a_pipeline(tmp_path: Path) 
 class Project:
     """A repository with a lock file, a catalog, and rules that it breaks or keeps."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, catalog: Path) -> None:
         self.folder = folder
-        self.catalog = folder / "catalog"
-        spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
-        Catalog(str(self.catalog)).publish([a_snapshot([spec], "develop")])
+        self.catalog = catalog
         (folder / "spack.lock").write_bytes(as_bytes(small_lock_file()))
         for name, most in (("strict", 0), ("lax", 100)):
             rule = f'[[rule]]\nname = "Few"\nlimit = "specs-added"\nat-most = {most}\n'
@@ -126,10 +116,19 @@ class Project:
         )
 
 
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of one spec; tests only read it."""
+    folder = tmp_path_factory.mktemp("catalog")
+    spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
+    Catalog(str(folder)).publish([a_snapshot([spec], "develop")])
+    return folder
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, catalog: Path) -> Project:
     """Return a project."""
-    return Project(tmp_path)
+    return Project(tmp_path, catalog)
 
 
 # -- GitHub
@@ -166,12 +165,12 @@ class Job:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What the steps told."""
+        """The outputs of the steps."""
         lines = self.files["GITHUB_OUTPUT"].read_text().splitlines()
         return dict(line.split("=", 1) for line in lines)
 
 
-@pytest.mark.parametrize(("rules", "status"), [("", "0"), ("lax.toml", "0"), ("strict.toml", "1")])
+@pytest.mark.parametrize(("rules", "status"), [("", "0"), ("strict.toml", "1")])
 def test_the_action_plans(project: Project, rules: str, status: str) -> None:
     """A broken rule is kept for the last step: the comment comes first."""
     job = Job(project)
@@ -187,9 +186,7 @@ def test_the_action_plans(project: Project, rules: str, status: str) -> None:
     assert job.step("Judge the plan", STATUS=status).returncode == int(status)
 
 
-@pytest.mark.parametrize(
-    "variables", [{"LOCKS": "e4s=none.lock"}, {"RULES": "none.toml"}, {"BASE": "nothing"}]
-)
+@pytest.mark.parametrize("variables", [{"LOCKS": "e4s=none.lock"}, {"RULES": "none.toml"}])
 def test_the_action_fails_where_nothing_can_be_planned(
     project: Project, variables: dict[str, str]
 ) -> None:
@@ -308,7 +305,7 @@ def test_the_component_writes_one_note(project: Project, notes: Notes) -> None:
     """It is replaced by the next run; a broken rule fails the job after it."""
     done = run_component(project, notes, locks="e4s=spack.lock ml=spack.lock")
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 specs to build" in done.stdout or "of 2 specs to build" in done.stdout
+    assert "of 2 specs to build" in done.stdout
     assert [*notes.notes] == [3, 4]
     first = notes.notes[4]
     assert first.startswith(MARK)
@@ -328,7 +325,6 @@ def test_the_component_judges_a_revision(project: Project, notes: Notes) -> None
 
 def test_the_component_fails_where_nothing_can_be_planned(project: Project, notes: Notes) -> None:
     """And writes no note."""
-    for inputs in ({"locks": "e4s=none.lock"}, {"locks": "e4s=spack.lock", "rules": "none.toml"}):
-        done = run_component(project, notes, **inputs)
-        assert done.returncode != 0
-        assert [*notes.notes] == [3]
+    done = run_component(project, notes, locks="e4s=spack.lock", rules="none.toml")
+    assert done.returncode != 0
+    assert [*notes.notes] == [3]

@@ -2,32 +2,32 @@
 
 import re
 
-from tests.deploy.files import DEPLOY, ROOT, containers, manifest, manifests, own_services
+from tests.deploy.files import DEPLOY, ROOT, containers, manifest, manifests_of, own_services
 
 TEXT = (DEPLOY / "README.md").read_text("utf-8")
 
 
-def test_each_variable_of_compose_is_told() -> None:
+def test_each_variable_of_compose_is_listed() -> None:
     """With its default, and no other."""
     text = (DEPLOY / "compose.yaml").read_text("utf-8")
-    wanted = re.findall(r"\$\{(\w+):([-?])([^}]*)\}", text)
+    variables = re.findall(r"\$\{(\w+):([-?])([^}]*)\}", text)
     rows = re.findall(r"^\| (`.+?) \| (.*?)(?: |)\| [^|]+ \|$", TEXT, re.MULTILINE)
-    told = {
+    listed = {
         name: value.strip("`") for names, value in rows for name in re.findall(r"`(\w+)`", names)
     }
-    assert told == {name: value if kind == "-" else "" for name, kind, value in wanted}
+    assert listed == {name: value if kind == "-" else "" for name, kind, value in variables}
 
 
 def test_what_it_names_is_there() -> None:
     """The cron jobs that are started by hand, the secrets, and the files."""
     jobs = set(re.findall(r"--from=cronjob/([\w-]+)", TEXT))
     assert jobs
-    assert jobs <= {it["metadata"]["name"] for it in manifests() if it["kind"] == "CronJob"}
+    assert jobs <= {job["metadata"]["name"] for job in manifests_of("CronJob")}
     secrets = set(re.findall(r"create secret (?:generic|tls) (\S+)", TEXT))
     (tls,) = manifest("Ingress")["spec"]["tls"]
     (source,) = (it["secretRef"] for it in containers()[0]["envFrom"] if "secretRef" in it)
     assert secrets == {tls["secretName"], source["name"]}
-    policies = {it["metadata"]["name"] for it in manifests() if it["kind"] == "NetworkPolicy"}
+    policies = {policy["metadata"]["name"] for policy in manifests_of("NetworkPolicy")}
     assert set(re.findall(r"polic(?:y|ies) `(\S+)`", TEXT)) == policies
     for name in re.findall(r"deploy/([\w./]+)", TEXT):
         assert (DEPLOY / name).exists()
