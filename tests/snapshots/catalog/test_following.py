@@ -10,7 +10,7 @@ from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
-from tests.snapshots.importers import TAGS, publish_state
+from tests.snapshots.keeping import publish
 
 ROUND = 6
 """So many calls of ``refresh`` send each kind of request."""
@@ -28,7 +28,7 @@ def store(emulator: Emulator) -> Iterator[Emulator]:
 def test_an_idle_catalog_in_a_bucket(store: Emulator) -> None:
     """A look is one request; what is published is seen at the second one."""
     publisher = Catalog("s3://bucket/idle")
-    publish_state(publisher, 0)
+    publish(publisher, 0, 0)
     reader = Catalog(publisher.location)
     follower = Follower(reader)
     assert follower.refresh()
@@ -40,7 +40,7 @@ def test_an_idle_catalog_in_a_bucket(store: Emulator) -> None:
         requests = store.requests()[before:]
         assert len(requests) == 8
         assert all(it.startswith("GET /bucket/idle/") and "_delta_log/" in it for it in requests)
-        publish_state(publisher, number)
+        publish(publisher, number, number)
         assert sorted(follower.refresh() for _ in range(2)) == [False, True]
         assert reader.history.revisions == publisher.history.revisions
         assert reader.counts == publisher.counts
@@ -51,7 +51,7 @@ def test_history_alone() -> None:
     """What is kept of revisions that were there before is seen when its log has its turn."""
     publisher = Catalog("s3://bucket/filled")
     for number in range(2):
-        publish_state(publisher, number)
+        publish(publisher, number, number)
     reader = Catalog(publisher.location)
     follower = Follower(reader)
     for _ in range(ROUND):
@@ -77,7 +77,7 @@ def remove_table(catalog: Catalog, table: str) -> None:
 def test_a_catalog_in_the_place_of_another() -> None:
     """It is seen, though its commits have the same versions, names and sizes."""
     first = Catalog("s3://bucket/replaced")
-    publish_state(first, 0)
+    publish(first, 0, 0)
     reader = Catalog(first.location)
     follower = Follower(reader)
     for _ in range(ROUND):
@@ -86,7 +86,7 @@ def test_a_catalog_in_the_place_of_another() -> None:
     for table in ("revisions", "specs", *HISTORY_TABLES):
         remove_table(first, table)
     second = Catalog(first.location)
-    publish_state(second, 1)
+    publish(second, 1, 1)
     assert second.storage.sizes("revisions/_delta_log") == before
     assert any(follower.refresh() for _ in range(ROUND))
     assert reader.history.revisions == second.history.revisions
@@ -95,7 +95,7 @@ def test_a_catalog_in_the_place_of_another() -> None:
 def test_an_outage(store: Emulator) -> None:
     """A look fails soon, with the store's own reason; what was known stays, and it goes on."""
     publisher = Catalog("s3://bucket/outage")
-    publish_state(publisher, 0)
+    publish(publisher, 0, 0)
     reader = Catalog(publisher.location, retry_seconds=0.2)
     follower = Follower(reader)
     for _ in range(ROUND):
@@ -109,9 +109,9 @@ def test_an_outage(store: Emulator) -> None:
         with pytest.raises(CatalogError):
             reader.load(known.revisions[0].digest)
     assert reader.history is known
-    publish_state(publisher, 1)
+    publish(publisher, 1, 1)
     assert any([follower.refresh(), follower.refresh()])
-    assert len(reader.history.of_tag(TAGS[0])) == 2
+    assert len(reader.history.of_tag("develop")) == 2
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_folder(tmp_path: Path) -> None:
     follower = Follower(Catalog(catalog.location))
     with pytest.raises(NoCatalog):
         follower.refresh()
-    publish_state(catalog, 0)
+    publish(catalog, 0, 0)
     assert [follower.refresh(), follower.refresh()] == [True, False]
 
 
@@ -132,5 +132,5 @@ def test_no_catalog_yet() -> None:
     for _ in range(ROUND):
         with pytest.raises(NoCatalog):
             follower.refresh()
-    publish_state(catalog, 0)
+    publish(catalog, 0, 0)
     assert follower.refresh()

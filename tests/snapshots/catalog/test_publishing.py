@@ -92,6 +92,7 @@ ARGUMENT = datetime(2024, 5, 6, 12, tzinfo=UTC)
         ("develop-2025-03-30", day(1), ARGUMENT, day(1)),
         ("develop-2025-03-30", None, ARGUMENT, ARGUMENT),
         ("develop-2025-03-30", None, None, datetime(2025, 3, 30, tzinfo=UTC)),
+        ("develop", None, None, START),
         ("develop", None, ARGUMENT, ARGUMENT),
         ("develop", None, ARGUMENT.replace(tzinfo=None), ARGUMENT),
         ("develop", None, ARGUMENT.astimezone(timezone(timedelta(hours=2))), ARGUMENT),
@@ -100,7 +101,7 @@ ARGUMENT = datetime(2024, 5, 6, 12, tzinfo=UTC)
 def test_when_a_state_was_taken(
     tag: str, own: datetime | None, argument: datetime | None, expected: datetime
 ) -> None:
-    """What the source says counts, then what the caller says, then the date in the tag."""
+    """What the source says counts, then what the caller says, the date in the tag, and now."""
     planner = Planner(History(), START, argument)
     planner.take(a_snapshot(CONTENTS["a"], tag, own))
     (row,) = planner.added

@@ -199,7 +199,7 @@ def test_imports_removals_cleanings_and_readers_at_once(
     barrier, reader = processes.Barrier(3), Catalog(catalog.location)
     importers = [
         processes.Process(
-            target=publish_and_merge, args=(catalog.location, first, first + 5, barrier)
+            target=publish_and_merge, args=(catalog.location, first, first + 4, barrier)
         )
         for first in (100, 200)
     ]
@@ -207,7 +207,7 @@ def test_imports_removals_cleanings_and_readers_at_once(
         importer.start()
     barrier.wait()
     expected = {("develop", number) for number in range(3)}
-    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(5)}
+    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(4)}
     whole: set[str] = set()
     while any(importer.is_alive() for importer in importers):
         catalog.refresh()
