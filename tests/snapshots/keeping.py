@@ -9,6 +9,7 @@ from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from time import time
 from unittest import mock
 
+import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog import delta
@@ -26,6 +27,13 @@ def publish(catalog: Catalog, state: int, taken: int, tag: str = "develop") -> s
     """Publish the state with a number as of a day; return its digest."""
     (made,) = catalog.publish([a_snapshot(specs_of(state), tag, day(taken))])
     return made.revision.digest
+
+
+def publish_killed(catalog: Catalog, state: int, owner: type, method: str) -> None:
+    """Publish a state by an import that is killed as it calls a method."""
+    killed = mock.patch.object(owner, method, side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):
+        publish(catalog, state, state)
 
 
 def published(folder: Path, states: int) -> Path:

@@ -24,7 +24,7 @@ from snapshots.tables import SPECS, revisions_table, with_columns
 from tests.expensive import IS_QUICK
 from tests.snapshots.factories import a_revision, day
 from tests.snapshots.importers import TAGS, publish_state, specs_of
-from tests.snapshots.keeping import file_size_limit
+from tests.snapshots.keeping import file_size_limit, publish_killed
 from tests.snapshots.records import with_digest
 from tests.snapshots.templates import copied
 
@@ -111,20 +111,11 @@ def assert_is_sound(catalog: Catalog) -> list[int]:
     return states[0][::-1]
 
 
-def test_an_import_that_dies_between_its_commits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_that_dies_between_its_commits(tmp_path: Path) -> None:
     """Specs and changes without a revision are not visible; the same import later uses them."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RevisionsTable, "append", die)
-        with pytest.raises(KeyboardInterrupt):
-            publish_state(catalog, 1)
+    publish_killed(catalog, 1, RevisionsTable, "append")
     assert catalog.refresh() is False
     assert assert_is_sound(catalog) == [0]
     assert len(catalog.counts) == 2

@@ -16,6 +16,7 @@ from snapshots.errors import CatalogError
 from tests.expensive import IS_QUICK
 from tests.snapshots.catalog.test_broken_logs import COMMITS, log, template
 from tests.snapshots.importers import TAGS, publish_state
+from tests.snapshots.keeping import publish, published
 from tests.snapshots.templates import copied
 
 __all__ = ["log", "template"]
@@ -103,11 +104,7 @@ def test_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture(scope="module")
 def two_states(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish two states, once for all tests."""
-    folder = tmp_path_factory.mktemp("two-states")
-    catalog = Catalog(str(folder))
-    for number in range(2):
-        publish_state(catalog, number)
-    return folder
+    return published(tmp_path_factory.mktemp("two-states"), 2)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +125,13 @@ def test_an_unreadable_last_commit(
     assert all("'cachelog verify --repair' drops it" in str(it) for it in damaged)
     if table in ("revisions", "specs"):
         with pytest.raises(CatalogError, match=rf"{last} is .*; if the power was cut.*; else re"):
-            publish_state(Catalog(catalog.location), 2)
+            publish(Catalog(catalog.location), 2, 2)
 
     repaired = verify(catalog.location, repair=True)
     assert repaired.is_sound
     assert f"{last} was unreadable, and is dropped" in str(repaired.findings[0])
-    assert repaired.num_revisions == 4
-    publish_state(Catalog(catalog.location), 2)
+    assert repaired.num_revisions == 2
+    publish(Catalog(catalog.location), 2, 2)
     assert verify(catalog.location, deep=True).findings == ()
 
 

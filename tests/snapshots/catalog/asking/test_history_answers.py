@@ -45,8 +45,10 @@ LINES = [
 ]
 HASH = a_spec("a").hash
 REPLACING = Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)
+GROWTH = HistoryTopic(About.GROWTH, series="develop")
+OF_HASH = HistoryTopic(About.HASH, HASH)
 QUESTIONS: list[HistoryTopic] = [
-    HistoryTopic(About.HASH, HASH),
+    OF_HASH,
     HistoryTopic(About.HASHES, items=frozenset({(HASH, "hdf5")})),
     HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({"hdf5"})),
     HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
@@ -54,7 +56,7 @@ QUESTIONS: list[HistoryTopic] = [
     HistoryTopic(About.ALL_PACKAGES),
     HistoryTopic(About.PACKAGE_CAUSES, "hdf5", frozenset({REPLACING}), "develop"),
     HistoryTopic(About.CAUSES_OF_PACKAGES, items=frozenset({("hdf5", REPLACING)})),
-    HistoryTopic(About.GROWTH, series="develop"),
+    GROWTH,
     HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
 ]
 
@@ -108,14 +110,19 @@ def question(catalog: Catalog, topic: HistoryTopic) -> HistoryQuestion:
     return HistoryQuestion(catalog.history, topic)
 
 
+def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any:
+    """Return what the answer about a topic is."""
+    return answers.get(question(catalog, topic)).value
+
+
 def test_causes_of_packages(whole: Catalog) -> None:
     """Of several at once they are those of each; a package that did not change has none."""
     answers, other = answers_of(whole), Pair("0" * 64, "1" * 64)
     items = frozenset({("hdf5", REPLACING), ("nope", REPLACING), ("hdf5", other)})
     several = HistoryTopic(About.CAUSES_OF_PACKAGES, items=items)
     alone = HistoryTopic(About.PACKAGE_CAUSES, "hdf5", frozenset({REPLACING}))
-    found = answers.get(question(whole, several)).value
-    causes = answers.get(question(whole, alone)).value[REPLACING]
+    found = value(answers, whole, several)
+    causes = value(answers, whole, alone)[REPLACING]
     assert found == {("hdf5", REPLACING): causes, ("nope", REPLACING): ()}
     assert [(cause.before, cause.after, count) for cause, count in causes] == [("2", "3", 1)]
 
@@ -139,11 +146,11 @@ def test_hashes_of_a_content_are_those_of_its_packages(whole: Catalog) -> None:
     """Each with its whole history; of another package there are none."""
     answers, digest = answers_of(whole), Content.of(STATES[3]).digest
     topic = HistoryTopic(About.CONTENT, digest, frozenset({"hdf5", "nope"}))
-    found = answers.get(question(whole, topic)).value
+    found = value(answers, whole, topic)
     assert found.keys() == {"hdf5", "nope"}
     assert found["nope"] == {}
     assert found["hdf5"].keys() == {HASH, a_spec("c").hash}
-    assert found["hdf5"][HASH] == answers.get(question(whole, HistoryTopic(About.HASH, HASH))).value
+    assert found["hdf5"][HASH] == value(answers, whole, OF_HASH)
 
 
 def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
@@ -153,15 +160,13 @@ def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
     catalog = published(tmp_path, [("develop", it, state) for it, state in enumerate(states)])
     answers = answers_of(catalog)
     topic = HistoryTopic(About.PACKAGES, items=frozenset({*names, "nope"}), series="develop")
-    timelines = answers.get(question(catalog, topic)).value
+    timelines = value(answers, catalog, topic)
     assert timelines == {
-        name: answers.get(
-            question(catalog, HistoryTopic(About.PACKAGE, name, series="develop"))
-        ).value
+        name: value(answers, catalog, HistoryTopic(About.PACKAGE, name, series="develop"))
         for name in names
     }
     of_none = HistoryTopic(About.PACKAGES, items=frozenset(names), series="v0")
-    assert answers.get(question(catalog, of_none)).value == {}
+    assert value(answers, catalog, of_none) == {}
 
 
 def test_questions_of_different_kinds_are_different(whole: Catalog) -> None:
@@ -170,15 +175,13 @@ def test_questions_of_different_kinds_are_different(whole: Catalog) -> None:
     growth = answers.get(question(whole, HistoryTopic(About.GROWTH, series="abc234")))
     assert growth.value == []
     assert answers.kept(question(whole, HistoryTopic(About.HASH, "abc234"))) is None
-    assert answers.get(question(whole, HistoryTopic(About.HASH, "abc234"))).value is None
+    assert value(answers, whole, HistoryTopic(About.HASH, "abc234")) is None
 
 
 def test_no_more_is_kept_than_is_allowed(whole: Catalog) -> None:
     """What alone is too large is answered, and made again."""
     answers = answers_of(whole, max_bytes=10)
-    assert (
-        len(answers.get(question(whole, HistoryTopic(About.GROWTH, series="develop"))).value) == 4
-    )
+    assert len(value(answers, whole, GROWTH)) == 4
     assert answers.num_bytes == 0
 
 
@@ -207,17 +210,12 @@ def test_texts_of_clients_are_counted(
     assert 10 < len(kept) < 25
 
 
-def test_what_can_be_no_package_is_not_looked_up(whole: Catalog) -> None:
-    """Nor is a package of a series that there is none of: of neither any rows are kept."""
+def test_packages_that_never_were(whole: Catalog) -> None:
+    """No rows are kept of what can be no package, or of no series; others take memory."""
     library = Library(whole)
     for series, name in (("develop", "a" * 201), ("develop", "no name"), ("nope", "hdf5")):
         assert library.package_timeline(whole.history, series, name) is None
     assert library.package_changes.num_kept == 0
-
-
-def test_packages_that_never_were_are_counted(whole: Catalog) -> None:
-    """Their rows are none, and take memory nevertheless."""
-    library = Library(whole)
     for number in range(10):
         assert library.package_timeline(whole.history, "develop", f"nope-{number}") is None
     assert library.package_changes.num_bytes >= 10 * 1_000
@@ -226,11 +224,11 @@ def test_packages_that_never_were_are_counted(whole: Catalog) -> None:
 def test_answers_go_with_their_history(catalog: Catalog) -> None:
     """A question to the next one drops them; one that began before is still answered."""
     answers = answers_of(catalog)
-    before = question(catalog, HistoryTopic(About.GROWTH, series="develop"))
+    before = question(catalog, GROWTH)
     assert len(answers.get(before).value) == 4
     published(Path(catalog.location), [("develop", 20, STATES[0])])
     catalog.refresh()
-    after = question(catalog, HistoryTopic(About.GROWTH, series="develop"))
+    after = question(catalog, GROWTH)
     assert answers.kept(before) is not None, "nobody has read an answer of the next one"
     assert answers.kept(after) is None
     assert len(answers.get(after).value) == 5
@@ -242,18 +240,14 @@ def test_answers_go_with_their_history(catalog: Catalog) -> None:
 # -- what is missing
 
 
-@pytest.mark.parametrize(
-    ("topic", "num_left"),
-    [(HistoryTopic(About.HASH, HASH), 0), (HistoryTopic(About.GROWTH, series="develop"), 1)],
-    ids=["all series", "one series"],
-)
+@pytest.mark.parametrize(("topic", "num_left"), [(OF_HASH, 0), (GROWTH, 1)])
 def test_missing_pairs_are_made_and_kept(
     older: Catalog, topic: HistoryTopic, num_left: int
 ) -> None:
     """The first question fills an older catalog; of a series, only its pairs."""
     answers = answers_of(older)
     assert not any(answers.is_whole(question(older, it)) for it in QUESTIONS)
-    assert answers.get(question(older, topic)).value
+    assert value(answers, older, topic)
     assert answers.is_whole(question(older, topic))
     left = missing_pairs(older, older.history)
     assert len(left) == num_left
@@ -271,13 +265,13 @@ def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
     left = []
     for _ in range(5):
         with pytest.raises(IncompleteHistory) as caught:
-            answers.get(question(older, HistoryTopic(About.HASH, HASH)))
+            answers.get(question(older, OF_HASH))
         assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
         left.append(caught.value.num_missing)
         if left[-1] == 1:
             break
     assert left == [4, 3, 2, 1]
-    assert answers.get(question(older, HistoryTopic(About.HASH, HASH))).value
+    assert value(answers, older, OF_HASH)
 
 
 def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +293,7 @@ def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.Monkey
     answers = answers_of(older, fill_seconds=20)
     kinds = [HistoryTopic(About.HASH, HASH[:n]) for n in range(20, 24)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda it: answers.get(question(older, it)).value, kinds))
+        found = list(pool.map(lambda it: value(answers, older, it), kinds))
     assert all(it == found[0] for it in found)
     assert found[0]
     assert len(loaded) <= 8, "each content of each chain once"
@@ -319,7 +313,7 @@ def test_what_cannot_be_kept_is_not_made_again_and_again(
     answers = answers_of(older)
     for _ in range(3):
         with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
-            answers.get(question(older, HistoryTopic(About.GROWTH, series="develop")))
+            answers.get(question(older, GROWTH))
         assert caught.value.num_missing == caught.value.num_pairs == 4
     assert len(made) == 1
 
@@ -350,7 +344,7 @@ def test_no_content_that_can_be_read(older: Catalog) -> None:
         folder = Path(older.location) / "specs" / f"digest={Content.of(state).digest}"
         shutil.rmtree(folder, ignore_errors=True)
     with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
-        answers_of(older).get(question(older, HistoryTopic(About.GROWTH, series="develop")))
+        answers_of(older).get(question(older, GROWTH))
     assert older.location not in str(caught.value)
 
 
@@ -362,11 +356,9 @@ def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
     damaged = Catalog(catalog.location)
     damaged.refresh()
     with pytest.raises(CatalogError, match="history fill"):
-        answers_of(damaged).get(question(damaged, HistoryTopic(About.GROWTH, series="develop")))
+        answers_of(damaged).get(question(damaged, GROWTH))
     with pytest.raises(CatalogError):
-        answers_of(damaged).is_whole(
-            question(damaged, HistoryTopic(About.GROWTH, series="develop"))
-        )
+        answers_of(damaged).is_whole(question(damaged, GROWTH))
 
 
 def test_a_package_asked_while_pairs_are_being_kept(

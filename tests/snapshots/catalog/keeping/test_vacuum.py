@@ -34,6 +34,7 @@ from tests.snapshots.keeping import (
     listed,
     loaded,
     publish,
+    publish_killed,
     stored,
 )
 
@@ -100,20 +101,11 @@ def test_a_dry_run_changes_nothing(catalog: Catalog) -> None:
     assert ".1f.tmp" in planned.files["revisions"]
 
 
-def test_what_a_killed_import_left(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_import_left(catalog: Catalog) -> None:
     """Unfinished files, files that no commit names, and contents that no row names."""
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(delta.CatalogTable, "commit", killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish(catalog, 10, 10)
-    with monkeypatch.context() as patch, hours_ago():
-        patch.setattr(whole_table.WholeTable, "append", killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish(catalog, 11, 11)
+    publish_killed(catalog, 10, delta.CatalogTable, "commit")
+    with hours_ago():
+        publish_killed(catalog, 11, whole_table.WholeTable, "append")
     unfinished = Path(catalog.location, "specs", next(iter(stored(catalog)))).with_name(".a.tmp")
     unfinished.write_bytes(b"half")
     commit = Path(catalog.location, "specs", "_delta_log", "_commit_1.json.tmp")
@@ -210,14 +202,8 @@ def test_a_content_that_comes_back_as_it_is_struck_off(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import finds what a killed one left, and names it: it is not struck off any more."""
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, hours_ago():
-        patch.setattr(whole_table.WholeTable, "append", killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish(catalog, 11, 11)
+    with hours_ago():
+        publish_killed(catalog, 11, whole_table.WholeTable, "append")
     other = Catalog(catalog.location)
     real = Contents.named
     published: list[str] = []

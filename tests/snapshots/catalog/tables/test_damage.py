@@ -14,8 +14,7 @@ from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import Spec
 from tests.expensive import cases
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.importers import TAGS, publish_state
-from tests.snapshots.templates import copied
+from tests.snapshots.keeping import publish
 
 FLIPS = cases(60)
 
@@ -42,22 +41,6 @@ def reopened(catalog: Catalog) -> Catalog:
     return other
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish three states, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
-    for number in range(3):
-        publish_state(made, number)
-    return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog of three states."""
-    return copied(template, tmp_path / "catalog")
-
-
 def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
     """Return the digest of a state, and its file."""
     (digest,) = {it.digest for it in catalog.history.revisions if it.num_specs == number + 10}
@@ -69,7 +52,7 @@ def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
 def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flipped bit of a stored file is noticed, merged files among them."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
-    publish_state(catalog, 3)
+    publish(catalog, 3, 3)
     listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
     files = [*stored_files(Path(catalog.location, "specs")), *map(Path, listed)]
     random = Random(0)
@@ -82,7 +65,7 @@ def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(CatalogError, match=file.name):
             states(reopened(catalog))
         file.write_bytes(whole)
-    assert len(states(reopened(catalog))) == 8
+    assert len(states(reopened(catalog))) == 4
 
 
 def flip(file: Path) -> None:
@@ -133,13 +116,13 @@ def test_a_damaged_content_is_replaced(
     if not written_alike:
         monkeypatch.setattr("snapshots.catalog.parquet._DICTIONARY_BYTES", 1)
     for number in range(3) if damage == "its table is gone" else [1]:
-        publish_state(Catalog(catalog.location), number)
+        publish(Catalog(catalog.location), number, number)
     for each in (reader, reopened(catalog)):
         assert states(each) == whole
     rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
     assert rows.num_rows == 10 + 11 + 12
     monkeypatch.undo()
-    publish_state(Catalog(catalog.location), 1)
+    publish(Catalog(catalog.location), 1, 1)
     assert states(reopened(catalog)) == whole
 
 
@@ -148,7 +131,7 @@ def test_what_is_intact_is_not_written_again(catalog: Catalog) -> None:
     folder = Path(catalog.location)
     before = {file: file.stat().st_mtime_ns for file in stored_files(folder)}
     for number in range(3):
-        publish_state(Catalog(catalog.location), number)
+        publish(Catalog(catalog.location), number, number)
     assert before == {
         file: file.stat().st_mtime_ns for file in stored_files(Path(catalog.location))
     }
@@ -164,7 +147,7 @@ def test_an_empty_commit(catalog: Catalog, position: int) -> None:
         with pytest.raises(CatalogError, match=log[position].name):
             each.refresh()
         with pytest.raises(CatalogError, match=log[position].name):
-            publish_state(each, 3)
+            publish(each, 3, 3)
 
 
 def test_an_empty_log(catalog: Catalog) -> None:
@@ -175,7 +158,7 @@ def test_an_empty_log(catalog: Catalog) -> None:
         with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
             each.refresh()
         with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
-            publish_state(each, 3)
+            publish(each, 3, 3)
 
 
 def move(other: Path, place: Path) -> None:
@@ -213,8 +196,8 @@ def test_a_catalog_in_the_place_of_another(
     assert catalog.generation not in (generation, -1)
     assert catalog.refresh() is False
     assert len(states(catalog)) == num_states
-    publish_state(catalog, 7)
-    assert len(states(reopened(catalog))) == num_states + len(TAGS)
+    publish(catalog, 7, 7)
+    assert len(states(reopened(catalog))) == num_states + 1
 
 
 def test_a_catalog_that_is_made_anew(catalog: Catalog) -> None:
@@ -226,7 +209,7 @@ def test_a_catalog_that_is_made_anew(catalog: Catalog) -> None:
     assert (catalog.generation, catalog.history.revisions) == (-1, [])
     other = Catalog(catalog.location)
     for number in range(3):
-        publish_state(other, number + 5)
+        publish(other, number + 5, number + 5)
     assert catalog.refresh() is True
     assert catalog.generation not in seen
     assert catalog.history.revisions == other.history.revisions
