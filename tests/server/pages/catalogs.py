@@ -1,13 +1,15 @@
-"""Catalogs of few records, served for one test."""
+"""Catalogs of few records, served for tests of one page."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Snapshot
 from snapshots.models import Spec
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -24,9 +26,16 @@ def without_sizes(folder: Path) -> str:
 
 
 @contextmanager
-def served(folder: Path, *states: Iterable[Spec], tag: str = "develop") -> Iterator[httpx.Client]:
+def published(folder: Path, *snapshots: Snapshot, **settings: Any) -> Iterator[httpx.Client]:
+    """Publish snapshots and serve them, with settings."""
+    Catalog(str(folder)).publish(snapshots)
+    with application(Settings(catalog=str(folder), **settings)) as client:
+        yield client
+
+
+def served(
+    folder: Path, *states: Iterable[Spec], tag: str = "develop"
+) -> AbstractContextManager[httpx.Client]:
     """Serve the states of a tag, a day after each other."""
     snapshots = [a_snapshot(specs, tag, day(number)) for number, specs in enumerate(states)]
-    Catalog(str(folder)).publish(snapshots)
-    with application(Settings(catalog=str(folder))) as client:
-        yield client
+    return published(folder, *snapshots)

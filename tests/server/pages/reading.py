@@ -22,6 +22,11 @@ class Shown:
         """Return the texts of all elements that a selector finds."""
         return [" ".join(it.text_content().split()) for it in self.dom.cssselect(selector)]
 
+    def facts(self, selector: str) -> dict[str, str]:
+        """Return the descriptions of a list that a selector finds, by their terms."""
+        terms, descriptions = (self.texts(f"{selector} {tag}") for tag in ("dt", "dd"))
+        return dict(zip(terms, descriptions, strict=True))
+
     def links(self, selector: str = "main a") -> dict[str, str]:
         """Return where links lead, as absolute addresses, by their texts."""
         base = str(self.response.url)

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
+from tests.server.pages.catalogs import published
 from tests.server.pages.reading import shown
-from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 ARM = a_spec("1", target="neoverse_v1", stacks=("e4s-arm", "root"))
@@ -19,16 +17,13 @@ OTHER = a_spec("4", name="zlib")
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Serve a catalog in which develop lost what a release has, and a package that is gone."""
-    folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(
-        [
-            a_snapshot([ARM, X86, OTHER], "develop", day(1)),
-            a_snapshot([ARM, X86], "develop", day(2)),
-            a_snapshot([NEWER], "develop", day(3)),
-            a_snapshot([X86], "v1.0", day(1)),
-        ]
-    )
-    with application(Settings(catalog=str(folder))) as client:
+    with published(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([ARM, X86, OTHER], "develop", day(1)),
+        a_snapshot([ARM, X86], "develop", day(2)),
+        a_snapshot([NEWER], "develop", day(3)),
+        a_snapshot([X86], "v1.0", day(1)),
+    ) as client:
         yield client
 
 

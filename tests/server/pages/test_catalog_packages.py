@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
+from tests.server.pages.catalogs import published
 from tests.server.pages.reading import shown
-from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 HDF5, OLD, ZLIB = (
@@ -21,18 +19,14 @@ HDF5, OLD, ZLIB = (
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Serve a catalog in which develop lost a package that a release has, and one that none has."""
-    folder = tmp_path_factory.mktemp("catalog")
     gone = a_spec("4", name="gone-away", version="7")
-    catalog = Catalog(str(folder))
-    catalog.publish(
-        [
-            a_snapshot([OLD, ZLIB, gone], "develop", day(1)),
-            a_snapshot([HDF5, OLD, ZLIB], "develop", day(2)),
-            a_snapshot([HDF5], "develop", day(3)),
-            a_snapshot([OLD, ZLIB], "v1.0", day(1)),
-        ]
-    )
-    with application(Settings(catalog=str(folder))) as client:
+    with published(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot([OLD, ZLIB, gone], "develop", day(1)),
+        a_snapshot([HDF5, OLD, ZLIB], "develop", day(2)),
+        a_snapshot([HDF5], "develop", day(3)),
+        a_snapshot([OLD, ZLIB], "v1.0", day(1)),
+    ) as client:
         yield client
 
 

@@ -14,11 +14,9 @@ from server.pages.addresses import Address, query_string
 from server.pages.check import RESULT, address_of
 from server.pages.renderer import MINUS, Renderer
 from server.pages.views import MOST_MISSING, missing_groups
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
+from tests.server.pages.catalogs import published
 from tests.server.pages.reading import Shown, shown
-from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -56,16 +54,13 @@ LOCK = as_bytes(
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a server of three revisions."""
-    folder = str(tmp_path_factory.mktemp("check"))
     zlib = built("zlib", name="zlib", version="1.3")
-    Catalog(folder).publish(
-        [
-            a_snapshot([built("old"), zlib], "v0.22.0", day(1)),
-            a_snapshot([built("old"), zlib], "develop", day(2)),
-            a_snapshot([built("new", version="2.0"), zlib], "develop", day(3)),
-        ]
-    )
-    with application(Settings(catalog=folder)) as client:
+    with published(
+        tmp_path_factory.mktemp("check"),
+        a_snapshot([built("old"), zlib], "v0.22.0", day(1)),
+        a_snapshot([built("old"), zlib], "develop", day(2)),
+        a_snapshot([built("new", version="2.0"), zlib], "develop", day(3)),
+    ) as client:
         yield client
 
 
@@ -287,9 +282,7 @@ def test_too_many_specs_are_refused_by_their_number(client: httpx.Client) -> Non
 
 def test_reading_is_paid_for(tmp_path: Path) -> None:
     """Where clients may spend so much a minute, long files cost what reading them takes."""
-    Catalog(str(tmp_path)).publish([a_snapshot([built("new")], "develop", day(1))])
-    settings = Settings(catalog=str(tmp_path), cost_per_minute=500_000, access_log=False)
-    with application(settings) as client:
+    with published(tmp_path, a_snapshot([built("new")]), cost_per_minute=500_000) as client:
         assert checked(client, LOCK, "develop").status == 200
         statuses = [checked(client, b" " * (4 * MAX_BODY), "develop").status for _ in range(2)]
     assert statuses == [400, 429]

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import socket
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -93,14 +92,16 @@ def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"404"
 
 
-def small(tmp_path: Path) -> str:
-    """Publish a small history, and return where."""
-    Catalog(str(tmp_path)).publish(list(history(revisions=2, packages=4, specs=12)))
-    return str(tmp_path)
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the place of a catalog with a small history, which tests only read."""
+    folder = str(tmp_path_factory.mktemp("small"))
+    Catalog(folder).publish(list(history(revisions=2, packages=4, specs=12)))
+    return folder
 
 
 def test_what_nobody_expected_is_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It names the line of the log that says more, and nothing else."""
 
@@ -108,7 +109,7 @@ def test_what_nobody_expected_is_a_page(
         raise RuntimeError("a secret")
 
     monkeypatch.setattr(Renderer, "page", fails)
-    with application(Settings(catalog=small(tmp_path))) as client:
+    with application(Settings(catalog=small)) as client:
         page = shown(client, "/")
     assert (page.status, page.text("h1")) == (500, "Something went wrong")
     assert "secret" not in page.response.text
@@ -116,9 +117,9 @@ def test_what_nobody_expected_is_a_page(
     assert logged.split()[1].rstrip(":") in page.text(".problem")
 
 
-def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
+def test_clients_may_ask_for_so_many_pages(small: str) -> None:
     """As for answers: 429 with Retry-After, and a link to try again."""
-    with application(Settings(catalog=small(tmp_path), requests_per_minute=2)) as client:
+    with application(Settings(catalog=small, requests_per_minute=2)) as client:
         assert [shown(client, path).status for path in ("/", "/r/develop")] == [200, 200]
         page = shown(client, "/?after=x")
         assert (page.status, page.text("h1")) == (429, "Too many requests")
@@ -126,7 +127,7 @@ def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
         assert page.links()["Try again"] == str(page.response.url)
 
 
-def test_pages_are_counted_in_every_coding(tmp_path: Path) -> None:
+def test_pages_are_counted_in_every_coding(small: str) -> None:
     """One that was compressed for a client takes more bytes from then on."""
 
     def kept(client: httpx.Client) -> int:
@@ -134,24 +135,24 @@ def test_pages_are_counted_in_every_coding(tmp_path: Path) -> None:
         assert found
         return int(float(found[1]))
 
-    with application(Settings(catalog=small(tmp_path))) as client:
+    with application(Settings(catalog=small)) as client:
         client.get("/r/develop", headers={"accept-encoding": "identity"})
         plain = kept(client)
         packed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
         assert kept(client) == plain + int(packed.headers["content-length"])
 
 
-def test_what_pages_cost_counts(tmp_path: Path) -> None:
+def test_what_pages_cost_counts(small: str) -> None:
     """What is made is charged as its document is; what is kept is free."""
-    with application(Settings(catalog=small(tmp_path), cost_per_minute=10)) as client:
+    with application(Settings(catalog=small, cost_per_minute=10)) as client:
         statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
         assert statuses == [200, 200, 429, 200]
 
 
 @pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])
-def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: Settings) -> None:
+def test_limits_that_no_page_keeps_are_told(small: str, limit: Settings) -> None:
     """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
-    settings = replace(limit, catalog=small(tmp_path))
+    settings = replace(limit, catalog=small)
     with application(settings) as client:
         pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
         pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]
@@ -171,9 +172,7 @@ def test_a_history_that_is_not_filled_says_when() -> None:
     assert b'<a href="">Try again</a>' in page.body
 
 
-def test_a_page_is_made_once_for_all_who_ask(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_made_once_for_all_who_ask(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many ask at the same time; the next ones get what is kept."""
     made = []
     render = Renderer.page
@@ -186,7 +185,7 @@ def test_a_page_is_made_once_for_all_who_ask(
 
     async def asking() -> None:
         # A look at the catalog in between could find what a page of the moment is kept for anew.
-        app = create_app(Settings(catalog=small(tmp_path), refresh=3_000))
+        app = create_app(Settings(catalog=small, refresh=3_000))
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
@@ -199,12 +198,12 @@ def test_a_page_is_made_once_for_all_who_ask(
     assert len(made) == 1
 
 
-def test_what_slow_readers_hold_is_bounded(tmp_path: Path) -> None:
+def test_what_slow_readers_hold_is_bounded(small: str) -> None:
     """Another large page is refused while one is on its way, with a page that is small."""
     many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
 
     async def asking() -> list[int]:
-        app = create_app(Settings(catalog=small(tmp_path), sending_bytes=1))
+        app = create_app(Settings(catalog=small, sending_bytes=1))
         async with app.router.lifespan_context(app):
             is_read = asyncio.Event()
             first = asyncio.create_task(asked(app, "/r/develop", many, is_read))

@@ -55,7 +55,7 @@ def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
     assert page.response.headers["cache-control"] == "no-store"
     assert page.text("h1") == "2 of 4 specs to build"
     assert "as the stack e4s, compared with develop of" in page.text("hgroup")
-    figures = dict(zip(page.texts("main dt"), page.texts("main dd"), strict=True))
+    figures = page.facts("main")
     assert figures == {
         "Reused": "2",
         "Rebuilt as they were": "0",

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
 from tests.server.pages.asked import asked
+from tests.server.pages.catalogs import published
 from tests.server.pages.comparing import numbers, rows
-from tests.server.pages.reading import Shown, shown
-from tests.server.servers import application
+from tests.server.pages.reading import shown
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
@@ -33,30 +31,22 @@ LACKING = WHOLE[1:]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a catalog with a whole revision, one that lacks something, and pages."""
-    folder = tmp_path_factory.mktemp("catalog")
     silent = [*WHOLE, node("silent", dependencies=None), node("above", edge("silent", LINK))]
-    Catalog(str(folder)).publish(
-        [
-            a_snapshot(WHOLE, "develop", day(0)),
-            a_snapshot(LACKING, "develop", day(1)),
-            a_snapshot(silent, "partly", day(2)),
-            a_snapshot([a_spec()], "pages", day(3)),
-        ]
-    )
-    with application(Settings(catalog=str(folder))) as client:
+    with published(
+        tmp_path_factory.mktemp("catalog"),
+        a_snapshot(WHOLE, "develop", day(0)),
+        a_snapshot(LACKING, "develop", day(1)),
+        a_snapshot(silent, "partly", day(2)),
+        a_snapshot([a_spec()], "pages", day(3)),
+    ) as client:
         yield client
-
-
-def figures(page: Shown) -> dict[str, str]:
-    """Return the numbers at the top of a page, by their names."""
-    return dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
 
 
 def test_holes(server: httpx.Client) -> None:
     """How many specs are whole, and each missing spec with what needs it and where it went."""
     page = shown(server, "/r/develop/holes")
     numbers = {"Whole": "4", "Affected by holes": "2", "Unknown dependencies": "0", "Holes": "1"}
-    assert figures(page) == {"Specs": "6"} | numbers
+    assert page.facts(".figures") == {"Specs": "6"} | numbers
     ((missing, affected, among, history),) = rows(page)
     assert missing.startswith(f"zlib {hash_of('zlib')[:7]}")
     assert (affected, among) == ("2", "hdf5@1, png@1")
@@ -69,7 +59,7 @@ def test_no_holes(server: httpx.Client) -> None:
     """Nothing is missing, as far as it is known; of pages nothing is."""
     assert shown(server, "/r/develop~1/holes").text(".empty") == "Nothing is missing."
     partly = shown(server, "/r/partly/holes")
-    assert figures(partly)["Whole"] == "7"
+    assert partly.facts(".figures")["Whole"] == "7"
     assert partly.text(".empty") == "Nothing is missing as far as it is known."
     assert "Of 1 spec the source tells no dependencies" in partly.text(".notice")
     assert "unknown" in shown(server, "/r/pages/holes").text(".notice")
@@ -79,7 +69,7 @@ def test_twins(server: httpx.Client) -> None:
     """The causes add up to what is built again; each group has its hashes and its causes."""
     # zlib 1 and 2 are no twins, and what is over them is.
     page = shown(server, "/r/develop~1/twins")
-    assert figures(page)["Built again"] == figures(page)["Groups of twins"] == "2"
+    assert page.facts(".figures")["Built again"] == page.facts(".figures")["Groups of twins"] == "2"
     causes = [
         [it.text_content().strip() for it in row] for row in page.dom.cssselect(".slim tbody tr")
     ]
@@ -88,7 +78,7 @@ def test_twins(server: httpx.Client) -> None:
     assert ["hdf5@1" in groups[0], "png@1" in groups[1]] == [True, True]
     assert all("zlib 1 / 2" in group for group in groups)
     narrowed = shown(server, "/r/develop~1/twins?package=png")
-    assert figures(narrowed)["Built again"] == "1"
+    assert narrowed.facts(".figures")["Built again"] == "1"
     assert shown(server, "/r/develop~1/twins?stack=e4s").text(".empty")
     refused = shown(server, "/r/develop~1/twins?stack=e4z")
     assert refused.status == 400

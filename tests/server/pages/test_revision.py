@@ -24,7 +24,7 @@ def test_a_revision_with_its_packages(client: httpx.Client) -> None:
     """Its numbers, its packages and the counts of its filters are those of the API."""
     page, told = shown(client, "/r/develop"), asked(client, PACKAGES, ref="develop")["revision"]
     assert page.status == 200
-    figures = dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
+    figures = page.facts(".figures")
     numbers = [told["numPackages"], told["numSpecs"], told["numStacks"]]
     assert [figures[it] for it in ("Packages", "Specs", "Stacks")] == [f"{it:,}" for it in numbers]
     nodes = told["packages"]["nodes"]
@@ -38,18 +38,6 @@ def test_a_revision_with_its_packages(client: httpx.Client) -> None:
     (digest,) = page.dom.cssselect("details.facts .hash")
     assert digest.get("title") == told["digest"]
     assert "generated sample data" in page.text("details.facts")
-
-
-def test_what_a_revision_leads_to(client: httpx.Client) -> None:
-    """Its packages, stacks, columns and filters are there, and what its address says is one."""
-    page = shown(client, "/r/develop")
-    links = page.links("table.packages tbody th a, .facet a, .names a, thead a")
-    assert len(links) > len(page.texts(NAMES))
-    some = [*links.values()][::7]
-    assert {client.get(link).status_code for link in some} == {200}
-    (canonical,) = page.dom.cssselect("link[rel=canonical]")
-    permanent = shown(client, f"/{canonical.get('href').lstrip('./')}")
-    assert permanent.texts(NAMES) == page.texts(NAMES)
 
 
 def test_a_filter_is_a_link_and_so_is_its_end(client: httpx.Client) -> None:
@@ -136,7 +124,7 @@ def test_what_the_source_does_not_know(tmp_path: Path) -> None:
     specs = [a_spec("1", compiler=None, stacks=())]
     with served(tmp_path, specs) as client:
         page = shown(client, "/r/develop")
-        figures = dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
+        figures = page.facts(".figures")
         assert figures["Size"] == "unknown"
         (row,) = page.texts("table.packages tbody tr")
         assert row == "hdf5 1.14.5 1"

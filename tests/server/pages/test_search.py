@@ -156,20 +156,3 @@ def test_the_whole_catalog_is_searched(tmp_path: Path) -> None:
         last = next(link for text, link in nothing.links(".elsewhere a").items() if "last" in text)
         assert "1 spec matches zlib-ng@2:" in shown(client, last).texts("h2")
         assert nothing.links("h2 a")["zlib-ng"].endswith("/packages/zlib-ng")
-
-
-MATCHES = """query($q: String!) { revision(ref: "develop") {
-  matches(query: $q) { totalCount } packages(filter: {search: $q}) { totalCount } } }"""
-
-
-def test_a_query_that_cannot_be_answered_nulls_its_own_field(client: httpx.Client) -> None:
-    """What a search box asks beside it is answered."""
-    answer = client.post("/graphql", json={"query": MATCHES, "variables": {"q": "df"}}).json()
-    assert [it["path"] for it in answer["errors"]] == [["revision", "matches"]]
-    assert answer["data"]["revision"]["matches"] is None
-    assert answer["data"]["revision"]["packages"]["totalCount"] > 0
-    told = asked(client, MATCHES, q="hdf5")["revision"]
-    assert (
-        told["matches"]["totalCount"]
-        == asked(client, SPECS, q="hdf5")["revision"]["specs"]["totalCount"]
-    )

@@ -31,12 +31,22 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def longest(client: httpx.Client) -> str:
-    """Return the series of the demo that has most revisions."""
-    text = "{ allSeries { name revisions { totalCount } } }"
-    every = client.post("/graphql", json={"query": text}).json()["data"]["allSeries"]
-    name: str = max(every, key=lambda it: it["revisions"]["totalCount"])["name"]
-    return name
+def page(history_client: httpx.Client) -> Shown:
+    """Return the page of a series of five revisions."""
+    return shown(history_client, "/series/develop")
+
+
+@pytest.fixture(scope="module")
+def answer(history_client: httpx.Client) -> Any:
+    """Return what the API answers to its document."""
+    return answered(history_client, "series", name="develop", first=50)
+
+
+@pytest.fixture(scope="module")
+def nodes(answer: Any) -> list[Any]:
+    """Return its revisions, as the API tells them."""
+    nodes: list[Any] = answer["series"]["revisions"]["nodes"]
+    return nodes
 
 
 def rows_of(page: Shown) -> list[list[str]]:
@@ -53,58 +63,50 @@ def points_of(page: Shown) -> Any:
     return orjson.loads(script.text)
 
 
-def test_the_log_is_that_of_the_api(client: httpx.Client, longest: str) -> None:
+def test_the_log_is_that_of_the_api(page: Shown, nodes: list[Any]) -> None:
     """The newest revision first, with what came and went with each."""
-    page = shown(client, f"/series/{longest}")
     assert page.status == 200
-    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
     assert len(nodes) > 2
-    for row, it in zip(rows_of(page), nodes, strict=True):
+    for row, node in zip(rows_of(page), nodes, strict=True):
         day, revision, packages, _, specs, came_and_went, rebuilt, _, _ = row
-        assert day == it["takenAt"][:10]
-        assert revision == f"{it['tag']} {it['digest'][:12]}"
-        assert packages == f"{it['numPackages']:,}"
-        assert specs == f"{it['numSpecs']:,}"
-        grown = it["growth"]
-        went = f"{MINUS}{grown['specsRemoved']:,}" if it["previous"] else "the first"
+        assert day == node["takenAt"][:10]
+        assert revision == f"{node['tag']} {node['digest'][:12]}"
+        assert packages == f"{node['numPackages']:,}"
+        assert specs == f"{node['numSpecs']:,}"
+        grown = node["growth"]
+        went = f"{MINUS}{grown['specsRemoved']:,}" if node["previous"] else "the first"
         assert came_and_went == f"+{grown['specsAdded']:,} {went}"
         assert rebuilt == f"{grown['specsRebuilt']:,}"
 
 
-def test_the_log_leads_on(client: httpx.Client, longest: str) -> None:
-    """To each revision and its comparison by their digests, and to what else the page offers."""
-    page = shown(client, f"/series/{longest}")
-    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
-    leads = {urlsplit(link).path for link in page.links("tbody a").values()}
-    compared = {f"/compare/{it['previous']['digest']}...{it['digest']}" for it in nodes[:-1]}
-    assert leads == {f"/r/{it['digest']}" for it in nodes} | compared
-    some = [*page.links("main a").values()][:8]
-    assert {client.get(link, follow_redirects=True).status_code for link in some} == {200}
+def test_the_log_leads_on(page: Shown, nodes: list[Any]) -> None:
+    """To each revision and its comparison by their digests."""
+    paths = {urlsplit(link).path for link in page.links("tbody a").values()}
+    compared = {f"/compare/{node['previous']['digest']}...{node['digest']}" for node in nodes[:-1]}
+    assert paths == {f"/r/{node['digest']}" for node in nodes} | compared
 
 
-def test_any_two_revisions_can_be_compared(client: httpx.Client, longest: str) -> None:
+def test_any_two_revisions_can_be_compared(
+    page: Shown, nodes: list[Any], history_client: httpx.Client
+) -> None:
     """A form without a script leads there; the newest two are chosen at first."""
-    page = shown(client, f"/series/{longest}")
     (form,) = page.dom.cssselect("main form")
-    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
-    for name, chosen in (("base", nodes[1]), ("head", nodes[0])):
+    digests = [node["digest"][:12] for node in nodes]
+    for name, chosen in (("base", digests[1]), ("head", digests[0])):
         radios = form.cssselect(f"input[name={name}]")
-        assert [it.get("value") for it in radios] == [it["digest"][:12] for it in nodes]
-        assert [it.get("value") for it in radios if "checked" in it.attrib] == [
-            chosen["digest"][:12]
-        ]
-    sent = {"base": nodes[-1]["digest"][:12], "head": nodes[0]["digest"][:12]}
-    target = httpx.URL(str(page.response.url)).join(form.get("action"))
-    assert client.get(target, params=sent, follow_redirects=True).status_code == 200
+        assert [radio.get("value") for radio in radios] == digests
+        checked = [radio.get("value") for radio in radios if "checked" in radio.attrib]
+        assert checked == [chosen]
+    target = page.response.url.join(form.get("action"))
+    sent = {"base": digests[-1], "head": digests[0]}
+    assert history_client.get(target, params=sent, follow_redirects=True).status_code == 200
 
 
-def test_charts_show_the_growth_of_the_api(client: httpx.Client, longest: str) -> None:
+def test_charts_show_the_growth_of_the_api(page: Shown, answer: Any) -> None:
     """Times are minutes, each after the first since the one before; sizes are MiB."""
-    page = shown(client, f"/series/{longest}")
-    points = points_of(page)
-    growth = answered(client, "series", name=longest, first=50)["growing"]["growth"]
+    points, growth = points_of(page), answer["growing"]["growth"]
     taken = [datetime.fromisoformat(it["takenAt"]).timestamp() for it in growth]
-    assert [it * 60 for it in accumulate(points["taken"])] == taken
+    assert [minutes * 60 for minutes in accumulate(points["taken"])] == taken
     assert points["specs"] == [it["numSpecs"] for it in growth]
     assert points["packages"] == [it["numPackages"] for it in growth]
     assert points["size"] == [round(int(it["totalSize"]) / 2**20) for it in growth]
@@ -112,43 +114,36 @@ def test_charts_show_the_growth_of_the_api(client: httpx.Client, longest: str) -
     assert points["removed"] == [0, *(it["specsRemoved"] for it in growth[1:])]
 
 
-def test_charts_are_there_without_a_script(client: httpx.Client, longest: str) -> None:
+def test_charts_are_there_without_a_script(page: Shown, answer: Any) -> None:
     """Each is drawn, and says in words what it shows."""
-    page = shown(client, f"/series/{longest}")
     charts = page.dom.cssselect(".chart")
-    assert [it.get("data-chart") for it in charts] == ["specs", "packages", "size", "changes"]
-    numbers = [
-        it["numSpecs"]
-        for it in answered(client, "series", name=longest, first=50)["growing"]["growth"]
-    ]
+    assert [chart.get("data-chart") for chart in charts] == ["specs", "packages", "size", "changes"]
     for chart in charts:
         assert chart.cssselect("svg path")
         (plot,) = chart.cssselect(".plot")
         assert plot.get("role") == "img"
-    said = charts[0].cssselect(".plot")[0].get("aria-label")
-    assert said == (
+    numbers = [it["numSpecs"] for it in answer["growing"]["growth"]]
+    assert charts[0].cssselect(".plot")[0].get("aria-label") == (
         f"Specs: {numbers[0]:,} at first, {numbers[-1]:,} at last; "
         f"least {min(numbers):,}, most {max(numbers):,}"
     )
 
 
-def test_its_feed_is_offered(client: httpx.Client, longest: str) -> None:
+def test_its_feed_is_offered(page: Shown, history_client: httpx.Client) -> None:
     """To programs and to people."""
-    page = shown(client, f"/series/{longest}")
     (link,) = page.dom.cssselect("link[rel=alternate]")
-    feed = client.get(httpx.URL(str(page.response.url)).join(link.get("href")))
+    feed = history_client.get(page.response.url.join(link.get("href")))
     assert feed.status_code == 200
     assert feed.headers["content-type"].startswith("application/atom+xml")
     assert str(feed.url) in page.links("main a").values()
 
 
-def test_a_shared_link_says_what_changed(client: httpx.Client, longest: str) -> None:
+def test_a_shared_link_says_what_changed(page: Shown, answer: Any) -> None:
     """In one sentence, with the numbers of the newest revision."""
-    page = shown(client, f"/series/{longest}")
-    latest = answered(client, "series", name=longest, first=50)["series"]["latest"]
-    (said,) = page.dom.cssselect("meta[property='og:description']")
-    assert f"{latest['numSpecs']:,} specs of " in said.get("content", "")
-    assert f"{latest['growth']['specsAdded']:,} added" in said.get("content", "")
+    latest = answer["series"]["latest"]
+    (description,) = page.dom.cssselect("meta[property='og:description']")
+    assert f"{latest['numSpecs']:,} specs of " in description.get("content", "")
+    assert f"{latest['growth']['specsAdded']:,} added" in description.get("content", "")
 
 
 def test_a_single_revision_has_nothing_to_compare(odd: httpx.Client) -> None:

@@ -16,9 +16,6 @@ def test_what_cost_most(history_client: httpx.Client) -> None:
     assert page.texts("#results thead th")[1:3] == ["Rebuilt", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in known["nodes"])
-    links = page.links("#results td a")
-    for link in links.values():
-        assert history_client.get(link).status_code == 200
 
 
 def test_by_kind_and_by_commit(history_client: httpx.Client) -> None:

@@ -16,7 +16,7 @@ STACK = """{ revision(ref: "develop") { stack(name: "e4s") { numPackages numSpec
 def test_a_stack_with_its_packages(client: httpx.Client) -> None:
     """Its numbers, packages and filters are the API's, and lead on within the stack."""
     page, told = shown(client, "/r/develop/stacks/e4s"), asked(client, STACK)["revision"]["stack"]
-    figures = dict(zip(page.texts(".figures dt"), page.texts(".figures dd"), strict=True))
+    figures = page.facts(".figures")
     assert figures["Packages"] == f"{told['numPackages']:,}"
     assert figures["Specs"] == f"{told['numSpecs']:,}"
     names = page.texts("table.packages tbody th")
