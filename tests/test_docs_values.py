@@ -26,6 +26,7 @@ from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.counterparts import TIERS
 from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.impact import size_label
+from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rule_files import LARGEST_FILE
@@ -41,6 +42,7 @@ from snapshots.errors import NewerCatalog
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
 from snapshots.notes.plan_comments import MOST_CHARACTERS
+from snapshots.notes.stories import FORMAT as STORY_FORMAT
 from snapshots.recipes.commits import SWEEPING, FoundBy, package_of, stack_of
 from snapshots.recipes.effects import MOST_DEPENDENTS, CommitLevel
 from snapshots.recipes.repository import REFS
@@ -105,6 +107,11 @@ SENTENCES = {
     ),
     "plan.md": (LABELS, "some 1,500.", f"{MOST_CHARACTERS:,} characters"),
     "questions.md": (LABELS,),
+    "tables.md": (
+        f"number of the catalog's format: {CATALOG_FORMAT},",
+        f"`format` is {STORY_FORMAT},",
+        f"the version of their definition, now {CAUSES_FORMAT};",
+    ),
     "upgrading.md": (
         f"#the-format), now {CATALOG_FORMAT}.",
         f"cachelog: {NewerCatalog('/srv/catalog', str(CATALOG_FORMAT + 1), CATALOG_FORMAT)}",

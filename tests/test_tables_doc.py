@@ -10,13 +10,10 @@ import pytest
 from deltalake import DeltaTable
 
 from docs.generated import TABLES
-from snapshots.catalog import revisions_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_import import keep_recipes
-from snapshots.changes.kept_changes import CAUSES_FORMAT
 from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
-from snapshots.notes import stories
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.laying import laid_always
@@ -28,13 +25,6 @@ VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re
 """What the questions ask of."""
 
 QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
-
-
-def test_the_versions_of_formats_are_those_of_the_code() -> None:
-    """Of catalogs, stories and causes."""
-    assert f"number of the catalog's format:\n{revisions_table.FORMAT}," in TEXT
-    assert f"`format` is {stories.FORMAT}," in TEXT
-    assert f"the version of their definition, now {CAUSES_FORMAT};" in TEXT
 
 
 def states() -> list[Snapshot]:
@@ -50,6 +40,9 @@ def states() -> list[Snapshot]:
         a_snapshot(second, "develop", day(7)),
         a_snapshot(first, "v0.22.0", day(3)),
     ]
+
+
+FIRST, _, SECOND, _ = (state.content.digest for state in states())
 
 
 @pytest.fixture(scope="module", params=["whole", "laid over another"])
@@ -89,9 +82,9 @@ def test_the_view_has_all_rows_of_every_content(catalog: Path) -> None:
         for frame in [read.load(digest)]
         for spec in map(frame.spec, range(len(frame)))
     }
-    found = answer(catalog, "SELECT digest, hash, name, version, size FROM contents")
-    assert len(found) == len(expected)
-    assert {*found} == expected
+    rows = answer(catalog, "SELECT digest, hash, name, version, size FROM contents")
+    assert len(rows) == len(expected)
+    assert {*rows} == expected
 
 
 def test_there_are_nine_questions() -> None:
@@ -108,8 +101,8 @@ def test_commits_of_a_package(tmp_path: Path) -> None:
     revisions = catalog.require_history().revisions
     keep_recipes(catalog, revisions, str(made.folder), settings=ReadSettings())
     sql = next(sql for question, sql in QUESTIONS.items() if question.startswith("Which commits"))
-    found = [row[1:] for row in answer(tmp_path / "catalog", sql)]
-    assert found == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
+    rows = [row[1:] for row in answer(tmp_path / "catalog", sql)]
+    assert rows == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
 
 
 def seconds(number: int) -> int:
@@ -117,65 +110,51 @@ def seconds(number: int) -> int:
     return int(day((0, 3, 7)[number]).timestamp()) - 60
 
 
-def test_revisions(catalog: Path) -> None:
-    """Rows that only confirm are folded into their revision, with the last date."""
-    sql = QUESTIONS["Which revisions are there, and until when was each seen?"]
-    found = [dates(*row) for row in answer(catalog, sql)]
-    assert [(tag, first, last, specs) for tag, _, first, last, specs in found] == [
-        ("develop", 7, 7, 2),
-        ("v0.22.0", 3, 3, 2),
-        ("develop", 0, 2, 2),
-    ]
-
-
-def test_state_at_a_date(catalog: Path) -> None:
-    """The newest row of the tag until the date says what stood then."""
-    sql = QUESTIONS["What did a tag hold at a date?"]
-    assert answer(catalog, sql) == [("hdf5", "1.14.5", 1), ("zlib", "1.14.5", 1)]
-
-
-def test_stacks(catalog: Path) -> None:
-    """A list is unfolded, so that each stack is counted."""
-    sql = QUESTIONS["How large is each stack of the newest state?"]
-    assert answer(catalog, sql) == [("e4s", 2, 17), ("hep", 1, 10)]
-
-
-def test_changes(catalog: Path) -> None:
-    """A hash that is on one side only was added or removed."""
-    sql = QUESTIONS["Which specs were added and removed since the state before?"]
-    assert answer(catalog, sql) == [
-        ("removed", "zlib", "1.14.5", hash_of("2")),
-        ("added", "zlib", "1.3", hash_of("3")),
-    ]
-
-
-def test_growth(catalog: Path) -> None:
-    """Each state of the tag has its number and its bytes."""
-    sql = QUESTIONS["How did a package grow?"]
-    assert [dates(*row) for row in answer(catalog, sql)] == [(0, 1, 5), (7, 1, 7)]
-
-
-def test_timeline(catalog: Path) -> None:
-    """Each revision that touched the package, with what became of its specs."""
-    found = answer(catalog, QUESTIONS["What became of a package?"])
-    assert [dates(*row) for row in found] == [
-        (7, "1.14.5", "replaced", 1),
-        (7, "1.3", "replaces", 1),
-        (0, "1.14.5", "new_package", 1),
-    ]
-
-
-def test_packages(catalog: Path) -> None:
-    """The packages of the newest change, those with most changed specs first."""
-    found = answer(catalog, QUESTIONS["What changed most since the state before?"])
-    assert found == [("zlib", "downgraded", 1, 1)]
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        # Rows that only confirm are folded into their revision, with the last date.
+        (
+            "Which revisions are there, and until when was each seen?",
+            [
+                ("develop", SECOND, 7, 7, 2),
+                ("v0.22.0", FIRST, 3, 3, 2),
+                ("develop", FIRST, 0, 2, 2),
+            ],
+        ),
+        # The newest row of the tag until the date has the state.
+        ("What did a tag hold at a date?", [("hdf5", "1.14.5", 1), ("zlib", "1.14.5", 1)]),
+        # A list is unfolded, so that each stack is counted.
+        ("How large is each stack of the newest state?", [("e4s", 2, 17), ("hep", 1, 10)]),
+        (
+            "Which specs were added and removed since the state before?",
+            [("removed", "zlib", "1.14.5", hash_of("2")), ("added", "zlib", "1.3", hash_of("3"))],
+        ),
+        # Days, numbers of specs and bytes.
+        ("How did a package grow?", [(0, 1, 5), (7, 1, 7)]),
+        (
+            "What became of a package?",
+            [
+                (7, "1.14.5", "replaced", 1),
+                (7, "1.3", "replaces", 1),
+                (0, "1.14.5", "new_package", 1),
+            ],
+        ),
+        ("What changed most since the state before?", [("zlib", "downgraded", 1, 1)]),
+    ],
+)
+def test_a_question_is_answered(
+    question: str, expected: list[tuple[Any, ...]], catalog: Path
+) -> None:
+    """Rows in their order; moments are days since the first."""
+    assert [dates(*row) for row in answer(catalog, QUESTIONS[question])] == expected
 
 
 @pytest.mark.parametrize(
     ("label", "expected"), [("2", ("removed", 7, "replaced")), ("3", ("added", 7, "replaces"))]
 )
 def test_gone_since(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
-    """The last change of a hash tells; a hash that is there yet was added last."""
+    """The last change of a hash; one that is still present was added last."""
     sql = QUESTIONS["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
     assert [dates(*row) for row in answer(catalog, sql)] == [expected]
 
@@ -186,12 +165,12 @@ def test_nothing_has_the_digest_that_the_questions_name() -> None:
     assert f"`{NOTHING[:8]}…{NOTHING[-4:]}`" in TEXT
 
 
-def test_other_readers_are_told_what_the_columns_are(catalog: Path) -> None:
-    """The comments of the columns are in the Delta tables themselves."""
+def test_comments_describe_the_columns(catalog: Path) -> None:
+    """In the Delta tables themselves, for other readers."""
     for name, schema in TABLES.items():
         if not (catalog / name).exists():
-            continue  # nothing was kept of recipes
-        fields = {it.name: it.metadata for it in DeltaTable(catalog / name).schema().fields}
-        assert {name: it["comment"] for name, it in fields.items()} == {
+            continue  # no recipes were imported
+        fields = DeltaTable(catalog / name).schema().fields
+        assert {field.name: field.metadata["comment"] for field in fields} == {
             field.name: field.metadata[b"comment"].decode() for field in schema
         }
