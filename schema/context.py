@@ -17,7 +17,7 @@ from schema.execution.budget import (
     NotLoaded,
 )
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion, HistoryTopic
+from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuestion, HistoryTopic
 from snapshots.catalog.library import Covered, Library, best_covering, candidates
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
@@ -40,6 +40,7 @@ from snapshots.notes.changelog import Only, Scope, scope_of
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_whole_digest, parse_side
 from snapshots.texts import absent_name, nearest_names, nearest_or_first, short_digest
+from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=tuple[Any, ...])
@@ -340,6 +341,20 @@ class Context:
         except IncompleteHistory:
             self._has_filled = True
             raise
+
+    def of_package(self, name: str) -> CatalogPackage | None:
+        """Return a package over all series; None where no revision had it.
+
+        It is looked up alone unless all are in memory, or the request asks for others, too.
+        """
+        alone, every = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
+        others = {topic for topic in self._asked if topic.about is alone.about} - {alone}
+        package: CatalogPackage | None
+        if others or self._answers.kept(HistoryQuestion(self.changing_history(), every)):
+            package = self.of_history(every).get(name)
+        else:
+            package = self.of_history(alone)
+        return package
 
     def of_each(
         self, names: Iterable[str], question_about: Callable[[frozenset[str]], HistoryTopic]

@@ -594,7 +594,7 @@ class CatalogPackageType:
 
 def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
     """Return a package of any revision; raises IncompleteHistory."""
-    package = _all_packages(context).get(name)
+    package = context.of_package(name)
     return None if package is None else CatalogPackageType(package=package)
 
 

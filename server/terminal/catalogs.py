@@ -111,7 +111,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         Raises InvalidArgument where no revision ever had it.
         """
         opened = self.complete(causes=True)
-        package = opened.library.past.all_packages(opened.history).get(name)
+        package = opened.library.past.catalog_package(opened.history, name)
         if package is None:
             names = opened.library.package_names()
             reason = f"no revision has ever had {name!r}"

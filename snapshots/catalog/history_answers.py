@@ -64,6 +64,8 @@ class About(Enum):
     """The package ``text`` in a series: PackageTimeline, or None."""
     PACKAGES = "packages"
     """Packages ``items`` in a series: the PackageTimeline of each that was ever there, by name."""
+    CATALOG_PACKAGE = "catalog package"
+    """The package ``text`` in all series: its CatalogPackage, or None."""
     ALL_PACKAGES = "all packages"
     """Every package of any series: its CatalogPackage, by name, names in order."""
     GROWTH = "growth"
@@ -156,6 +158,7 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.PACKAGES: lambda of, history, topic: of.past.package_timelines(
         history, topic.series or "", topic.items
     ),
+    About.CATALOG_PACKAGE: lambda of, history, topic: of.past.catalog_package(history, topic.text),
     About.ALL_PACKAGES: lambda of, history, _: of.past.all_packages(history),
     About.GROWTH: lambda of, history, topic: of.past.growth(history, topic.series or ""),
     About.CAUSES: lambda of, history, topic: of.past.causes(history, topic.series or ""),

@@ -30,7 +30,7 @@ from snapshots.changes.kept_changes import (
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.program import importer_name
-from snapshots.tables import CHANGES, COMPARISONS, HASHES, NULLABLE, READ_ON_DEMAND
+from snapshots.tables import CELL, CHANGES, COMPARISONS, HASHES, NULLABLE, READ_ON_DEMAND
 
 # -- pairs as texts, so that the rows of many are looked up at once
 
@@ -69,6 +69,16 @@ HOW_TO_MEND = (
 """What to do about damage."""
 
 _LAST = "\U0010ffff"
+
+_CODED_CELL = pa.struct(
+    [
+        it if it.type != pa.string() else it.with_type(pa.dictionary(pa.int32(), it.type))
+        for it in CELL
+    ]
+)
+_CODED_CELLS = COMPARISONS.set(
+    COMPARISONS.get_field_index("cells"), pa.field("cells", pa.list_(_CODED_CELL))
+)
 
 
 class _Decoded(msgspec.Struct, frozen=True):
@@ -181,24 +191,29 @@ class HistoryTables:
                 for table in (self._changes, self._hashes):
                     table.open()
 
-    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
+    def comparisons(
+        self, pairs: Iterable[Pair], columns: Sequence[str], *, is_coded: bool = False
+    ) -> Iterator[pa.Table]:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 
         The digests stand before them. A pair that is not there has no row; one has several where
-        it was kept as often. Columns that are ``NULLABLE`` are null where nothing is kept.
+        it was kept as often. Columns that are ``NULLABLE`` are null where nothing is kept. With
+        ``is_coded`` texts in ``cells`` are codes into their distinct values, which is read faster.
         """
         kept = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
-        schema = pa.schema([COMPARISONS.field(name) for name in names])
-        texts = texts_of(kept)
+        fields = _CODED_CELLS if is_coded else COMPARISONS
+        schema = pa.schema([fields.field(name) for name in names])
+        coded = ["cells"] if is_coded else []
         with translated(self._location):
             for file in self._comparisons.select(
-                names, lambda rows: not rows.counts.keys().isdisjoint(kept)
+                names, lambda rows: not rows.counts.keys().isdisjoint(kept), coded
             ):
                 rows = of_schema("the table comparisons", file, schema)
-                is_wanted = are_of(rows, texts)
-                if not pc.all(is_wanted, min_count=0).as_py():
-                    rows = rows.filter(is_wanted)
+                of_rows = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+                is_wanted = [pair in kept for pair in of_rows]
+                if not all(is_wanted):
+                    rows = rows.filter(pa.array(is_wanted))
                 if any(_lacks_values(rows[name]) for name in names if name not in NULLABLE):
                     reason = f"the table comparisons lacks values of {', '.join(columns)}"
                     raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")

@@ -132,11 +132,10 @@ def _check(path: str, data: pa.Buffer, written: StoredFile | None = None) -> Non
 def _opened(path: str, data: pa.Buffer, coded: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
-        names = metadata.schema.to_arrow_schema().names if coded else ()
+        fields = metadata.schema.to_arrow_schema() if coded else ()
+        paths = [path for it in fields if it.name in coded for path in _below(it.name, it.type)]
         with pq.ParquetFile(
-            pa.BufferReader(data),
-            metadata=metadata,
-            read_dictionary=[name for name in coded if name in names],
+            pa.BufferReader(data), metadata=metadata, read_dictionary=paths
         ) as file:
             yield file
     except (pa.ArrowException, OSError) as error:

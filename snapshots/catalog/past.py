@@ -42,7 +42,11 @@ from snapshots.refs import series
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
-from snapshots.timelines.catalog_packages import CatalogPackage, catalog_packages
+from snapshots.timelines.catalog_packages import (
+    CatalogPackage,
+    catalog_package,
+    catalog_packages,
+)
 from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, Growth, GrowthPoint, were_removed
 from snapshots.timelines.packages import PackageTimeline
@@ -242,7 +246,8 @@ class Past:
     def cells(self, history: History, name: str) -> PackageCells:
         """Return where a package could be had, in every series."""
         require_complete(self._catalog, history, causes=True)
-        tables = self._catalog.changes.comparisons(history.pairs, ["cells", "causes_format"])
+        columns = ["cells", "causes_format"]
+        tables = self._catalog.changes.comparisons(history.pairs, columns, is_coded=True)
         return PackageCells(tables, name, history)
 
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
@@ -250,6 +255,11 @@ class Past:
         require_complete(self._catalog, history)
         tables = self._catalog.changes.comparisons(history.pairs, ["packages"])
         return catalog_packages(tables, history)
+
+    def catalog_package(self, history: History, name: str) -> CatalogPackage | None:
+        """Return one of them; None where no revision had it."""
+        require_complete(self._catalog, history)
+        return catalog_package(self._catalog.changes.changes_of([name]), name, history)
 
     def holding(
         self, history: History, hashes: Iterable[str], series: str | None = None

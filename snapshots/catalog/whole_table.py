@@ -106,9 +106,12 @@ class WholeTable(Generic[Rows]):
         sizes = sizes_of(self.table.files())
         return {f"{self._name}/{path}": size for path, size in sizes.items()}
 
-    def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
+    def select(
+        self, columns: Sequence[str], has: Callable[[Rows], bool], coded: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.
 
+        Texts in the columns ``coded`` come as codes where the file has them so.
         Rows come twice where their file was merged with others, and deleted, since the last
         ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
         """
@@ -118,7 +121,7 @@ class WholeTable(Generic[Rows]):
 
         def read(path: str) -> pa.Table | None:
             try:
-                return self._columns_of(path, sizes[path], columns)
+                return self._columns_of(path, sizes[path], columns, coded)
             except FileNotFoundError as error:
                 gone[path] = reason_of(error)
                 return None
@@ -153,9 +156,11 @@ class WholeTable(Generic[Rows]):
             if has(self._decode(table)):
                 yield self._checked(path, table, columns)
 
-    def _columns_of(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
+    def _columns_of(
+        self, path: str, size: int, columns: Sequence[str], coded: Sequence[str]
+    ) -> pa.Table:
         try:
-            table = self._read_whole(path, size, columns)
+            table = self._read_whole(path, size, columns, coded)
         except pa.ArrowInvalid as error:
             raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
         return self._checked(path, table, columns)
@@ -201,8 +206,14 @@ class WholeTable(Generic[Rows]):
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
-    def _read_whole(self, path: str, size: int, columns: Sequence[str] | None = None) -> pa.Table:
-        return from_parquet(path, self._storage.read(path, size), columns)
+    def _read_whole(
+        self,
+        path: str,
+        size: int,
+        columns: Sequence[str] | None = None,
+        coded: Sequence[str] = (),
+    ) -> pa.Table:
+        return from_parquet(path, self._storage.read(path, size), columns, coded=coded)
 
     def _check_columns(self, table: DeltaTable) -> None:
         if missing := missing_columns(table, self._required):

@@ -16,6 +16,7 @@ from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import natural_order
 from snapshots.spack.versions import version_key
+from snapshots.tables import CELL
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Cell = Mapping[CoverageDimension, str]
@@ -85,17 +86,21 @@ class PackageCells:
         self._history = history
         self._changes: dict[Pair, list[_Change]] = {}
         for table in tables:
-            rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
-            lists = rows["cells"].combine_chunks()
-            items = lists.flatten()
-            own = np.flatnonzero(pc.equal(items.field("package"), name))
-            columns = items.take(pa.array(own)).flatten()[1:]
+            lists = table["cells"].combine_chunks()
+            items = lists.values
+            packages = items.field("package")
+            if not pa.types.is_dictionary(packages.type):
+                packages = packages.dictionary_encode()
+            code = pc.index(packages.dictionary, name).as_py()
+            own = np.flatnonzero(packages.indices.to_numpy(zero_copy_only=False) == code)
+            columns = items.take(pa.array(own)).cast(CELL).flatten()[1:]
             changes = [*map(_Change, *(column.to_pylist() for column in columns))]
-            ends = lists.offsets.to_numpy() - lists.offsets[0].as_py()
-            bounds = pairwise(np.searchsorted(own, ends).tolist())
-            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-            for pair, (start, end) in zip(pairs, bounds, strict=True):
-                self._changes[pair] = changes[start:end]
+            bounds = pairwise(np.searchsorted(own, lists.offsets.to_numpy()).tolist())
+            pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
+            formats = table["causes_format"].to_pylist()
+            for pair, form, (start, end) in zip(pairs, formats, bounds, strict=True):
+                if form == CAUSES_FORMAT:
+                    self._changes[pair] = changes[start:end]
 
     @property
     def num_bytes(self) -> int:

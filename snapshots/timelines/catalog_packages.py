@@ -1,14 +1,22 @@
-"""All packages that a catalog ever had: in which series each is now, or when it went."""
+"""The packages that a catalog ever had: in which series each is now, or when it went.
+
+All of them follow from the packages that each pair changed, and one from the changes of its specs,
+which are a few thousand rows of millions.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
+from snapshots.timelines.packages import counted, version_counts
+from snapshots.timelines.steps import ADDED, KINDS, REMOVED, Events, Steps
 
 
 class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +95,52 @@ def catalog_packages(tables: Iterable[pa.Table], history: History) -> dict[str, 
     for table in tables:
         changed |= _changed(table)
     by_name: dict[str, list[PackageInSeries]] = {}
-    main = history.main_series
-    for series in sorted(history.series_names, key=lambda name: name != main):
+    for series in _main_first(history):
         for name, one in _in_series(series, history.neighbours(series), changed):
             by_name.setdefault(name, []).append(one)
     return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
+
+
+def _main_first(history: History) -> list[str]:
+    return sorted(history.series_names, key=lambda name: name != history.main_series)
+
+
+def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPackage | None:
+    """Return one of them; None where no revision had it.
+
+    ``rows`` are changes of the table ``changes``: all of the package, and any others.
+    """
+    steps = Steps.of(history, _main_first(history))
+    events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
+    by_kind = counted(events.kinds, len(KINDS), events, steps)
+    grown = by_kind[ADDED] - by_kind[REMOVED]
+    versions, places, counts = version_counts(events)
+    in_series = []
+    for number, series in enumerate(steps.names):
+        begin, end = steps.bounds(number)
+        num_specs = np.cumsum(grown[begin:end])
+        seen = np.flatnonzero(num_specs)
+        if not len(seen):
+            continue
+        last = begin + int(seen[-1])
+        until = (begin <= places) & (places <= last)
+        of_versions = np.bincount(versions[until], weights=counts[until])
+        there = [events.version_values[code] for code in np.flatnonzero(of_versions).tolist()]
+        one = PackageInSeries(
+            series=series,
+            versions=_newest_first(there),
+            num_specs=int(num_specs[seen[-1]]),
+            num_revisions=len(seen),
+            first_seen=steps.revisions[begin + int(seen[0])],
+            last_seen=steps.revisions[last],
+            gone_in=steps.revisions[last + 1] if last + 1 < end else None,
+        )
+        in_series.append(one)
+    return CatalogPackage(name, tuple(in_series)) if in_series else None
+
+
+def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(versions, key=lambda text: (version_key(text), text), reverse=True))
 
 
 def _in_series(
@@ -126,12 +175,11 @@ def _in_series(
         elif walk.last is not None:
             last, num_specs, versions = walk.last
         if last is not None:
-            ordered = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
             yield (
                 name,
                 PackageInSeries(
                     series=series,
-                    versions=tuple(ordered),
+                    versions=_newest_first(versions),
                     num_specs=num_specs,
                     num_revisions=num_revisions,
                     first_seen=walk.first,

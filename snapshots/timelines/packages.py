@@ -74,7 +74,7 @@ def package_timeline(
     """
     steps = Steps.of(history, [series])
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
-    by_kind = _counted(events.kinds, len(KINDS), events, steps)
+    by_kind = counted(events.kinds, len(KINDS), events, steps)
     num_after = np.cumsum(by_kind[ADDED] - by_kind[REMOVED])
     seen = np.flatnonzero(num_after > 0)
     if not len(seen):
@@ -88,7 +88,7 @@ def package_timeline(
     )
 
 
-def _counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
+def counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
     """Return how many of the events at each place have each code: one row a code."""
     keys = codes.astype(np.int64) * len(steps) + events.places
     counts = np.bincount(keys, minlength=num_codes * len(steps))
@@ -98,7 +98,7 @@ def _counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps:
 def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
     """Return one entry a place that has events, oldest first."""
     versions = _version_changes(events)
-    by_reason = _counted(events.reasons, len(REASONS), events, events.steps)
+    by_reason = counted(events.reasons, len(REASONS), events, events.steps)
     places = np.flatnonzero(by_kind.any(axis=0))
     was_there = np.concatenate(([False], num_after[:-1] > 0))
     kinds = package_kinds(
@@ -157,7 +157,7 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
 
 def _came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
     """Return the versions that got a first spec and those that lost their last one, by place."""
-    versions, places, counts = _version_counts(events)
+    versions, places, counts = version_counts(events)
     starts = np.flatnonzero(np.diff(versions, prepend=-1))
     after = np.cumsum(counts)
     earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
@@ -174,7 +174,7 @@ def _came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[
     return changes
 
 
-def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
+def version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
     """Return by how many specs each version grew or shrank: its code, the place, the number.
 
     They are sorted by version and place, each once. A hash whose facts changed may have got

@@ -89,6 +89,29 @@ def test_one_package(any_known: Known) -> None:
         assert any_known.world.data(ONE, name=name)["package"] is None
 
 
+def test_many_packages_by_name(any_known: Known) -> None:
+    """Each as if it were asked for alone; there may be more than histories that are allowed."""
+    packages = any_known.past.all_packages()
+    names = [*packages, *(f"nope-{number}" for number in range(40))]
+    fields = "name isGone inSeries { versions numSpecs }"
+    texts = (
+        f'p{place}: package(name: "{name}") {{ {fields} }}' for place, name in enumerate(names)
+    )
+    found = any_known.world.data(f"{{ {' '.join(texts)} }}").values()
+    expected = [
+        {
+            "name": package.name,
+            "isGone": package.is_gone,
+            "inSeries": [
+                {"versions": list(one.versions), "numSpecs": one.num_specs}
+                for one in package.in_series
+            ],
+        }
+        for package in packages.values()
+    ]
+    assert [*found] == expected + [None] * 40
+
+
 @pytest.mark.parametrize(
     ("series", "name"),
     [

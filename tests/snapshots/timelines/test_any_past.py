@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.history import History
 from snapshots.timelines.availability import PackageCells
+from snapshots.timelines.catalog_packages import catalog_package
 from snapshots.timelines.growth import count_returned, growth, with_returned
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding
@@ -52,6 +53,16 @@ def test_timelines_of_packages(past: Past) -> None:
         for name in NAMES:
             found = package_timeline(rows, name, series, past.history)
             assert found == past.package_timeline(name, series)
+
+
+@pytest.mark.untraced
+@SOME
+@given(PASTS)
+def test_a_package_over_all_series(past: Past) -> None:
+    """It is where it is, or has gone, as the walk says."""
+    expected, rows = past.all_packages(), past.rows()
+    for name in NAMES:
+        assert catalog_package(rows, name, past.history) == expected.get(name)
 
 
 @pytest.mark.untraced
