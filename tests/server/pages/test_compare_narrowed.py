@@ -1,7 +1,5 @@
 """Comparisons that are narrowed to a stack, a package or a query: on every tab, and told so."""
 
-from typing import Any
-
 import httpx
 import pytest
 
@@ -9,29 +7,19 @@ from snapshots.spack.names import ROOT_STACK
 from tests.server.pages.asked import asked
 from tests.server.pages.comparing import BASE, HEAD, PAIR, TABS, links, told
 from tests.server.pages.reading import shown
-from tests.server.servers import Server
 
 FORM = "form[aria-label='What the comparison is narrowed to']"
 NAMES = ("stack", "package", "matching")
 
 
 @pytest.fixture(scope="module")
-def narrowed(told_rebuilt: dict[str, Any]) -> dict[str, str]:
-    """Return a value for each of the names that something rebuilt meets."""
-    name, stacks = told_rebuilt["name"], told_rebuilt["after"]["stacks"]
-    stack = next(it for it in stacks if it != ROOT_STACK)
-    return {"stack": stack, "package": name, "matching": f"{name}@:"}
-
-
-@pytest.fixture(scope="module")
-def told_rebuilt(demo_server: Server) -> dict[str, Any]:
-    """Return a spec that took the place of another."""
+def narrowed(client: httpx.Client) -> dict[str, str]:
+    """Return a value for each of the names that a rebuilt spec meets."""
     query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
       specs(reasons: [REBUILT], first: 1) {{ nodes {{ name after {{ stacks }} }} }} }} }}"""
-    with httpx.Client(base_url=demo_server.url) as client:
-        (spec,) = asked(client, query)["compare"]["specs"]["nodes"]
-    rebuilt: dict[str, Any] = spec
-    return rebuilt
+    (spec,) = asked(client, query)["compare"]["specs"]["nodes"]
+    stack = next(stack for stack in spec["after"]["stacks"] if stack != ROOT_STACK)
+    return {"stack": stack, "package": spec["name"], "matching": f"{spec['name']}@:"}
 
 
 @pytest.mark.parametrize("tab", [*TABS, "/commits"])
