@@ -1,8 +1,10 @@
 """The page of a package: coverage as a matrix, its specs, who needs it, its past."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import pytest
 
 from server.pages.renderer import MINUS
 from snapshots.models import Dependency
@@ -51,39 +53,44 @@ def test_coverage_is_a_matrix_whose_cells_are_filters(client: httpx.Client) -> N
         assert narrowed.dom.cssselect("table.matrix a[aria-current]")
 
 
-def test_versions_gaps_and_dependents(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_specs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server of these specs."""
+    with served(tmp_path_factory.mktemp("specs"), SPECS) as client:
+        yield client
+
+
+def test_versions_gaps_and_dependents(of_specs: httpx.Client) -> None:
     """Versions stand in Spack's order, a gap is said to be one, and who needs it is named."""
-    with served(tmp_path, SPECS) as client:
-        page = shown(client, "/r/develop/packages/hdf5")
-        cells = page.texts("table.matrix th, table.matrix td")
-        assert cells == ["Target", "1.10", "1.9", "m1", "none", "1", "zen4", "1", "1"]
-        assert page.texts("#dependents + ul li") == ["app 1 spec"]
-        assert page.links("#dependents + ul a")["app"].endswith("/r/develop/packages/app")
-        nobody = shown(client, "/r/develop/packages/app")
-        assert "No spec of this revision depends on app itself" in nobody.text("main")
+    page = shown(of_specs, "/r/develop/packages/hdf5")
+    cells = page.texts("table.matrix th, table.matrix td")
+    assert cells == ["Target", "1.10", "1.9", "m1", "none", "1", "zen4", "1", "1"]
+    assert page.texts("#dependents + ul li") == ["app 1 spec"]
+    assert page.links("#dependents + ul a")["app"].endswith("/r/develop/packages/app")
+    nobody = shown(of_specs, "/r/develop/packages/app")
+    assert "No spec of this revision depends on app itself" in nobody.text("main")
 
 
-def test_what_specs_have_in_common_is_said_once(tmp_path: Path) -> None:
+def test_what_specs_have_in_common_is_said_once(of_specs: httpx.Client) -> None:
     """Each row has the variants that tell it apart; hashes are whole on hover, and lead on."""
-    with served(tmp_path, SPECS) as client:
-        page = shown(client, "/r/develop/packages/hdf5?order=HASH")
-        assert page.text(".common code") == "+mpi"
-        hashes = sorted(map(hash_of, "123"))
-        assert [it.get("title") for it in page.dom.cssselect("table.specs .hash")] == hashes
-        own = dict(zip(hashes, page.texts("table.specs td.variants"), strict=True))
-        assert own[hash_of("2")] == "+hl"
-        assert own[hash_of("1")] == "~cxx"
-        assert "Size" not in page.texts("table.specs th")
-        assert "The source tells no sizes of these." in page.texts(".listed p")
-        links = page.links("table.specs td:first-child a").values()
-        assert [link.rpartition("/r/")[2] for link in links] == [
-            f"develop/specs/{it}" for it in hashes
-        ]
-        narrowed = shown(client, "/r/develop/packages/hdf5?versions=1.9&targets=zen4&by=STACK")
-        assert len(narrowed.dom.cssselect("table.specs tbody tr")) == 1
-        assert len(narrowed.dom.cssselect("ul.chosen a")) == 3  # and one for all
-        nothing = shown(client, "/r/develop/packages/hdf5?versions=1.10&targets=m1")
-        assert "No spec of hdf5 is like this" in nothing.text(".empty")
+    page = shown(of_specs, "/r/develop/packages/hdf5?order=HASH")
+    assert page.text(".common code") == "+mpi"
+    hashes = sorted(map(hash_of, "123"))
+    assert [cell.get("title") for cell in page.dom.cssselect("table.specs .hash")] == hashes
+    own = dict(zip(hashes, page.texts("table.specs td.variants"), strict=True))
+    assert own[hash_of("2")] == "+hl"
+    assert own[hash_of("1")] == "~cxx"
+    assert "Size" not in page.texts("table.specs th")
+    assert "The source tells no sizes of these." in page.texts(".listed p")
+    links = page.links("table.specs td:first-child a").values()
+    assert [link.rpartition("/r/")[2] for link in links] == [
+        f"develop/specs/{digest}" for digest in hashes
+    ]
+    narrowed = shown(of_specs, "/r/develop/packages/hdf5?versions=1.9&targets=zen4&by=STACK")
+    assert len(narrowed.dom.cssselect("table.specs tbody tr")) == 1
+    assert len(narrowed.dom.cssselect("ul.chosen a")) == 3  # and one for all
+    nothing = shown(of_specs, "/r/develop/packages/hdf5?versions=1.10&targets=m1")
+    assert "No spec of hdf5 is like this" in nothing.text(".empty")
 
 
 def test_what_the_source_does_not_tell(tmp_path: Path) -> None:
