@@ -1,10 +1,12 @@
 """A catalog states the number of its format, so that an older cachelog says what it lacks."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from deltalake import DeltaTable
+from deltalake.table import TableAlterer
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import Contents
@@ -69,3 +71,21 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
     publish(reader, 1, 1)
     assert table(catalog).metadata().configuration[FORMAT] == "1"
     assert len(Catalog(catalog.location).require_history().revisions) == 2
+
+
+def test_a_catalog_of_before_beside_another_import(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import that states the format is not in the way of another that does so, too."""
+    without_format(catalog)
+    set_properties, others = TableAlterer.set_table_properties, iter([1])
+
+    def set_late(alterer: TableAlterer, *arguments: Any, **options: Any) -> None:
+        for number in others:
+            publish(Catalog(catalog.location), number, number)
+        set_properties(alterer, *arguments, **options)
+
+    monkeypatch.setattr(TableAlterer, "set_table_properties", set_late)
+    publish(Catalog(catalog.location), 2, 2)
+    assert len(Catalog(catalog.location).require_history().revisions) == 3
+    assert table(catalog).metadata().configuration[FORMAT] == "1"

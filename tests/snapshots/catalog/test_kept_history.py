@@ -89,11 +89,15 @@ def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> 
     assert [it.first.taken_at for it in history.spans] == [day(1)]
 
 
-def test_an_import_beside_another(catalog: Catalog) -> None:
-    """A revision that another import put between is compared with its neighbours at last."""
+@pytest.mark.parametrize("is_same", [False, True])
+def test_an_import_beside_another(catalog: Catalog, *, is_same: bool) -> None:
+    """A revision that another import put between is compared with its neighbours at last.
+
+    What both publish is there once.
+    """
     first, middle, last = states("ab", "abc", "bc")
     catalog.publish([first])
-    others = iter([[middle]])
+    others = iter([[last if is_same else middle]])
 
     def make_pairs(*arguments: Any) -> Any:
         for snapshots in others:
@@ -101,7 +105,9 @@ def test_an_import_beside_another(catalog: Catalog) -> None:
         return changes_of_pairs(*arguments)
 
     catalog.publish([last], make_pairs=make_pairs)
-    assert {*catalog.history.pairs} == {*pairs([first, middle, last])}
+    expected = [first, last] if is_same else [first, middle, last]
+    assert {*catalog.history.pairs} == {*pairs(expected)}
+    assert len(catalog.history.revisions) == len(expected)
     assert missing_pairs(catalog, catalog.history) == []
 
 
