@@ -124,3 +124,18 @@ def test_what_a_checkpoint_stands_in_for(log: Path, name: str) -> None:
     catalog = Catalog(str(log.parent.parent))
     catalog.refresh()
     assert len(catalog.history.revisions) == 2 * (COMMITS - 1)
+
+
+def test_a_broken_log_of_specs(log: Path) -> None:
+    """What is published is still read; publishing says which file is at fault and what to do."""
+    catalog = Catalog(str(log.parent.parent))
+    specs_log = Path(catalog.location, "specs", "_delta_log")
+    removing("*.checkpoint.parquet")(specs_log)
+    writing(commit(2), b"garbage")(specs_log)
+    catalog.refresh()
+    assert all(len(catalog.load(it)) for it in catalog.history.digests)
+    with pytest.raises(
+        CatalogError, match=r": specs/_delta_log/0+2\.json .*; restore it from a copy"
+    ):
+        publish_state(catalog, 9)
+    assert len(Catalog(catalog.location).require_history().of_tag("develop")) == COMMITS - 1
