@@ -60,14 +60,6 @@ def surroundings() -> tuple[str, str | None]:
     return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
 
 
-def test_each_process_begins_with_the_location() -> None:
-    """It is another one than this."""
-    with processes(1, "there", begin) as pool:
-        location, number = pool.submit(location_and_pid).result()
-    assert location == ["there"]
-    assert number != os.getpid()
-
-
 def test_interrupts_never_reach_one() -> None:
     """They are held off before it runs its first line; who starts it is reached as before."""
     stopped: Any = forkserver

@@ -84,6 +84,15 @@ def paired(label: str, **facts: str) -> Spec:
     return a_spec(label, version=f"1.{ord(label)}", **facts)
 
 
+def test_a_base_of_another_series_or_behind_head(catalog: Catalog) -> None:
+    """All that stood before head counts then, of head's series alone."""
+    _, c, bd = publish(catalog, ["ab", "c", "bd"])
+    (release,) = publish(catalog, ["e"], "v1.0")
+    library = Library(catalog)
+    assert returned(library, release, bd) == hashes("b")
+    assert returned(library, bd, release) == returned(library, bd, c) == set()
+
+
 def forget_changes(catalog: Catalog) -> Catalog:
     """Make the catalog one of before: without the tables of what changed."""
     forget(catalog, *TABLES)
