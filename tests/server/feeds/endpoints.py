@@ -1,7 +1,8 @@
 """The endpoint of feeds over a small catalog, without a server."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -17,8 +18,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from tests.server.feeds.chronicles import PlainChronicle
-
-Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
 
 SERIES = "/feeds/develop-DATE.atom"
 
@@ -53,25 +52,21 @@ class Served:
             SingleFlight("feed", seconds=seconds, outlasts=True),
         )
 
-    def asked(self, ask: Ask) -> None:
-        """Let something be asked in an event loop."""
-
-        async def asking() -> None:
-            transport = httpx.ASGITransport(self.endpoint)
-            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                await ask(client)
-
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Return a client; the lanes end with it."""
+        transport = httpx.ASGITransport(self.endpoint)
         try:
-            asyncio.run(asking())
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                yield client
         finally:
             self.lanes.close()
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """Return the answer to one request."""
-        found: list[httpx.Response] = []
 
-        async def ask(client: httpx.AsyncClient) -> None:
-            found.append(await client.get(path, headers=headers))
+        async def answer() -> httpx.Response:
+            async with self.client() as client:
+                return await client.get(path, headers=headers)
 
-        self.asked(ask)
-        return found[0]
+        return asyncio.run(answer())

@@ -1,4 +1,4 @@
-"""The span of a request: its name, its facts, and whose trace it belongs to."""
+"""The span of a request: its name, its attributes, and its trace."""
 
 from typing import Any
 
@@ -40,8 +40,8 @@ def facts(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
 
-def test_a_request_is_told_by_the_conventions() -> None:
-    """What was asked and what was answered; the id of the request leads to the log."""
+def test_a_span_has_the_attributes_of_the_conventions() -> None:
+    """Of request and answer; the id of the request leads to the log."""
     span = span_of(scope("/graphql", query_string=b"query={secret}", scheme="https"))
     found = facts(span)
     (request_id,) = found.pop("http.response.header.x-request-id")
@@ -71,7 +71,7 @@ def test_the_route_has_places_in_place_of_values(path: str, route: str | None) -
     assert facts(span).get("http.route") == route
 
 
-def test_methods_that_nobody_knows_share_a_name() -> None:
+def test_unknown_methods_share_a_name() -> None:
     """Clients could make ever new names otherwise."""
     span = span_of(scope(method="BREW"))
     assert span.name == "HTTP /graphql"
@@ -79,14 +79,19 @@ def test_methods_that_nobody_knows_share_a_name() -> None:
     assert facts(span)["http.request.method_original"] == "BREW"
 
 
-def test_an_operation_has_its_name_and_type() -> None:
-    """The document is not told."""
+def noting(**facts: str) -> Application:
+    """Return an application that notes facts of each request before it answers."""
 
-    async def named(asked: Scope, receive: Receive, send: Send) -> None:
-        asked[OPERATION] = "Tags"
+    async def noted(asked: Scope, receive: Receive, send: Send) -> None:
+        asked.update(facts)
         await answering(asked, receive, send)
 
-    found = facts(span_of(scope(), named))
+    return noted
+
+
+def test_an_operation_has_its_name_and_type() -> None:
+    """Without the document."""
+    found = facts(span_of(scope(), noting(**{OPERATION: "Tags"})))
     assert found["graphql.operation.name"] == "Tags"
     assert found["graphql.operation.type"] == "query"
     assert "graphql.document" not in found
@@ -94,18 +99,13 @@ def test_an_operation_has_its_name_and_type() -> None:
 
 def test_a_refused_request_has_its_code_and_is_no_error() -> None:
     """The fault is the client's."""
-
-    async def refused(asked: Scope, receive: Receive, send: Send) -> None:
-        asked[CODE] = "BAD_REQUEST"
-        await answering(asked, receive, send)
-
-    span = span_of(scope(), refused)
+    span = span_of(scope(), noting(**{CODE: "BAD_REQUEST"}))
     assert facts(span)["cachelog.code"] == "BAD_REQUEST"
     assert span.status.status_code is StatusCode.UNSET
 
 
 def test_a_fault_of_the_server_is_an_error() -> None:
-    """Told by its status."""
+    """By its status."""
     span = span_of(scope(), failing)
     assert facts(span)["error.type"] == "500"
     assert span.status.status_code is StatusCode.ERROR

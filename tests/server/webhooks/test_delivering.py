@@ -42,7 +42,7 @@ def deliver(
         return deliverer.deliver(announced, receivers[0]), pauses
 
 
-def test_a_delivery_tells_what_the_notes_begin_with() -> None:
+def test_a_delivery_has_the_beginning_of_the_notes() -> None:
     """The revision and the one before it, the highlights, the numbers, and the main causes."""
     before = datetime.now(UTC)
     with receiving() as hook:
@@ -68,7 +68,7 @@ def test_a_delivery_tells_what_the_notes_begin_with() -> None:
 
 
 def test_the_first_of_a_series_has_nothing_before_it() -> None:
-    """What it holds is told, and no numbers of changes are made up."""
+    """Its numbers are those of the revision, without changes."""
     with receiving() as hook:
         deliver(hook.url, announced=announcement(Neighbours(None, a_revision("develop", 0)), None))
     told = hook.received[0].json
@@ -108,8 +108,8 @@ def test_a_secret_is_the_bytes_of_the_environment() -> None:
     ],
     ids=str,
 )
-def test_what_is_tried_again(answers: list[Answer], attempts: int, reason: str | None) -> None:
-    """What may get better; no redirect is followed, and nobody waits for longer than a minute."""
+def test_retries(answers: list[Answer], attempts: int, reason: str | None) -> None:
+    """For statuses that may be temporary; without redirects, and waits of over a minute."""
     with receiving(answers) as hook:
         delivered, pauses = deliver(hook.url)
     assert (delivered.attempts, delivered.reason) == (attempts, reason)
@@ -148,7 +148,7 @@ def test_a_dead_receiver_is_given_up(how: str) -> None:
     assert (delivered.attempts, delivered.may_recover, len(pauses)) == (2, True, 1)
 
 
-def test_a_name_that_is_none_is_told() -> None:
+def test_an_invalid_host_is_a_failed_delivery() -> None:
     """No fault of a URL ends an import that has published already."""
     delivered, pauses = deliver("http://xn--a/")
     assert (delivered.reason, delivered.attempts) == ("is no URL that can be posted to", 1)
@@ -177,13 +177,13 @@ def test_an_answer_is_not_read() -> None:
         "http://a:99999/",
     ],
 )
-def test_what_is_no_receiver(url: str) -> None:
-    """It is refused by its place: the text may be a secret."""
+def test_an_invalid_url_is_refused(url: str) -> None:
+    """The error has its place, not its text, which may be a secret."""
     with pytest.raises(InvalidArgument, match="URL 2 is none of http:// or https://HOST"):
         receivers_of(["http://example.org/", url], "--notify")
 
 
 def test_messages_show_no_more_than_the_host() -> None:
-    """The rest may be all that keeps others from posting there; each URL is told once."""
+    """The rest may be a secret; each URL is a receiver once."""
     url = "https://user:word@hooks.example.org:8443/services/T0/B0?key=x"
     assert receivers_of([url, url], "--notify") == [Receiver(url, "https://hooks.example.org:8443")]
