@@ -55,7 +55,7 @@ def execution(catalog: Catalog, lanes: Lanes) -> CountingExecution:
 
 @pytest.fixture
 def answers(catalog: Catalog, execution: CountingExecution, lanes: Lanes) -> Answers:
-    """Return answers with room enough."""
+    """Return answers whose cache is large enough."""
     return Answers(catalog, execution, lanes, cache_bytes=1 << 20)
 
 
@@ -65,11 +65,11 @@ def asking(query: str, accept: str = JSON, **parts: object) -> RequestBytes:
     return RequestBytes(True, body, JSON.encode(), accept.encode())
 
 
-def answered(answers: Answers, *asked: RequestBytes) -> list[Answer]:
+def answered(answers: Answers, *requests: RequestBytes) -> list[Answer]:
     """Return the answers to requests, one after the other."""
 
     async def run() -> list[Answer]:
-        return [await answers.answer(it) for it in asked]
+        return [await answers.answer(request) for request in requests]
 
     return asyncio.run(run())
 
@@ -87,10 +87,10 @@ def test_the_same_question_is_executed_once(answers: Answers, execution: Countin
     assert typed.response.body == first.response.body
 
 
-def test_a_history_that_is_not_whole_yet_is_asked_anew(
+def test_an_incomplete_history_is_not_kept(
     demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its error is not kept, in no generation; what is answered then is."""
+    """Its error is in no generation of the cache; a complete answer is."""
     older = shutil.copytree(demo_catalog, tmp_path / "older")
     shutil.rmtree(older / "comparisons")
     catalog = Catalog(str(older))
@@ -108,7 +108,7 @@ def test_a_history_that_is_not_whole_yet_is_asked_anew(
     assert len(execution.requests) == 4
 
 
-def test_a_new_generation_asks_anew_what_may_have_changed(
+def test_a_new_generation_executes_what_may_have_changed(
     answers: Answers,
     catalog: Catalog,
     execution: CountingExecution,
@@ -128,10 +128,10 @@ def test_a_new_generation_asks_anew_what_may_have_changed(
 
 
 @pytest.mark.parametrize("field", ["specs { nodes { reason } }", "releaseNotes", "leftOut"])
-def test_what_tells_of_returned_hashes_is_asked_anew_when_changes_are_kept(
+def test_returned_hashes_are_computed_again_when_changes_are_kept(
     answers: Answers, catalog: Catalog, execution: CountingExecution, field: str
 ) -> None:
-    """They may tell of more of the past then; the revisions are the same, and all else is kept."""
+    """More of the past is known then; all other answers stay in the cache."""
     base, head = (it.tag for it in catalog.history.of_series("develop-DATE")[1::-1])
     asked = asking(f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}')
     answered(answers, asked, asked)
@@ -141,8 +141,8 @@ def test_what_tells_of_returned_hashes_is_asked_anew_when_changes_are_kept(
     assert len(execution.requests) == (1 if field == "leftOut" else 2)
 
 
-def test_a_confirmation_leaves_what_does_not_tell_it(tmp_path: Path, lanes: Lanes) -> None:
-    """An import that finds nothing new has nothing asked anew but when revisions were seen."""
+def test_a_confirmation_leaves_other_answers(tmp_path: Path, lanes: Lanes) -> None:
+    """An import without changes affects only answers with the moments of confirmation."""
     catalog, moment = Catalog(str(tmp_path)), datetime(2025, 3, 1, tzinfo=UTC)
     (state,) = made_up(revisions=1, packages=3, specs=9)
     catalog.publish([replace(state, taken_at=moment)])
@@ -165,10 +165,8 @@ def test_a_confirmation_leaves_what_does_not_tell_it(tmp_path: Path, lanes: Lane
     assert len(execution.requests) == 3 + 2
 
 
-def test_what_a_request_costs_is_told_where_it_is_asked_for(
-    answers: Answers, execution: CountingExecution
-) -> None:
-    """Such an answer is another one, kept apart."""
+def test_the_cost_is_shown_on_request(answers: Answers, execution: CountingExecution) -> None:
+    """Such an answer is kept apart."""
     query = asking("{ revision { specs(first: 2) { nodes { hash } } } }")
     plain, telling = answered(answers, query, msgspec.structs.replace(query, tell_cost=True))
     assert b"extensions" not in plain.response.body

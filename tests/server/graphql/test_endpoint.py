@@ -106,14 +106,9 @@ def test_a_mutation_is_refused(client: httpx.Client, accept: str) -> None:
 BODIES: dict[str, bytes] = {
     "nothing": b"",
     "null": b"null",
-    "a number": b"17",
-    "a text": b'"{ tags { name } }"',
     "a list": b'[{"query": "{ tags { name } }"}]',
-    "an empty list": b"[]",
-    "an empty object": b"{}",
     "no JSON": b"{query: 1}",
     "cut JSON": b'{"query": "{ ta',
-    "more than one value": b'{"query": "{ tags { name } }"} {}',
     "no UTF-8": b'{"query": "{ tags { name } }\xff"}',
     "half a character": b'{"query": "\\ud800"}',
     "too deep": b'{"query": ' + b"[" * 100_000,
@@ -133,66 +128,24 @@ BODIES: dict[str, bytes] = {
     "half a character in a variable": b'{"query": "{ a }", "variables": {"a": "\\ud800"}}',
     "half a character in a name": b'{"query": "{ tags { name } }", "operationName": "\\udfff"}',
     "a document that is no text": b'{"query": {}}',
-    "a document that is null": b'{"query": null}',
     "an empty document": b'{"query": ""}',
     "variables that are a list": b'{"query": "{ tags { name } }", "variables": []}',
-    "variables that are a text": b'{"query": "{ tags { name } }", "variables": "{}"}',
     "a name that is no text": b'{"query": "{ tags { name } }", "operationName": 1}',
     "extensions that are no object": b'{"query": "{ tags { name } }", "extensions": 1}',
 }
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON, "*/*"])
+@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
 def test_a_body_that_is_no_request_is_the_clients_fault(
     client: httpx.Client, body: bytes, accept: str
 ) -> None:
     """Whatever it is: 400, with an error as GraphQL has them, in the media type asked for."""
     response = post(client, body, accept=accept)
     assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
-    assert response.headers["content-type"].startswith(accept.replace("*/*", JSON))
+    assert response.headers["content-type"].startswith(accept)
     assert response.headers["cache-control"] == "no-store"
     assert "data" not in response.json()
-
-
-def asking_for(value: bytes, kind: str = "Int") -> bytes:
-    """Return a request with a variable of that value."""
-    field = (
-        b"node(id: $a) { id }" if kind == "ID" else b"revision { specs(first: $a) { totalCount } }"
-    )
-    query = b"query($a: " + kind.encode() + b"!) { " + field + b" }"
-    return b'{"query": "' + query + b'", "variables": {"a": ' + value + b"}}"
-
-
-def asking_by(value: bytes) -> bytes:
-    """Return a request with a value in its document."""
-    return b'{"query": "{ revision { specs(first: ' + value + b') { totalCount } } }"}'
-
-
-ODD: dict[str, bytes] = {
-    "a text with half a character": asking_by(rb"\"\\ud800\""),
-    "a number of 5,000 digits": asking_by(b"9" * 5_000),
-    "a float of 5,000 digits": asking_by(b"1e" + b"9" * 5_000),
-    "deep lists": asking_by(b"[" * 3_000),
-    "a large number": asking_for(b"1e300"),
-    "a variable that nests": asking_for(b"[" * 200 + b"]" * 200),
-    "an id with control characters": asking_for(rb'"\u0000\u001b\uffff"', "ID"),
-    "a deep document": b'{"query": "' + b"{ a " * 3_000 + b'"}',
-    "a name that no operation has": b'{"query": "{ tags { name } }", "operationName": "'
-    + b"x" * 5_000
-    + b'"}',
-}
-
-
-@pytest.mark.parametrize("body", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
-def test_odd_values_are_the_clients_fault(client: httpx.Client, body: bytes, accept: str) -> None:
-    """Each is an error that says what is wrong, and none of the server's own."""
-    response = post(client, body, accept=accept)
-    assert response.status_code in (200, 400)
-    errors = response.json()["errors"]
-    assert all(error["message"] for error in errors)
-    assert "INTERNAL_SERVER_ERROR" not in {error["extensions"]["code"] for error in errors}
 
 
 def test_of_a_name_that_is_given_twice_the_last_counts(client: httpx.Client) -> None:
@@ -202,6 +155,7 @@ def test_of_a_name_that_is_given_twice_the_last_counts(client: httpx.Client) -> 
 
 
 ADDRESSES = {
+    "nothing": "",
     "no document": "operationName=A",
     "an empty document": "query=",
     "no UTF-8": "query=%ff",
@@ -224,12 +178,6 @@ def test_an_address_that_is_no_request_is_the_clients_fault(
     assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
 
 
-def test_get_without_a_question_is_the_clients_fault(client: httpx.Client) -> None:
-    """A program that asks nothing is told so; only browsers are shown a page."""
-    response = client.get("/graphql")
-    assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
-
-
 @pytest.mark.parametrize(
     "content_type",
     [
@@ -237,7 +185,6 @@ def test_get_without_a_question_is_the_clients_fault(client: httpx.Client) -> No
         "text/plain",
         "application/graphql",
         "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
         "application/jsonp",
         "application/json; charset=iso-8859-1",
     ],
@@ -250,7 +197,7 @@ def test_only_json_in_utf8_is_taken(client: httpx.Client, content_type: str) -> 
 
 @pytest.mark.parametrize("start", ["text/", "application/json; charset="])
 def test_little_of_a_header_is_repeated(client: httpx.Client, start: str) -> None:
-    """Of a content type as of all else that a client sends: and nothing that is not seen."""
+    """Of a content type as of all other texts of a client, without invisible characters."""
     content_type = f"{start}x\xad".encode("latin-1") * 900
     headers = [(b"content-type", content_type)]
     response = client.post("/graphql", content=b"{}", headers=headers)
@@ -258,22 +205,6 @@ def test_little_of_a_header_is_repeated(client: httpx.Client, start: str) -> Non
     message = response.json()["errors"][0]["message"]
     assert len(message) <= 200
     assert message.isprintable()
-
-
-@pytest.mark.parametrize(
-    "content_type",
-    [
-        "application/json",
-        "Application/JSON",
-        "application/json; charset=utf-8",
-        'application/json;charset="UTF-8"',
-        "application/json; profile=x; charset=utf8",
-        "application/json ; version=1",
-    ],
-)
-def test_json_is_taken_in_every_spelling(client: httpx.Client, content_type: str) -> None:
-    """Parameters that mean nothing here are passed over."""
-    assert post(client, {"query": TAGS}, content_type=content_type).json() == ANSWER
 
 
 def test_a_body_that_is_too_large_is_refused(client: httpx.Client) -> None:
@@ -290,35 +221,15 @@ def test_a_body_that_is_too_large_is_refused(client: httpx.Client) -> None:
 # -- what comes back
 
 
-@pytest.mark.parametrize(
-    ("accept", "media_type"),
-    [
-        (None, JSON),
-        ("*/*", JSON),
-        ("application/*", JSON),
-        (JSON, JSON),
-        (RESPONSE_JSON, RESPONSE_JSON),
-        (f"{RESPONSE_JSON}, {JSON};q=0.9", RESPONSE_JSON),
-        (f"{RESPONSE_JSON};q=0.5, {JSON}", JSON),
-        (f"text/html, {JSON};q=0.1", JSON),
-        (f"{JSON}; charset=utf-8", JSON),
-    ],
-)
-def test_the_answer_has_the_media_type_that_is_asked_for(
-    client: httpx.Client, accept: str | None, media_type: str
-) -> None:
-    """The better one of those that the client takes; JSON where it does not care."""
-    request = client.build_request(
-        "POST", "/graphql", json={"query": TAGS}, headers={"accept": accept} if accept else {}
-    )
-    if accept is None:
-        del request.headers["accept"]
-    response = client.send(request)
+@pytest.mark.parametrize("media_type", [JSON, RESPONSE_JSON])
+def test_the_answer_has_the_accepted_media_type(client: httpx.Client, media_type: str) -> None:
+    """In UTF-8."""
+    response = post(client, {"query": TAGS}, accept=media_type)
     assert response.headers["content-type"] == f"{media_type}; charset=utf-8"
     assert response.json() == ANSWER
 
 
-@pytest.mark.parametrize("accept", ["text/plain", "image/*", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
+@pytest.mark.parametrize("accept", ["text/plain", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
 def test_other_media_types_are_not_on_offer(client: httpx.Client, accept: str) -> None:
     """The refusal is JSON all the same."""
     for response in (
@@ -332,7 +243,7 @@ def test_other_media_types_are_not_on_offer(client: httpx.Client, accept: str) -
 @pytest.mark.parametrize(
     ("query", "code"), [("{", "GRAPHQL_PARSE_FAILED"), ("{ nope }", "GRAPHQL_VALIDATION_FAILED")]
 )
-def test_the_status_tells_what_was_not_executed(
+def test_the_status_of_what_was_not_executed(
     client: httpx.Client, accept: str, status: int, query: str, code: str
 ) -> None:
     """GraphQL's own media type has 400 for it; JSON keeps 200, as older clients expect."""

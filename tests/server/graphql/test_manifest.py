@@ -156,14 +156,10 @@ def test_what_is_switched_off_is_not_there(strict: httpx.Client) -> None:
 
 
 def test_switches_of_the_schema(demo_catalog: Path) -> None:
-    """Introspection is refused, and errors name no field that was not asked for."""
+    """Introspection is refused, and errors suggest no names."""
     settings = Settings(catalog=str(demo_catalog), introspection=False, suggestions=False)
     with application(settings) as client:
-        asked = client.post("/graphql", json={"query": "{ __schema { queryType { name } } }"})
-        assert "data" not in asked.json()
+        answer = client.post("/graphql", json={"query": "{ __schema { queryType { name } } }"})
+        assert "data" not in answer.json()
         (error,) = client.post("/graphql", json={"query": "{ tagz { name } }"}).json()["errors"]
         assert "tags" not in error["message"]
-        assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
-    with application(Settings(catalog=str(demo_catalog))) as client:
-        (error,) = client.post("/graphql", json={"query": "{ tagz { name } }"}).json()["errors"]
-        assert "tags" in error["message"]
