@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.execution.executor import RenderingExecutor
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
 from snapshots.changes.coverage import coverage as count_cells
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.columns import Rows
-from tests.model.builds import Build, Need, state_of
+from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.model.cells import coverage
 from tests.model.changes import Cause, Causes, added_reasons, counterparts, removed_reasons
 from tests.model.states import State
@@ -65,14 +63,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def told(world: World) -> Any:
-    """Return all that the API tells of the comparison."""
+def answer(world: World) -> Any:
+    """Return the comparison through the API."""
     return world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
 
 
 @pytest.fixture(scope="module")
 def expected() -> Causes:
-    """Return what the records say."""
+    """Return the causes of the model."""
     return Causes(BASE, HEAD, counterparts(BASE, HEAD))
 
 
@@ -88,9 +86,9 @@ def hashes(connection: Any) -> set[str]:
     return {node["hash"] for node in connection["nodes"]}
 
 
-def test_causes(told: Any, expected: Causes) -> None:
+def test_causes(answer: Any, expected: Causes) -> None:
     """Each cause in order, with its numbers, packages, specs and those that go together with it."""
-    causes = told["causes"]["nodes"]
+    causes = answer["causes"]["nodes"]
     assert [*map(named, causes)] == [*map(named, expected.ordered())]
     ids = {cause["id"]: named(cause) for cause in causes}
     for cause, known in zip(causes, expected.ordered(), strict=True):
@@ -104,35 +102,28 @@ def test_causes(told: Any, expected: Causes) -> None:
         assert cause["package"] in cause["title"]
         assert cause["facts"]
         assert cause["whyUnknown"] is None
-    assert [edge["node"]["id"] for edge in told["causes"]["edges"]] == [*ids]
+    assert [edge["node"]["id"] for edge in answer["causes"]["edges"]] == [*ids]
 
 
-def test_the_main_numbers_add_up(told: Any) -> None:
-    """Each rebuilt or replaced spec has one main cause."""
-    summary = told["summary"]
-    total = summary["specsRebuilt"] + summary["specsReplaced"]
-    assert sum(cause["numSpecs"] for cause in told["causes"]["nodes"]) == total > 0
-
-
-def test_reasons_and_counterparts(told: Any) -> None:
+def test_reasons_and_counterparts(answer: Any) -> None:
     """Each changed hash has its reason; a hash that an earlier revision had has returned."""
     returned = EARLIER.specs.keys()
     reasons = added_reasons(BASE, HEAD, returned) | removed_reasons(BASE, HEAD)
     assert "returned" in reasons.values()
-    assert {it["hash"]: it["reason"].lower() for it in told["specs"]["nodes"]} == reasons
+    assert {it["hash"]: it["reason"].lower() for it in answer["specs"]["nodes"]} == reasons
     pairs = counterparts(BASE, HEAD)
     others = pairs | {before: after for after, before in pairs.items()}
-    for change in told["specs"]["nodes"]:
+    for change in answer["specs"]["nodes"]:
         counterpart = change["counterpart"]
         assert (counterpart and counterpart["hash"]) == others.get(change["hash"])
 
 
-def test_the_way_to_the_cause(told: Any, expected: Causes) -> None:
+def test_the_way_to_the_cause(answer: Any, expected: Causes) -> None:
     """Specs with a counterpart have causes, the main one first, and a path to it."""
-    titles = {cause["id"]: named(cause) for cause in told["causes"]["nodes"]}
+    titles = {cause["id"]: named(cause) for cause in answer["causes"]["nodes"]}
     pairs = counterparts(BASE, HEAD)
     head_of = {before: after for after, before in pairs.items()} | {it: it for it in pairs}
-    for change in told["specs"]["nodes"]:
+    for change in answer["specs"]["nodes"]:
         known = head_of.get(change["hash"])
         if known is None:
             assert (change["cause"], change["causes"], change["path"]) == (None, [], [])
@@ -147,109 +138,108 @@ def test_the_way_to_the_cause(told: Any, expected: Causes) -> None:
         assert names == [HEAD.nodes[after].name for _, after in path]
 
 
-def test_coverage(told: Any) -> None:
-    """Lost and gained cells in order, with what is nearest to a lost one."""
+def test_coverage(answer: Any) -> None:
+    """Lost and gained cells in order, with the nearest specs of a lost one."""
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])
-    found = told["coverage"]
+    nodes = answer["coverage"]["nodes"]
     assert [
-        (it["kind"] == "LOST", it["package"], tuple(it["values"]), it["numSpecs"])
-        for it in found["nodes"]
-    ] == [(it.is_lost, it.cell.package, it.cell.values, it.num_specs) for it in cells]
-    assert [[it["hash"] for it in node["nearest"]] for node in found["nodes"]] == [
-        list(it.nearest) for it in cells
+        (
+            node["kind"] == "LOST",
+            node["package"],
+            tuple(node["values"]),
+            node["numSpecs"],
+            [spec["hash"] for spec in node["nearest"]],
+        )
+        for node in nodes
+    ] == [
+        (it.is_lost, it.cell.package, it.cell.values, it.num_specs, [*it.nearest]) for it in cells
     ]
-    kinds = [it["kind"] for it in found["nodes"]]
-    summary = told["summary"]
+    assert_counted(answer)
+
+
+def assert_counted(answer: Any) -> None:
+    """Assert that the summary counts the lost and gained cells."""
+    kinds = [node["kind"] for node in answer["coverage"]["nodes"]]
+    summary = answer["summary"]
     assert kinds.count("LOST") == summary["coverageLost"] > 0
     assert kinds.count("GAINED") == summary["coverageGained"] > 0
 
 
-def test_a_cause_by_its_name(world: World, told: Any) -> None:
-    """What tells it from others finds each cause; where there is no such cause there is none."""
+def test_a_cause_by_its_facts(world: World, answer: Any) -> None:
+    """Kind, package and both values identify a cause; other values identify none."""
     query = """query($kind: CauseKind!, $package: String!, $before: String, $after: String) {
       compare(base: "develop~1", head: "develop") {
         cause(kind: $kind, package: $package, before: $before, after: $after) { id } } }"""
-    for cause in told["causes"]["nodes"]:
-        names = ("kind", "package", "before", "after")
-        found = world.data(query, **{name: cause[name] for name in names})
-        assert found["compare"]["cause"]["id"] == cause["id"]
-    lone = told["causes"]["nodes"][0]
-    other = world.data(query, kind=lone["kind"], package=lone["package"], before="x")
-    assert other["compare"]["cause"] is None
+    for cause in answer["causes"]["nodes"]:
+        facts = {name: cause[name] for name in ("kind", "package", "before", "after")}
+        assert world.data(query, **facts)["compare"]["cause"] == {"id": cause["id"]}
+        assert world.data(query, **facts | {"before": "x"})["compare"]["cause"] is None
 
 
-def test_counts_add_up(told: Any) -> None:
+def test_counts_add_up(answer: Any) -> None:
     """Kinds of causes count each spec that has a counterpart once, reasons each changed hash."""
-    kinds = {it["kind"]: (it["numCauses"], it["numSpecs"]) for it in told["causeKinds"]}
-    causes = told["causes"]["nodes"]
+    kinds = {it["kind"]: (it["numCauses"], it["numSpecs"]) for it in answer["causeKinds"]}
+    causes = answer["causes"]["nodes"]
     assert kinds == {
         kind: (len(of_kind), sum(it["numSpecs"] for it in of_kind))
         for kind in kinds
         if (of_kind := [it for it in causes if it["kind"] == kind])
     }
     assert sum(number for number, _ in kinds.values()) == len(causes)
-    summary = told["summary"]
+    summary = answer["summary"]
     rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
     assert sum(number for _, number in kinds.values()) == rebuilt > 0
-    reasons = [it["reason"] for it in told["specs"]["nodes"]]
-    assert {it["reason"]: it["count"] for it in told["reasons"]} == dict(Counter(reasons))
+    reasons = [it["reason"] for it in answer["specs"]["nodes"]]
+    assert {it["reason"]: it["count"] for it in answer["reasons"]} == dict(Counter(reasons))
     assert "RETURNED" in reasons
 
 
 def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
-    """Sources that tell no stacks lose places all the same."""
+    """Cells are lost and gained, though the source has no stacks."""
     base, head = (
         state_of([build._replace(stacks=()) for build in builds]) for builds in (BUILDS, LATER)
     )
     world = published(tmp_path, base, head)
-    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=["TARGET"])["compare"]
-    kinds = [it["kind"] for it in told["coverage"]["nodes"]]
-    assert kinds.count("LOST") == told["summary"]["coverageLost"] > 0
-    assert kinds.count("GAINED") == told["summary"]["coverageGained"] > 0
+    refs = {"base": "develop~1", "head": "develop"}
+    assert_counted(world.data(questions.CAUSES, **refs, by=["TARGET"])["compare"])
 
 
-def test_pages_go_on_from_cursors(world: World) -> None:
-    """The lists of causes and of cells can be read in pages."""
-    query = """query($first: Int, $after: [String]) {
-      compare(base: "develop~1", head: "develop") { LIST { totalCount edges { cursor } } } }"""
-    for asked in ("causes(ARGS)", "coverage(by: [STACK, TARGET], ARGS)", "coverage(by: [], ARGS)"):
-        cursors: list[str] = []
-        while True:
-            after = f', after: "{escaped(cursors[-1])}"' if cursors else ""
-            listed = asked.replace("ARGS", f"first: 1{after}")
-            text = query.replace("($first: Int, $after: [String])", "").replace("LIST", listed)
-            (page,) = world.data(text)["compare"].values()
-            if not page["edges"]:
-                break
-            cursors += [edge["cursor"] for edge in page["edges"]]
-        assert len(cursors) == len({*cursors}) == page["totalCount"] > 0
-        refused = asked.replace("ARGS", 'after: "nothing"')
-        error = world.error(text.replace(listed, refused))
-        assert "no cursor of this list" in error["message"]
+@pytest.mark.parametrize(
+    "field", ["causes(%s)", "coverage(by: [STACK], %s)", "coverage(by: [], %s)"]
+)
+def test_lists_are_read_page_by_page(world: World, field: str) -> None:
+    """Causes and cells, by their cursors."""
+    query = """query($after: String) { compare(base: "develop~1", head: "develop") {
+      %s { totalCount edges { cursor } } } }"""
+    text = query % (field % "first: 1, after: $after")
+    cursors: list[str | None] = [None]
+    while True:
+        (page,) = world.data(text, after=cursors[-1])["compare"].values()
+        if not page["edges"]:
+            break
+        cursors += [edge["cursor"] for edge in page["edges"]]
+    assert len({*cursors}) - 1 == len(cursors) - 1 == page["totalCount"] > 0
+    assert "no cursor of this list" in world.error(text, after="nothing")["message"]
 
 
-def escaped(text: str) -> str:
-    """Return a text as it stands in quotes in a document."""
-    return text.replace('"', '\\"')
-
-
-def test_lists_can_be_narrowed(world: World, told: Any) -> None:
+def test_lists_can_be_narrowed(world: World, answer: Any) -> None:
     """Causes by kind and package, specs by reason, cells by kind and text."""
-    answer = world.data("""{ compare(base: "develop~1", head: "develop") {
+    narrowed = world.data("""{ compare(base: "develop~1", head: "develop") {
       recipes: causes(kinds: [RECIPE]) { nodes { package } }
       zlib: causes(package: "zlib") { nodes { package } }
       none: causes(kinds: []) { totalCount }
-      specs(reasons: [REBUILT, PACKAGE_GONE]) { nodes { reason } }
+      specs(reasons: [REBUILT, PACKAGE_GONE]) { nodes { hash } }
       coverage(by: [], kinds: [GAINED], search: "NE") { nodes { kind package values } }
     } }""")["compare"]
-    assert answer["recipes"]["nodes"] == [{"package": "gettext"}]
-    assert answer["zlib"]["nodes"] == [{"package": "zlib"}]
-    assert answer["none"]["totalCount"] == 0
-    reasons = [it["reason"] for it in told["specs"]["nodes"]]
-    assert sorted(it["reason"] for it in answer["specs"]["nodes"]) == sorted(
-        it for it in reasons if it in ("REBUILT", "PACKAGE_GONE")
-    )
-    assert answer["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
+    assert narrowed["recipes"]["nodes"] == [{"package": "gettext"}]
+    assert narrowed["zlib"]["nodes"] == [{"package": "zlib"}]
+    assert narrowed["none"]["totalCount"] == 0
+    assert narrowed["specs"]["nodes"] == [
+        {"hash": it["hash"]}
+        for it in answer["specs"]["nodes"]
+        if it["reason"] in ("REBUILT", "PACKAGE_GONE")
+    ]
+    assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
 
 
 def test_no_more_dimensions_than_there_are(world: World) -> None:
@@ -260,64 +250,52 @@ def test_no_more_dimensions_than_there_are(world: World) -> None:
     assert "by: more than 7 dimensions" in world.error(query, by=["STACK"] * 8)["message"]
 
 
-def test_a_cause_is_found_by_its_id(world: World, told: Any) -> None:
-    """Ids of causes stay; those of no cause are null."""
-    for cause in told["causes"]["nodes"]:
-        found = world.data(
-            "query($id: ID!) { node(id: $id) { id ... on Cause { title numSpecs } } }",
-            id=cause["id"],
-        )["node"]
-        assert found == {name: cause[name] for name in ("id", "title", "numSpecs")}
+def test_a_cause_by_its_id(world: World, answer: Any) -> None:
+    """As every node."""
+    query = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on Cause { title numSpecs } } }"
+    causes = answer["causes"]["nodes"]
+    nodes = world.data(query, ids=[cause["id"] for cause in causes])["nodes"]
+    assert nodes == [{name: it[name] for name in ("id", "title", "numSpecs")} for it in causes]
 
 
-def test_lists_are_rendered_as_the_stock_executor_would(world: World) -> None:
-    """The short way of execution and the long one give the same answer."""
-    variables = {"base": "develop~1", "head": "develop", "by": BY}
-    ours, theirs = (
-        plain(api.execute(questions.CAUSES, variables, context=world.context(), executor=it))
-        for it in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
-    )
-    assert ours == theirs
-
-
-def test_answers_by_digests_stay_unless_history_is_asked(world: World) -> None:
-    """Causes follow from two contents alone; the reason of a new spec can become RETURNED."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
-    for field, is_permanent in (
+@pytest.mark.parametrize(
+    ("field", "is_permanent"),
+    [
         ("causes { nodes { title } }", True),
         ("coverage(by: []) { totalCount }", True),
         ("specs { nodes { path { name } } }", True),
         ("specs { nodes { reason } }", False),
         ("specs(reasons: [FACTS]) { totalCount }", False),
-    ):
-        context = world.context()
-        text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
-        assert "errors" not in plain(api.execute(text, {}, context=context))
-        assert context.is_permanent is is_permanent, field
+    ],
+)
+def test_answers_by_digests_are_permanent(world: World, field: str, is_permanent: bool) -> None:
+    """But for reasons: that of a new spec can become RETURNED."""
+    base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    context = world.context()
+    text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
+    assert "errors" not in plain(api.execute(text, {}, context=context))
+    assert context.is_permanent is is_permanent
 
 
-def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
-    """What cannot be known is UNKNOWN, with the reason why."""
-    from tests.model.builds import as_pages_tell
-
+def test_sources_without_dependencies(tmp_path: Path) -> None:
+    """Causes are UNKNOWN, with the reason."""
     world = published(tmp_path, as_pages_tell(BASE), as_pages_tell(HEAD))
-    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
-    unknown = [it for it in told["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
+    answer = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
+    unknown = [it for it in answer["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
     assert unknown
-    assert all("dependencies" in it["whyUnknown"] for it in unknown)
-    assert "dependencies" in told["whyUnknown"]
+    assert all("dependencies" in it["whyUnknown"] for it in [*unknown, answer])
 
 
-def test_what_is_told_of_a_cause_is_worked_out_once(
+def test_the_specs_of_a_cause_are_computed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many specs it stands beside, and not at all where nobody asks for it."""
+    """However many specs have the cause, and only where a field needs them."""
     world = published(tmp_path, BASE, HEAD)
-    asked: list[int] = []
+    computed: list[int] = []
     rows_of = causes.Causes.rows_of
 
     def counted(known: causes.Causes, number: int) -> Rows:
-        asked.append(number)
+        computed.append(number)
         return rows_of(known, number)
 
     def nodes(selected: str) -> Any:
@@ -326,17 +304,17 @@ def test_what_is_told_of_a_cause_is_worked_out_once(
 
     monkeypatch.setattr(causes.Causes, "rows_of", counted)
     assert nodes("causes { nodes { title kind numSpecs facts { path } } }")
-    assert asked == []
+    assert computed == []
     found = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
-    assert sorted(asked) == [*range(len(found))]
-    asked.clear()
+    assert sorted(computed) == [*range(len(found))]
+    computed.clear()
     found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
     ids = {it["cause"]["id"] for it in found if it["cause"]}
-    assert len(asked) == len(ids) < len(found)
+    assert len(computed) == len(ids) < len(found)
 
 
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many fields of a request ask for them; those by other dimensions on their own."""
+    """For all fields of a request with the same dimensions."""
     counted: list[tuple[Any, ...]] = []
 
     def counting(comparison: Any, by: Any) -> Any:
@@ -344,7 +322,7 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
         return count_cells(comparison, by)
 
     monkeypatch.setattr("schema.context.coverage", counting)
-    told = world.data(
+    answer = world.data(
         """{ compare(base: "develop~1", head: "develop") {
           summary { coverageLost coverageGained }
           all: coverage(by: [STACK, TARGET]) { totalCount }
@@ -353,6 +331,6 @@ def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -
         } }"""
     )["compare"]
     assert counted == [("STACK", "TARGET"), ()]
-    summary = told["summary"]
-    assert told["lost"]["totalCount"] == summary["coverageLost"]
-    assert told["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]
+    summary = answer["summary"]
+    assert answer["lost"]["totalCount"] == summary["coverageLost"]
+    assert answer["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]

@@ -59,17 +59,17 @@ def of_comparison(world: World, fields: str, **variables: Any) -> Any:
 
 
 def test_the_commits_of_a_comparison(world: World, repository: Repository) -> None:
-    """Those that explain a cause, the closest and largest first, with their causes' numbers."""
-    commits = of_comparison(world, f"commits {{ totalCount nodes {{ {EFFECT} }} }}")["commits"]
-    subjects = [node["commit"]["subject"] for node in commits["nodes"]]
+    """Those that explain a cause, the closest and largest first, with the cause's numbers."""
+    commits = of_comparison(world, f"commits {{ nodes {{ {EFFECT} }} }}")["commits"]["nodes"]
+    subjects = [node["commit"]["subject"] for node in commits]
     assert subjects == ["gettext: fix (#7)", "zlib: add v1.3.2"]
-    first = commits["nodes"][0]
+    first = commits[0]
     assert first["commit"]["oid"] == repository.oids[1]
     assert (first["level"], first["takenBack"]) == ("OWN_RECIPE", False)
-    assert [cause["title"] for cause in first["causes"]] == ["recipe of gettext changed"]
+    (title,) = (cause["title"] for cause in first["causes"])
+    assert title == "recipe of gettext changed"
     causes = of_comparison(world, "causes { nodes { title numSpecs numInvolved } }")["causes"]
-    numbers = {cause["title"]: cause for cause in causes["nodes"]}
-    cause = numbers["recipe of gettext changed"]
+    (cause,) = (it for it in causes["nodes"] if it["title"] == title)
     assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
 
 
@@ -87,18 +87,16 @@ def test_notes_and_rules(world: World) -> None:
 
 def test_pages_and_conditions(world: World) -> None:
     """Commits come in pages, of a level or a package alone."""
-    page = of_comparison(
-        world, "commits(first: 1) { edges { cursor } pageInfo { hasNextPage } totalCount }"
-    )["commits"]
-    assert (page["pageInfo"]["hasNextPage"], page["totalCount"]) == (True, 2)
-    cursor = page["edges"][0]["cursor"]
-    rest = of_comparison(
-        world, f'commits(after: "{cursor}") {{ nodes {{ commit {{ subject }} }} }}'
-    )["commits"]
-    assert [node["commit"]["subject"] for node in rest["nodes"]] == ["zlib: add v1.3.2"]
-    of_zlib = of_comparison(world, 'commits(package: "zlib") { totalCount }')["commits"]
-    of_stacks = of_comparison(world, "commits(levels: [STACK]) { totalCount }")["commits"]
-    assert (of_zlib["totalCount"], of_stacks["totalCount"]) == (1, 0)
+
+    def page(arguments: str) -> Any:
+        fields = "totalCount edges { cursor node { commit { subject } } }"
+        return of_comparison(world, f"commits({arguments}) {{ {fields} }}")["commits"]
+
+    (first,) = page("first: 1")["edges"]
+    (second,) = page(f'after: "{first["cursor"]}"')["edges"]
+    assert second["node"]["commit"]["subject"] == "zlib: add v1.3.2"
+    arguments = ("first: 1", 'package: "zlib"', "levels: [STACK]")
+    assert [page(text)["totalCount"] for text in arguments] == [2, 1, 0]
 
 
 def test_the_commits_of_a_cause(world: World) -> None:
@@ -112,21 +110,16 @@ def test_the_commits_of_a_cause(world: World) -> None:
 
 
 def test_a_commit_by_its_hash(world: World, repository: Repository) -> None:
-    """With all that it touched, and where its effects were seen; also by its id."""
-    oid = repository.oids[1]
-    effects = f"effects(first: 5) {{ nodes {{ {EFFECT} }} }}"
-    fields = f"id oid committedAt packages stacks sweeping spack {{ after }} {effects}"
-    commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ {fields} }} }}')["commit"]
-    assert (commit["oid"], commit["packages"], commit["sweeping"]) == (oid, ["gettext"], False)
-    assert [effect["causes"] for effect in commit["effects"]["nodes"]] == [
-        [{"title": "recipe of gettext changed"}]
-    ]
+    """Or how it begins, or its id; null where no commit has it."""
+    oid, spack = repository.oids[1], repository.oids[4]
+    commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ id oid sweeping }} }}')["commit"]
+    assert (commit["oid"], commit["sweeping"]) == (oid, False)
     node = world.data("query($id: ID!) { node(id: $id) { id } }", id=commit["id"])["node"]
     assert node == {"id": commit["id"]}
-    bump = world.data(f'{{ commit(oid: "{repository.oids[4]}") {{ spack {{ after }} }} }}')
+    bump = world.data(f'{{ commit(oid: "{spack}") {{ spack {{ after }} }} }}')
     assert bump["commit"]["spack"] == {"after": "a" * 40}
-    assert world.data('{ commit(oid: "abcdef0123") { oid } }') == {"commit": None}
-    assert world.data('{ commit(oid: "zz") { oid } }') == {"commit": None}
+    for text in ("abcdef0123", "zz"):
+        assert world.data(f'{{ commit(oid: "{text}") {{ oid }} }}') == {"commit": None}
 
 
 def test_the_recipes_of_a_revision(world: World, repository: Repository) -> None:

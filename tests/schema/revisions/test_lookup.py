@@ -4,13 +4,10 @@ from typing import Any
 
 import orjson
 import pytest
-from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.execution.executor import RenderingExecutor
 from schema.limits import Limits
 from snapshots.models import ConcreteSpec, Spec
-from tests.schema.questions import LOOKUPS
 from tests.schema.usual import api
 from tests.schema.worlds import State, World
 from tests.snapshots.factories import hash_of
@@ -174,20 +171,6 @@ def test_sizes_are_checked(world: World, first: int) -> None:
     fields = f"{{ found(first: {first}) {{ hash }} }}"
     response = world.ask(LOOKUP % fields, ref="develop", specs=[])
     assert ("errors" in response) == (first < 0)
-
-
-def test_lists_are_rendered_as_the_stock_executor_does(world: World) -> None:
-    """To the byte, with all that can be asked of them."""
-    wanted = [as_input(it) for state in world.states[::2] for it in state.specs]
-    variables = {"ref": "develop", "specs": wanted, "series": None, "first": 50}
-    bodies = [
-        orjson.dumps(
-            api.execute(LOOKUPS, variables, context=world.context(), executor=executor).body()
-        )
-        for executor in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
-    ]
-    assert bodies[0] == bodies[1]
-    assert b'"errors"' not in bodies[0]
 
 
 def test_two_thousand_specs_are_allowed() -> None:

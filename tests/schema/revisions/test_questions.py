@@ -1,6 +1,5 @@
 """What a revision lacks, and what a package's change would rebuild, beside the model."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -144,27 +143,34 @@ def test_impact(world: World, name: str) -> None:
     }
 
 
-def test_what_a_change_came_to(tmp_path: Path) -> None:
-    """The first later revision in which it changed, with its causes and the specs they reached."""
+@pytest.mark.parametrize(("back", "num_specs"), [(2, 1), (1, 1), (0, None)])
+def test_the_outcome_of_a_change(changed: World, back: int, num_specs: int | None) -> None:
+    """The first later revision with the change, its causes and their specs; else null."""
+    answer = changed.data(IMPACT, ref=f"develop~{back}", name="a")
+    outcome = answer["revision"]["package"]["impact"]["outcome"]
+    if num_specs is None:
+        assert outcome is None
+    else:
+        assert outcome["numSpecs"] == num_specs
+        assert outcome["causes"] == [{"title": "a 1 → 2"}]
+        head = outcome["comparison"]["head"]
+        assert head["takenAt"].startswith(f"{day(2):%Y-%m-%d}")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog in whose third revision a package has another version."""
+    folder = tmp_path_factory.mktemp("changed")
     spec = a_spec("old", name="a", version="1", dependencies=())
-    states = [[spec], [spec, a_spec("b", name="b", dependencies=())]]
-    changed = msgspec.structs.replace(spec, hash=hash_of("new"), version="2")
-    Catalog(str(tmp_path)).publish(
-        [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate([*states, [changed]])]
+    later = msgspec.structs.replace(spec, hash=hash_of("new"), version="2")
+    states = [[spec], [spec, a_spec("b", name="b", dependencies=())], [later]]
+    Catalog(str(folder)).publish(
+        [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate(states)]
     )
-    world = opened(tmp_path)
-    for back, head in ((2, day(2)), (1, day(2)), (0, None)):
-        asked = world.data(IMPACT, ref=f"develop~{back}", name="a")
-        outcome = asked["revision"]["package"]["impact"]["outcome"]
-        if head is None:
-            assert outcome is None
-        else:
-            assert outcome["numSpecs"] == 1
-            assert outcome["causes"] == [{"title": "a 1 → 2"}]
-            assert outcome["comparison"]["head"]["takenAt"].startswith(f"{head:%Y-%m-%d}")
+    return opened(folder)
 
 
-def test_an_impact_that_nobody_can_know(world: World) -> None:
+def test_an_unknown_impact(world: World) -> None:
     """Without dependencies there is none."""
     package = world.data(IMPACT, ref="pages", name=a_spec().name)["revision"]["package"]
     assert package == {"impact": None}
