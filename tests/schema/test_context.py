@@ -16,7 +16,7 @@ from tests.schema.worlds import World, opened, plain
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what is made while a test runs, by the kind of it."""
+    """Return the names of the library's methods that load something, call by call."""
     made: list[str] = []
     for name in ("_make_comparison", "_load_dependencies"):
         made_by: Callable[..., Any] = getattr(Library, name)
@@ -40,9 +40,7 @@ def answered(world: World, text: str, **limits: int) -> Any:
     return plain(api.execute(text, context=forgetful(world, **limits)))
 
 
-def test_a_comparison_is_made_once_for_all_that_is_asked_of_it(
-    world: World, loads: list[str]
-) -> None:
+def test_a_comparison_is_made_once_for_all_fields(world: World, loads: list[str]) -> None:
     """Also where it is too large to be kept for other requests."""
     base, head = (it.digest for it in world.catalog.history.revisions[:2])
     fields = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
@@ -52,7 +50,7 @@ def test_a_comparison_is_made_once_for_all_that_is_asked_of_it(
 
 
 def test_dependencies_are_loaded_once_for_all_specs(world: World, loads: list[str]) -> None:
-    """However many of them ask."""
+    """Of a request."""
     text = "{ revision { specs(first: 20) { nodes { dependencies { totalCount } } } } }"
     assert "errors" not in answered(world, text)
     assert loads.count("_load_dependencies") == 1
@@ -68,7 +66,7 @@ def numbers_of(digests: list[str]) -> str:
 
 
 def test_the_number_of_revisions_is_limited(world: World) -> None:
-    """As many as are allowed, in any order and as often as you like; one more ends the request."""
+    """In any order, and repeated; one more than is allowed ends the request."""
     digests = [it.digest for it in world.catalog.history.revisions]
     distinct = list(dict.fromkeys(digests))[:3]
     assert "errors" not in answered(world, numbers_of(distinct[:2]), max_revisions=2)
@@ -82,14 +80,14 @@ def test_the_number_of_revisions_is_limited(world: World) -> None:
     )
 
 
-def test_what_is_loaded_again_and_again_counts_too(world: World) -> None:
-    """Where nothing stays in memory, changing between revisions does not go on for ever."""
+def test_repeated_loading_counts(world: World) -> None:
+    """Where nothing stays in memory, a request cannot alternate between revisions for ever."""
     digests = list(dict.fromkeys(it.digest for it in world.catalog.history.revisions))[:3]
     response = answered(world, numbers_of(digests * 5), max_revisions=4)
     assert response["errors"][0]["extensions"]["code"] == "QUERY_TOO_LARGE"
 
 
-def test_a_request_lets_go_of_what_it_has_loaded(world: World) -> None:
+def test_a_request_releases_what_it_has_loaded(world: World) -> None:
     """The executor stays until the garbage collector finds it, and its context with it."""
     context = world.context()
     api.execute('{ revision { specs(matching: "a") { totalCount } } }', context=context)
@@ -116,7 +114,7 @@ LONG = {
 
 @pytest.mark.parametrize("text", (LATE | LONG).values(), ids=LATE | LONG)
 def test_an_event_loop_waits_for_nothing(world: World, text: str) -> None:
-    """What is not in memory, or takes long even so, is left to a thread."""
+    """Loading, and work that takes long, is left to a thread."""
     fresh = opened(Path(world.catalog.location))
 
     def answered(**limits: Any) -> Any:

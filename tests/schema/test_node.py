@@ -92,14 +92,6 @@ def test_ids_name_one_object_each(world: World) -> None:
     assert len(facts) == sum(numbers) + stacks + sum(map(len, changes)) + 3
 
 
-def test_ids_outlive_the_process(world: World) -> None:
-    """A server that opens the same catalog anew gives and takes the same ids."""
-    again = opened(Path(world.catalog.location))
-    known = objects_in(world.data(IDS, **refs_of(world)))
-    assert objects_in(again.data(IDS, **refs_of(world))) == known
-    assert again.data(FETCH, ids=[it["id"] for it in known])["nodes"] == known
-
-
 def test_ids_outlive_later_revisions(tmp_path: Path) -> None:
     """What is published later changes no id, not even of the same content under another tag."""
     world = known_world(tmp_path)

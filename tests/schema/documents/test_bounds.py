@@ -108,19 +108,19 @@ def test_variables_up_to_the_limit_are_looked_at(world: World, name: str) -> Non
 FILTER = "query($f: SpecFilter) { revision { specs(filter: $f) { totalCount } } }"
 
 
-def test_a_filter_up_to_the_limit_is_answered(world: World) -> None:
-    """All of its lists count together, in a document and in a variable."""
+@pytest.mark.parametrize(("number", "is_refused"), [(15, False), (16, True)])
+def test_the_values_of_a_filter_are_limited(world: World, number: int, is_refused: bool) -> None:
+    """In all of its lists together, in a document and in a variable."""
     api = API(Limits(max_filter_values=30))
-    for number, is_refused in ((15, False), (16, True)):
-        lists = {"stacks": ["a"] * 15, "targets": ["a"] * number}
-        written = f"{{stacks: {listed(15)}, targets: {listed(number)}}}"
-        literal = f"{{ revision {{ specs(filter: {written}) {{ totalCount }} }} }}"
-        for text, variables in ((FILTER, {"f": lists}), (literal, {})):
-            answer = plain(api.execute(text, variables, context=world.context()))
-            assert ("errors" in answer) == is_refused
-            if is_refused:
-                assert answer["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
-                assert "31 found, 30 are allowed" in answer["errors"][0]["message"]
+    lists = {"stacks": ["a"] * 15, "targets": ["a"] * number}
+    written = f"{{stacks: {listed(15)}, targets: {listed(number)}}}"
+    literal = f"{{ revision {{ specs(filter: {written}) {{ totalCount }} }} }}"
+    for text, variables in ((FILTER, {"f": lists}), (literal, {})):
+        answer = plain(api.execute(text, variables, context=world.context()))
+        assert ("errors" in answer) == is_refused
+        if is_refused:
+            assert answer["errors"][0]["extensions"] == {"code": "LIMIT_EXCEEDED"}
+            assert "31 found, 30 are allowed" in answer["errors"][0]["message"]
 
 
 def test_numbers_that_no_program_reads_are_refused(world: World) -> None:

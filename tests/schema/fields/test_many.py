@@ -1,7 +1,6 @@
 """Fields that answer for many objects: each one function, from which both ways follow."""
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import strawberry
 from strawberry.types.field import StrawberryField
 
 from schema.fields.connections import PageArguments, Paged
-from schema.fields.cost import COST, Cost
 from schema.fields.many import (
     ColumnTable,
     Each,
@@ -19,8 +17,6 @@ from schema.fields.many import (
     for_many,
     function_for_many,
 )
-from schema.fields.scalars import describe_enum
-from snapshots.errors import InvalidArgument
 
 
 class Numbers(LazyList[Any]):
@@ -80,18 +76,6 @@ def test_a_list_of_one_object_has_all_items() -> None:
     assert [list(resolve(field, Number(n))) for n in (2, 0, 1)] == [[0, 1], [], [0]]
 
 
-def test_the_arguments_are_those_of_the_function() -> None:
-    """The parameters after the first are arguments, with their types and defaults."""
-    (argument,) = for_many(times, "Products.").arguments
-    assert (argument.python_name, argument.type, argument.default) == ("factor", int, 2)
-
-
-def test_a_cost_stands_in_the_metadata() -> None:
-    """A field without one has none there."""
-    assert for_many(times, "Products.", cost=Cost(weight=3)).metadata[COST] == Cost(weight=3)
-    assert COST not in for_many(times, "Products.").metadata
-
-
 def test_a_plain_field_is_a_column_of_a_table_or_read_from_each() -> None:
     """Objects are never guessed: a plain field that leads to one must be a column."""
     field = strawberry.field(description="A number.")
@@ -105,14 +89,14 @@ def test_a_plain_field_is_a_column_of_a_table_or_read_from_each() -> None:
         function_for_many(field, is_leaf=False)(Numbers([7]))
 
 
-def test_a_field_with_a_resolver_alone_is_asked_of_each_object() -> None:
+def test_a_field_with_a_resolver_alone_is_not_for_many() -> None:
     """Nothing says how it would answer for many."""
     field: Any = strawberry.field(resolver=lambda: 1, description="One.")
     with pytest.raises(NotForMany):
         function_for_many(field, is_leaf=True)
 
 
-def test_each_computes_what_is_asked_for() -> None:
+def test_each_is_a_lazy_sequence() -> None:
     """A place, a place from the end, a slice; no item beyond the size."""
     squares = Each(4, lambda place: place * place)
     assert [squares[2], squares[-1], squares[1:3], [*squares]] == [4, 9, [1, 4], [0, 1, 4, 9]]
@@ -134,28 +118,3 @@ def test_a_connection_has_four_arguments_that_its_resolver_gets_as_one() -> None
         assert names == ["search", "first", "after", "last", "before"]
     mapped = paged.map_arguments({"search": "a", "first": 7, "before": "b"})
     assert mapped == {"search": "a", "page": PageArguments(7, None, None, "b")}
-
-
-@pytest.mark.parametrize("size", [-1, 1001, 2**31 - 1])
-@pytest.mark.parametrize("name", ["first", "last"])
-def test_a_page_has_bounds(name: str, size: int) -> None:
-    """The error names the argument and both bounds."""
-    with pytest.raises(InvalidArgument, match=f"{name}: {size} is not between 0 and 1000"):
-        Paged().map_arguments({name: size})
-
-
-def test_every_member_of_an_enum_is_described() -> None:
-    """In the docstring: a member that joins cannot stay without a description."""
-
-    class Side(Enum):
-        """A side.
-
-        - BASE: What is compared from.
-        """
-
-        BASE = "base"
-        HEAD = "head"
-
-    with pytest.raises(KeyError):
-        describe_enum(Side)
-    describe_enum(Side, HEAD="What is compared to.")
