@@ -224,22 +224,6 @@ def size_delta(before: Sequence[Spec], after: Sequence[Spec]) -> int | None:
     return None if None in sizes else sizes[1] - sizes[0]  # type: ignore[operator]
 
 
-# -- dependencies
-
-
-def walked(
-    start: str, steps: Mapping[str, Iterable[str]], place: Callable[[str], Any]
-) -> list[str]:
-    """Return what can be reached from a hash, the nearest first, equally near ones by place."""
-    seen, border, found = {start}, [start], list[str]()
-    while border:
-        ends = {end for hash_ in border for end in steps.get(hash_, ())} - seen
-        border = sorted(ends, key=place)
-        seen |= ends
-        found += border
-    return found
-
-
 # -- comparisons
 
 

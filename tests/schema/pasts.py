@@ -69,7 +69,6 @@ LINES = (
 """A, B, A in one series; an old release that is built again; one revision only; none at all."""
 
 HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
-PACKAGES = ("cmake", "hdf5", "zlib")
 
 
 def made_up(random: Random) -> list[tuple[str, int, Sequence[Spec]]]:

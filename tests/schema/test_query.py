@@ -1,4 +1,4 @@
-"""What can be asked of a catalog: every field, against answers worked out from the records."""
+"""The fields of a query, against answers computed from the records."""
 
 from typing import Any
 
@@ -51,16 +51,16 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
 
 
 def test_the_questions_are_about_every_field() -> None:
-    """No field of any type stays without a question; their answers are known below."""
+    """No field of any type is without a question."""
     schema = api.schema._schema
     types = TypeInfo(schema)
-    asked: set[tuple[str, str]] = set()
+    selected: set[tuple[str, str]] = set()
 
     class Collector(Visitor):
         def enter_field(self, node: FieldNode, *_: object) -> None:
             parent = types.get_parent_type()
             assert parent is not None
-            asked.add((parent.name, node.name.value))
+            selected.add((parent.name, node.name.value))
 
     for document in questions.DOCUMENTS:
         visit(parse(document), TypeInfoVisitor(types, Collector()))
@@ -70,7 +70,7 @@ def test_the_questions_are_about_every_field() -> None:
         if is_object_type(kind) and not kind.name.startswith("__")
         for name in kind.fields
     }
-    assert every <= asked
+    assert every <= selected
 
 
 # -- tags and revisions
@@ -310,51 +310,3 @@ def test_errors_of_a_spec_of_the_catalog(world: World) -> None:
         assert error["extensions"]["code"] in ("AMBIGUOUS_HASH", "BAD_USER_INPUT")
     error = world.error(ONE, hash="a", ref="nope")
     assert error["extensions"]["code"] == "REVISION_NOT_FOUND"
-
-
-# -- dependencies
-
-
-@EVERY_STATE
-@pytest.mark.parametrize("far", [False, True], ids=["direct", "transitive"])
-def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> None:
-    """What a spec depends on and what depends on it, nearest first, those of no revision last."""
-    state = world.states[number]
-    specs = {spec.hash: spec for spec in listings.own_order(state.specs)}
-    edges = {(spec.hash, it.hash): it for spec in specs.values() for it in spec.dependencies or ()}
-    absent = {(it.name, it.hash) for it in edges.values() if it.hash not in specs}
-    names = {hash_: name for name, hash_ in absent}
-    places = [*specs, *(hash_ for _, hash_ in sorted(absent))]
-    ways = {
-        "dependencies": {it: [end for begin, end in edges if begin == it] for it in specs},
-        "dependents": {it: [begin for begin, end in edges if end == it] for it in specs},
-    }
-    revision = world.data(questions.DEPENDENCIES, ref=state.info.digest, far=far)["revision"]
-    for node in revision["specs"]["nodes"]:
-        start = node["hash"]
-        for way, steps in ways.items():
-            if way == "dependencies" and specs[start].dependencies is None:
-                assert node[way] is None
-                continue
-            near = sorted(steps[start], key=places.index)
-            expected = listings.walked(start, steps, places.index) if far else near
-            found = node[way]
-            assert [it["hash"] for it in found["nodes"]] == expected
-            assert [it["cursor"] for it in found["edges"]] == expected
-            assert (found["totalCount"], found["pageInfo"]["hasNextPage"]) == (len(expected), False)
-            for edge in found["edges"][: len(near)]:
-                end = edge["cursor"]
-                it = edges[(start, end) if way == "dependencies" else (end, start)]
-                assert edge["types"] == [kind.upper() for kind in it.types]
-                assert edge["virtuals"] == list(it.virtuals)
-            for edge in found["edges"]:
-                end = edge["cursor"]
-                there = {"hash": end} if end in specs else None
-                name = specs[end].name if there else names[end]
-                assert edge["node"] == {
-                    "name": name,
-                    "hash": end,
-                    "version": specs[end].version if there else None,
-                    "externalPath": specs[end].external_path if there else None,
-                    "spec": there,
-                }

@@ -43,7 +43,7 @@ def stacks_of(state: State) -> list[str]:
 
 def test_what_has_to_be_built(world: World) -> None:
     """Every hash that base lacks, stack by stack."""
-    for base in world.states:
+    for base in world.states[::2]:
         there = {spec.hash for spec in base.specs}
         stacks = stacks_of(world.newest)[:2]
         specs = [
