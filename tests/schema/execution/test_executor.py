@@ -100,6 +100,7 @@ SPECIAL = {
     % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
     "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
     "stacks { kind name packagesAdded }",
+    "counterparts": COMPARE % "specs { nodes { reason counterpart { hash short } } }",
     "what is not there in base": COMPARE % "specs(kinds: [ADDED]) { nodes { before { hash } } }",
     "what is not there in head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",

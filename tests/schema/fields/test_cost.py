@@ -20,7 +20,7 @@ from graphql import (
 from schema.api import API, schema
 from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.connections import is_paged
-from schema.fields.cost import COMPARING, EXPLAINING, LOADING, stated_cost
+from schema.fields.cost import COMPARING, EXPLAINING, LOADING, ArgumentCost, stated_cost
 from schema.limits import Limits
 from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
 from tests.schema.usual import api
@@ -367,8 +367,9 @@ def test_fields_that_do_more_than_read_a_value_state_their_cost(
     if is_paged(field):
         assert named.name.endswith("Connection")
     for argument in arguments:
-        stated = cost.arguments.get(argument)
-        assert argument in UNPRICED or stated or cost.weight or cost.each, f"{argument} is free"
+        stated = cost.arguments.get(argument, ArgumentCost())
+        is_priced = argument in cost.arguments or cost.weight or cost.each
+        assert is_priced or argument in UNPRICED, f"{argument} is free"
         assert argument not in PRICED or stated.weight > 0, f"{argument} has no weight"
         assert argument not in {"filter", "kinds"} or stated.each > 0, "its values are free"
         assert argument != "matching" or stated.once > 0, "a query is free"

@@ -1,9 +1,11 @@
 """What every answer has: an id, and headers that bound what browsers do with it."""
 
+import asyncio
 import re
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from server.asgi.exchanges import SecurityHeaders, trusted_among
 from server.pages.renderer import POLICY
@@ -21,6 +23,7 @@ def headers_of(*given: bytes, client: str = "10.0.0.1", trusted: tuple[str, ...]
     return [dict(it["headers"])[b"x-request-id"].decode() for it in started]
 
 
+START: Message = {"type": "http.response.start", "status": 201, "headers": []}
 PROXIES = ("10.0.0.0/8", "::1")
 
 
@@ -64,6 +67,20 @@ def test_an_error_is_answered_with_the_headers_of_all_answers() -> None:
     assert (start["status"], body["body"]) == (500, b"ZeroDivisionError")
     names = {name for name, _ in start["headers"]}
     assert {b"x-request-id", b"content-security-policy", b"x-content-type-options"} <= names
+
+
+@pytest.mark.parametrize(("messages", "status"), [([], 503), ([START], 201)])
+def test_a_cancelled_request_is_refused(messages: list[Message], status: int) -> None:
+    """With 503, unless its answer has begun, to which nothing is added."""
+
+    async def cancelled(_scope: Scope, _receive: Receive, send: Send) -> None:
+        for message in messages:
+            await send(message)
+        raise asyncio.CancelledError
+
+    start, *rest = exchanged(cancelled, scope())
+    assert start["status"] == status
+    assert bool(rest) == (status == 503)
 
 
 ADDRESSES = ["/graphql?query={x}", "/schema.graphql", "/health/live", "/nope", "/static/page.js"]

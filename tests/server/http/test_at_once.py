@@ -300,18 +300,20 @@ def test_the_time_of_an_answer_is_that_of_now() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_timer_of_a_closed_connection_is_cancelled() -> None:
-    """Only an open one is ended."""
+async def test_only_idle_connections_are_ended() -> None:
+    """Neither one that is closed, nor one whose request is being answered."""
     ended: list[str] = []
     loop = asyncio.get_running_loop()
-    closed, open_ = (
-        KeepAlive(loop, 0.01, partial(ended.append, name)) for name in ("closed", "open")
-    )
-    closed.begin()
-    closed.close()
-    open_.begin()
+    timers = {
+        name: KeepAlive(loop, 0.01, partial(ended.append, name))
+        for name in ("closed", "busy", "idle")
+    }
+    for timer in timers.values():
+        timer.begin()
+    timers["closed"].close()
+    timers["busy"].stop()
     await asyncio.sleep(0.05)
-    assert ended == ["open"]
+    assert ended == ["idle"]
 
 
 @pytest.mark.parametrize("gap", [0, 0.1])
