@@ -57,8 +57,8 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
     Many tests wait, for a server to start or for a client to be given up; one more computes then.
     """
-    asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
-    return None if asked else len(os.sched_getaffinity(0)) + 1
+    is_set = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
+    return None if is_set else len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -116,7 +116,7 @@ VARIABLES: dict[str, Any] = {
 
 def test_questions_of_other_documents_are_answered(sample: Path) -> None:
     """Each of them, on the sample data; subscriptions are another test's."""
-    asked = set()
+    names = set()
     with application(Settings(catalog=str(sample))) as client:
         for name, text in blocks("graphql"):
             operation = re.match(r"query (\w+)", text)
@@ -127,5 +127,5 @@ def test_questions_of_other_documents_are_answered(sample: Path) -> None:
             answer = client.post("/graphql", json=request).json()
             assert "errors" not in answer, (name, answer["errors"])
             assert None not in answer["data"].values(), name
-            asked.add(operation[1] if operation else None)
-    assert asked - {None} == VARIABLES.keys()
+            names.add(operation[1] if operation else None)
+    assert names - {None} == VARIABLES.keys()

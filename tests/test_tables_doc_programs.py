@@ -88,6 +88,6 @@ def test_answers_are_the_same(
     expected = connection.sql(QUESTIONS[question]).to_arrow_table().to_pylist()
     names = dict(of_daft)
     exec(PROGRAMS[question], names)  # noqa: S102
-    found = names["answer"].to_pylist()
+    rows = names["answer"].to_pylist()
     assert len(expected) >= 2
-    assert [[*row.values()] for row in found] == [[*row.values()] for row in expected]
+    assert [[*row.values()] for row in rows] == [[*row.values()] for row in expected]

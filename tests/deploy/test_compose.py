@@ -99,14 +99,14 @@ def test_servers_listen_where_others_look() -> None:
 
 def test_servers_trust_the_proxy_alone() -> None:
     """Its address is fixed, and lies in the network that they share."""
-    found = compose()
-    (pool,) = found["networks"]["inside"]["ipam"]["config"]
-    address = found["services"]["proxy"]["networks"]["inside"]["ipv4_address"]
+    document = compose()
+    (pool,) = document["networks"]["inside"]["ipam"]["config"]
+    address = document["services"]["proxy"]["networks"]["inside"]["ipv4_address"]
     assert ip_address(address) in ip_network(pool["subnet"])
     for name in SERVERS:
-        environ = found["services"][name]["environment"]
+        environ = document["services"][name]["environment"]
         assert environ["CACHELOG_TRUSTED_PROXIES"] == address
-        assert "ports" not in found["services"][name]
+        assert "ports" not in document["services"][name]
 
 
 def test_servers_have_the_memory_that_they_may_take() -> None:

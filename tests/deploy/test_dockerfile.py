@@ -32,8 +32,8 @@ def arguments(instruction: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Return the command that stands in an instruction as a list."""
-    found: list[str] = json.loads(text[text.index("[") :])
-    return found
+    command: list[str] = json.loads(text[text.index("[") :])
+    return command
 
 
 def findings(file: Path) -> str:
@@ -62,11 +62,11 @@ def test_the_image_of_ones_own_in_the_text_follows_them(tmp_path: Path) -> None:
 def pins(name: str) -> dict[str, str]:
     """Return the version of each library that a file pins; each line has checksums."""
     text = (ROOT / "deploy" / name).read_text("utf-8").replace("\\\n", "")
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for library, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*)$", text, re.MULTILINE):
         assert "--hash=sha256:" in rest, library
-        found[canonicalize_name(library)] = version
-    return found
+        versions[canonicalize_name(library)] = version
+    return versions
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     (text,) = arguments("ENV")
     text = text.replace("/opt/cachelog", str(venv)).replace("/data", str(tmp_path / "data"))
     (tmp_path / "data").mkdir()
-    found = dict(it.split("=", 1) for it in text.split())
-    return found | {"PATH": found["PATH"].replace("$PATH", os.defpath)}
+    variables = dict(word.split("=", 1) for word in text.split())
+    return variables | {"PATH": variables["PATH"].replace("$PATH", os.defpath)}
 
 
 @pytest.mark.long
@@ -131,9 +131,9 @@ def test_what_it_runs_serves_and_is_healthy(environ: dict[str, str], tmp_path: P
     asking = [it.replace(f":{PORT}/", f":{port}/") for it in words(check)]
 
     def is_healthy() -> bool:
-        # Found by the PATH of the image, as an engine finds it.
-        found = ["/usr/bin/env", *asking]
-        return not subprocess.run(found, env=environ, cwd="/", capture_output=True).returncode
+        # Looked up in the PATH of the image, as an engine finds it.
+        check = ["/usr/bin/env", *asking]
+        return not subprocess.run(check, env=environ, cwd="/", capture_output=True).returncode
 
     assert not is_healthy()
     log = tmp_path / "log"

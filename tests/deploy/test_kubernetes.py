@@ -171,25 +171,25 @@ def test_the_ingress_leads_to_all_that_is_for_people() -> None:
     """Each page and endpoint, but neither numbers nor health."""
     (rule,) = manifest("Ingress")["spec"]["rules"]
     paths = rule["http"]["paths"]
-    asked = routes()
-    assert {it for it in asked if not any(leads(path, it) for path in paths)} == KEPT_INSIDE
+    addresses = routes()
+    assert {it for it in addresses if not any(leads(path, it) for path in paths)} == KEPT_INSIDE
     for path in paths:
-        assert any(leads(path, it) for it in asked), f"{path['path']} leads to nothing"
+        assert any(leads(path, it) for it in addresses), f"{path['path']} leads to nothing"
 
 
 def newest_release() -> str:
     """Return the version of the newest release that the changelog tells of."""
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    found = re.search(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)
-    assert found
-    return found[1]
+    heading = re.search(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)
+    assert heading
+    return heading[1]
 
 
 def routes() -> set[str]:
     """Return the paths of the server, names in them as they stand in its code."""
     app = create_app(Settings(catalog="nowhere"))
-    found = {it.path for it in app.routes if isinstance(it, Route | Mount)}
-    return found | {GRAPHQL_PATH}
+    paths = {route.path for route in app.routes if isinstance(route, Route | Mount)}
+    return paths | {GRAPHQL_PATH}
 
 
 def leads(rule: dict[str, Any], path: str) -> bool:

@@ -17,8 +17,8 @@ FILE = DEPLOY / "nginx.conf"
 def blocks(file: Path) -> list[dict[str, Any]]:
     """Return what nginx's own parser for programs makes of a file, without judging it."""
     (config,) = crossplane.parse(str(file))["config"]
-    found: list[dict[str, Any]] = config["parsed"]
-    return found
+    parsed: list[dict[str, Any]] = config["parsed"]
+    return parsed
 
 
 def walked(block: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -29,14 +29,14 @@ def walked(block: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def errors(file: Path) -> list[str]:
-    """Return what the parser has against a file.
+    """Return the errors that the parser reports of a file.
 
     It takes the values of a map for directives, which it does not know.
     """
     maps = [it for it in walked(blocks(file)) if it["directive"] == "map"]
     values = {value["line"] for it in maps for value in it["block"]}
-    found = crossplane.parse(str(file), strict=True)["errors"]
-    return [it["error"] for it in found if it["line"] not in values]
+    faults = crossplane.parse(str(file), strict=True)["errors"]
+    return [it["error"] for it in faults if it["line"] not in values]
 
 
 def directives(name: str) -> list[list[str]]:

@@ -56,8 +56,8 @@ def asked(
 @pytest.fixture(scope="module")
 def permanent(proxy: httpx.Client) -> str:
     """Return a query whose answer holds for ever: it names its revisions by digest."""
-    found = asked(proxy, "{ revisions(first: 2) { nodes { digest } } }").json()
-    head, base = (it["digest"] for it in found["data"]["revisions"]["nodes"])
+    answer = asked(proxy, "{ revisions(first: 2) { nodes { digest } } }").json()
+    head, base = (it["digest"] for it in answer["data"]["revisions"]["nodes"])
     return f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ specsAdded }} }} }}'
 
 
@@ -69,8 +69,8 @@ def test_what_holds_for_ever_is_kept(proxy: httpx.Client, permanent: str) -> Non
         assert [it.headers["X-Cache-Status"] for it in (first, again)] == ["MISS", "HIT"]
         assert first.headers.get("Content-Encoding") == again.headers.get("Content-Encoding")
         assert first.headers["X-Request-ID"] != again.headers["X-Request-ID"]
-        known = asked(proxy, permanent, {**headers, "If-None-Match": again.headers["ETag"]})
-        assert (known.status_code, known.content) == (304, b"")
+        unchanged = asked(proxy, permanent, {**headers, "If-None-Match": again.headers["ETag"]})
+        assert (unchanged.status_code, unchanged.content) == (304, b"")
         whole = asked(proxy, permanent, headers)
         assert (whole.status_code, whole.json()) == (200, first.json())
 
@@ -82,8 +82,8 @@ def test_what_may_change_is_asked_for_each_time(proxy: httpx.Client) -> None:
     assert first.headers["Cache-Control"] == "no-cache"
     again = asked(proxy, query)
     assert again.headers["X-Cache-Status"] == "MISS"
-    known = asked(proxy, query, {"If-None-Match": first.headers["ETag"]})
-    assert (known.status_code, known.content) == (304, b"")
+    unchanged = asked(proxy, query, {"If-None-Match": first.headers["ETag"]})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
 def test_both_servers_are_asked(proxy: httpx.Client, servers: tuple[Server, Server]) -> None:

@@ -111,10 +111,10 @@ def test_who_loses_a_server_is_answered_by_the_other(
 
 def wait_for_more(clients: list[Client], futures: "list[Future[None]]") -> None:
     """Wait until each client has some more answers, or one has broken off."""
-    wanted = [len(it.statuses) + AT_LEAST for it in clients]
+    numbers = [len(it.statuses) + AT_LEAST for it in clients]
 
     def have() -> bool:
-        had = (len(it.statuses) >= number for it, number in zip(clients, wanted, strict=True))
+        had = (len(it.statuses) >= number for it, number in zip(clients, numbers, strict=True))
         return any(it.done() for it in futures) or all(had)
 
     until(have, "all clients were answered")

@@ -102,20 +102,20 @@ class Drawing:
 
     def _field(self, kind: GraphQLObjectType, name: str, depth: int) -> str:
         field = kind.fields[name]
-        given = [
+        arguments = [
             f"{argument}:{self._value(it.type, 3)}"
             for argument, it in field.args.items()
             if is_non_null_type(it.type) or self._chance.random() < 0.4
         ]
-        arguments = f"({','.join(given)})" if given else ""
+        listed = f"({','.join(arguments)})" if arguments else ""
         result = get_named_type(field.type)
         if is_leaf_type(result):
-            return name + arguments
+            return name + listed
         if isinstance(result, GraphQLObjectType):
-            return name + arguments + self._selection(result, depth - 1)
+            return name + listed + self._selection(result, depth - 1)
         possible = self._chance.choice([*self._schema.get_possible_types(result)])
         below = self._selection(possible, depth - 1)
-        return f"{name}{arguments}{{...on {possible.name}{below}}}"
+        return f"{name}{listed}{{...on {possible.name}{below}}}"
 
     def _is_leaf(self, kind: GraphQLObjectType, name: str) -> bool:
         return is_leaf_type(get_named_type(kind.fields[name].type))
@@ -129,12 +129,12 @@ class Drawing:
         if isinstance(kind, GraphQLEnumType):
             return str(self._chance.choice([*kind.values]))
         if isinstance(kind, GraphQLInputObjectType):
-            given = (
+            fields = (
                 f"{name}:{self._value(it.type, depth - 1)}"
                 for name, it in kind.fields.items()
                 if is_non_null_type(it.type) or (depth > 0 and self._chance.random() < 0.4)
             )
-            return "{" + ",".join(given) + "}"
+            return "{" + ",".join(fields) + "}"
         name = getattr(kind, "name", "")
         if name == "Int":
             return self._chance.choice(_NUMBERS)

@@ -94,10 +94,10 @@ def _calm(victim: Victim) -> float:
     """Wait until a server that has just started answers as it always does; return its p99."""
     for _ in range(10):
         time.sleep(_LEAST_SECONDS)
-        seen = victim.since_mark()
-        if not seen.failed and seen.p99 < VICTIM_P99:
+        suffered = victim.since_mark()
+        if not suffered.failed and suffered.p99 < VICTIM_P99:
             break
-    return seen.p99
+    return suffered.p99
 
 
 def _hurts(

@@ -42,7 +42,7 @@ class AttackedServer:
         self.was_killed = False
 
     def start(self) -> Target:
-        """Start the server and return what it tells about itself; the port stays the same."""
+        """Start the server and return what a client can learn; the port stays the same."""
         command = [sys.executable, "-m", "server", "serve", "--catalog", str(self._catalog)]
         self._process = process = subprocess.Popen(
             [*command, "--host", HOST, "--port", str(self.port)],
@@ -134,8 +134,10 @@ class AttackedServer:
 
     def learn(self) -> Target:
         """Return what anybody can learn from the server."""
-        asked = httpx.post(f"http://{HOST}:{self.port}/graphql", json={"query": _LEARN}, timeout=60)
-        data: dict[str, Any] = asked.json()["data"]
+        response = httpx.post(
+            f"http://{HOST}:{self.port}/graphql", json={"query": _LEARN}, timeout=60
+        )
+        data: dict[str, Any] = response.json()["data"]
         newest = data["revision"]
         return Target(
             self.port,

@@ -76,11 +76,11 @@ def _matching_garbage(_target: Target) -> Ask:
 def _revisions_in_turn(target: Target) -> Ask:
     """Have one revision after the other loaded, again and again."""
     digests = target.digests * 50
-    asked = (
+    fields = (
         f'r{number}:revision(ref:"{digest}"){{specs(first:0){{totalCount}}}}'
         for number, digest in enumerate(digests[:50])
     )
-    return query(f"query {fresh()} {{ {' '.join(asked)} }}")
+    return query(f"query {fresh()} {{ {' '.join(fields)} }}")
 
 
 def _refs(target: Target) -> list[str]:
@@ -89,12 +89,12 @@ def _refs(target: Target) -> list[str]:
 
 def _many_pairs(target: Target) -> Ask:
     pairs = list(product(_refs(target), repeat=2))[:120]
-    asked = " ".join(
+    fields = " ".join(
         f'a{i}:compare(base:"{base}",head:"{head}"){{...C}}' for i, (base, head) in enumerate(pairs)
     )
     fragment = "fragment C on Comparison { summary { specsAdded } packages(first: 1000) { nodes "
     fragment += "{ versionsAdded versionsRemoved } } }"
-    return query(f"query {fresh()} {{ {asked} }} {fragment}")
+    return query(f"query {fresh()} {{ {fields} }} {fragment}")
 
 
 def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
@@ -102,9 +102,9 @@ def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
         newest, oldest = target.digests[0], target.digests[-1]
         field, _, below = selected.partition("{")
         repeated = aliased(times, f"{field}{{...C}}" if below else field)
-        asked = f'compare(base:"{oldest}",head:"{newest}"){{ {repeated} }}'
+        comparison = f'compare(base:"{oldest}",head:"{newest}"){{ {repeated} }}'
         fragment = f" fragment C on {kind} {{{below}" if below else ""
-        return query(f"query {fresh()} {{ {asked} }}{fragment}")
+        return query(f"query {fresh()} {{ {comparison} }}{fragment}")
 
     return Attack(f"compare: {name} x {times}", "one comparison, asked for again", asking(make))
 

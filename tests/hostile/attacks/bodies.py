@@ -167,11 +167,11 @@ def _columns(target: Target) -> Iterator[Ask]:
     fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
     for number in range(400):
         picked = [kind for bit, kind in enumerate(kinds) if number >> bit & 1]
-        given = ",".join(f'{kind}:["{fresh()}","linux"]' for kind in picked)
+        filters = ",".join(f'{kind}:["{fresh()}","linux"]' for kind in picked)
         order = f"{{field:{fields[number % 6]}}}"
         ref = target.digests[number % len(target.digests)]
         yield query(
-            f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{given}}})'
+            f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{filters}}})'
             "{ facets { versions { value } stacks { value } } nodes { hash } } } }"
         )
 
@@ -179,8 +179,8 @@ def _columns(target: Target) -> Iterator[Ask]:
 def _frames(target: Target) -> Iterator[Ask]:
     for digest in target.digests * 3:
         matching = f'matching:"^{target.packages[0]}"'
-        asked = f'revision(ref:"{digest}") {{ specs({matching}) {{ totalCount }} }}'
-        yield query(f"query {fresh()} {{ {asked} }}")
+        revision = f'revision(ref:"{digest}") {{ specs({matching}) {{ totalCount }} }}'
+        yield query(f"query {fresh()} {{ {revision} }}")
 
 
 ATTACKS = (

@@ -27,12 +27,12 @@ def _all_pairs(target: Target) -> Iterator[Ask]:
 
 def _all_pairs_at_once(target: Target) -> Ask:
     pairs = [(base, head) for base in target.digests for head in target.digests]
-    asked = (
+    fields = (
         f'a{number}:compare(base:"{base}",head:"{head}"){{causes{{totalCount}}'
         "specs(first:100){nodes{reason}}}"
         for number, (base, head) in enumerate(pairs * 5)
     )
-    return query(f"query {fresh()} {{ {' '.join(list(asked)[:50])} }}")
+    return query(f"query {fresh()} {{ {' '.join(list(fields)[:50])} }}")
 
 
 def _cursors_of_causes(target: Target) -> Iterator[Ask]:
@@ -53,18 +53,18 @@ def _two_specs(target: Target) -> Iterator[Ask]:
     """Compare each of many specs with the next ones, of whatever packages, all that differs."""
     for base in target.hashes[:100]:
         for head in target.hashes[-3:]:
-            asked = f'compareSpecs(base:"{base}",head:"/{head}"){{{_OF_TWO_SPECS}}}'
-            yield query(f"query {fresh()} {{ {asked} }}")
+            comparison = f'compareSpecs(base:"{base}",head:"/{head}"){{{_OF_TWO_SPECS}}}'
+            yield query(f"query {fresh()} {{ {comparison} }}")
 
 
 def _two_specs_at_once(target: Target) -> Ask:
     """Compare as many pairs as a request may, under names of their own."""
     pairs = zip(target.hashes, reversed(target.hashes), strict=True)
-    asked = (
+    fields = (
         f'a{number}:compareSpecs(base:"{base}",head:"{head}",baseRef:"develop"){{document}}'
         for number, (base, head) in enumerate(pairs)
     )
-    return query(f"query {fresh()} {{ {' '.join(list(asked)[:2])} }}")
+    return query(f"query {fresh()} {{ {' '.join(list(fields)[:2])} }}")
 
 
 ATTACKS = (

@@ -21,11 +21,11 @@ _ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons
 def _packages(target: Target) -> Iterator[Ask]:
     """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
     for start in range(0, 2_000, 20):
-        asked = (
+        fields = (
             f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
             for number in range(start, start + 20)
         )
-        yield about_series(target, " ".join(asked))
+        yield about_series(target, " ".join(fields))
 
 
 def _hashes(target: Target) -> Iterator[Ask]:
@@ -38,16 +38,16 @@ def _hashes(target: Target) -> Iterator[Ask]:
 def _holding(target: Target) -> Iterator[Ask]:
     """Ask for the revisions that hold a thousand hashes, other ones each time."""
     text = "query($h:[String!]!){revisionsHolding(hashes:$h,first:1000){nodes{id}}}"
-    known = target.hashes
+    hashes = target.hashes
     for start in range(20):
-        yield query(text, {"h": known[start:] + known[:start]})
+        yield query(text, {"h": hashes[start:] + hashes[:start]})
         yield query(text, {"h": [f"{start:032}".translate(_BASE32)] * 1_000})
     yield query(text, {"h": [""] * 1_000})
     yield query(text, {"h": ["!" * 4_000] * 15})
     yield query(text, {"h": []})
     for count in (40, 20, 5):
         few = " ".join(
-            f'a{at}:revisionsHolding(hashes:["{known[at]}" "{known[-count + at]}"]){{totalCount}}'
+            f'a{at}:revisionsHolding(hashes:["{hashes[at]}" "{hashes[-count + at]}"]){{totalCount}}'
             for at in range(count)
         )
         yield query(f"query {fresh()} {{ {few} }}")

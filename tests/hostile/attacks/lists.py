@@ -33,8 +33,10 @@ def _with_fragment(ask: Ask, kind: str, selected: str) -> Ask:
 
 
 def _package_of_each_spec(target: Target) -> Ask:
-    asked = about_revision(target, "specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}")
-    return _with_fragment(asked, "Package", aliased(99, "versions") + " stacks")
+    packages = about_revision(
+        target, "specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}"
+    )
+    return _with_fragment(packages, "Package", aliased(99, "versions") + " stacks")
 
 
 def _stacks_and_stacks(target: Target) -> Ask:

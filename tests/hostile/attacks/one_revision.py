@@ -36,8 +36,8 @@ def _scopes(target: Target) -> Iterator[Ask]:
 
 def _impacts(target: Target) -> Iterator[Ask]:
     for size in (1_000, 100, 15, 3):
-        for asked in ("numSpecs", "outcome{numSpecs causes{title}}"):
-            yield about_revision(target, f"packages(first:{size}){{nodes{{impact{{{asked}}}}}}}")
+        for fields in ("numSpecs", "outcome{numSpecs causes{title}}"):
+            yield about_revision(target, f"packages(first:{size}){{nodes{{impact{{{fields}}}}}}}")
 
 
 ATTACKS = (

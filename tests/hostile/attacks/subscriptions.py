@@ -18,9 +18,9 @@ def _oldest_id(target: Target) -> str:
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     ask = query("{ revisions(last: 1) { nodes { id } } }")
     connection.request(ask.method, ask.path, ask.body, dict(ask.headers))
-    found = orjson.loads(connection.getresponse().read())
+    answer = orjson.loads(connection.getresponse().read())
     connection.close()
-    name: str = found["data"]["revisions"]["nodes"][0]["id"]
+    name: str = answer["data"]["revisions"]["nodes"][0]["id"]
     return name
 
 

@@ -96,9 +96,9 @@ def _answers_not_read(target: Target) -> list[Answer]:
     head = f"POST /graphql HTTP/1.1\r\nHost: {target.host}\r\nContent-Type: application/json\r\n"
     with contextlib.ExitStack() as held:
         for _ in range(60):
-            asked = body()
-            lines = f"{head}Content-Length: {len(asked)}\r\n\r\n"
-            _opened(held, target, lines.encode() + asked)
+            content = body()
+            lines = f"{head}Content-Length: {len(content)}\r\n\r\n"
+            _opened(held, target, lines.encode() + content)
         time.sleep(1.0)
         return _others(target, Ask(body()))
 
