@@ -343,7 +343,7 @@ class PackageHistory(Node):
     def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
         """One entry for each revision that touched the package, newest first."""
         entries = self.timeline.entries
-        keys = [entry.head.key for entry in entries]
+        keys = Each(len(entries), lambda place: entries[place].head.key)
 
         def entry(place: int) -> PackageHistoryEntry:
             start = place - place % TOGETHER
@@ -775,9 +775,11 @@ _OF_POINT: dict[str, Callable[[GrowthPoint], Any]] = {
 }
 """The fields of a point: those that are objects, and its numbers and texts."""
 
+_FIELDS = _OBJECTS | _OF_POINT
+
 
 def _shown(point: GrowthPoint) -> GrowthPointType:
-    return GrowthPointType(**{name: value(point) for name, value in (_OBJECTS | _OF_POINT).items()})
+    return GrowthPointType(**{name: value(point) for name, value in _FIELDS.items()})
 
 
 class _GrowthColumns(Mapping[str, Sequence[Any]]):
@@ -793,13 +795,13 @@ class _GrowthColumns(Mapping[str, Sequence[Any]]):
         return list(map(_OF_POINT[name], points))
 
     def __contains__(self, name: object) -> bool:
-        return name in _OBJECTS or name in _OF_POINT
+        return name in _FIELDS
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*_OBJECTS, *_OF_POINT))
+        return iter(_FIELDS)
 
     def __len__(self) -> int:
-        return len(_OBJECTS) + len(_OF_POINT)
+        return len(_FIELDS)
 
 
 class GrowthRows(LazyList[GrowthPointType]):

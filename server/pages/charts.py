@@ -81,10 +81,12 @@ def bars(
     across = _across(times or range(len(up)), width - 2)
 
     def drawn(values: Sequence[int], sign: int) -> str:
-        heights = [round(value / most * middle) or bool(value) for value in values]
+        heights = {
+            number: round(values[number] / most * middle) or 1 for number in _largest(values)
+        }
         return "".join(
-            f"M{across(number)} {middle}v{-sign * heights[number]}h2v{sign * heights[number]}z"
-            for number in _largest(heights)
+            f"M{across(number)} {middle}v{-sign * height}h2v{sign * height}z"
+            for number, height in heights.items()
         )
 
     return Bars(drawn(up, 1), drawn(down, -1), width, height, max(up), max(down))
@@ -99,16 +101,15 @@ def _across(times: Sequence[int], width: int) -> Callable[[int], int]:
 def _thinned(values: Sequence[int | None]) -> Iterator[tuple[int, int | None]]:
     """Yield some of the values with their numbers: evenly chosen, the last one among them."""
     step = -(-len(values) // MOST_POINTS)
-    last = len(values) - 1
-    return (
-        (number, values[number]) for number in range(len(values)) if (last - number) % step == 0
-    )
+    numbers = range((len(values) - 1) % step, len(values), step)
+    return ((number, values[number]) for number in numbers)
 
 
 def _largest(values: Sequence[int]) -> Iterator[int]:
     """Yield where the largest value of each few neighbours is, where there is any."""
     step = -(-len(values) // MOST_POINTS)
-    for _, some in groupby(range(len(values)), key=lambda number: number // step):
+    for start in range(0, len(values), step):
+        some = range(start, min(start + step, len(values)))
         largest = max(some, key=values.__getitem__)
         if values[largest]:
             yield largest

@@ -133,7 +133,10 @@ def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
     points = (data.get("growing") or {}).get("growth") or []
     if len(points) < 2:
         return {"drawn": {}, "points": None, "num_points": len(points)}
-    columns = {name: [_whole(point[field]) for point in points] for name, field in LINES.items()}
+    columns = {
+        name: [None if (value := point[field]) is None else int(value) for point in points]
+        for name, field in LINES.items()
+    }
     taken = [_seconds(point["takenAt"]) for point in points]
     # Of the first all is new: beside that bar the others could not be seen.
     came = [0, *(point["specsAdded"] for point in points[1:])]
@@ -199,10 +202,6 @@ def _for_a_script(
     }
     # Numbers alone, and yet: what ends a script cannot be in it, whatever else comes in.
     return Markup(orjson.dumps(shown).decode().replace("<", "\\u003c"))  # noqa: S704
-
-
-def _whole(value: str | int | None) -> int | None:
-    return None if value is None else int(value)
 
 
 MOST_TAGS = 60

@@ -131,9 +131,11 @@ def _check(path: str, data: pa.Buffer, written: StoredFile | None = None) -> Non
 @contextmanager
 def _opened(path: str, data: pa.Buffer, coded: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     try:
-        metadata = pq.read_metadata(pa.BufferReader(data))
-        fields = metadata.schema.to_arrow_schema() if coded else ()
-        paths = [path for it in fields if it.name in coded for path in _below(it.name, it.type)]
+        metadata, paths = None, []
+        if coded:
+            metadata = pq.read_metadata(pa.BufferReader(data))
+            fields = metadata.schema.to_arrow_schema()
+            paths = [path for it in fields if it.name in coded for path in _below(it.name, it.type)]
         with pq.ParquetFile(
             pa.BufferReader(data), metadata=metadata, read_dictionary=paths
         ) as file:

@@ -112,23 +112,21 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
         },
     )
     entries = []
-    for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
+    columns = (places, kinds, by_kind[:, places].T, by_reason[:, places].T)
+    for place, kind, of_kinds, of_reasons in zip(*(it.tolist() for it in columns), strict=True):
         step = events.steps.neighbours[place]
         changed = versions.get(place)
-        added, removed, facts = by_kind[[ADDED, REMOVED, CHANGED], place].tolist()
         entry = PackageEntry(
             base=step.base,
             head=step.head,
             kind=_PACKAGE_KINDS[kind],
             versions_added=changed.added if changed else (),
             versions_removed=changed.removed if changed else (),
-            specs_added=added,
-            specs_removed=removed,
-            specs_changed=facts,
+            specs_added=of_kinds[ADDED],
+            specs_removed=of_kinds[REMOVED],
+            specs_changed=of_kinds[CHANGED],
             reasons={
-                reason: count
-                for reason, count in zip(REASONS, by_reason[:, place].tolist(), strict=True)
-                if count
+                reason: count for reason, count in zip(REASONS, of_reasons, strict=True) if count
             },
         )
         entries.append(entry)
