@@ -11,9 +11,15 @@ from server.asgi.lanes import Lanes
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
+from tests import real_data
+from tests.server import npm
 from tests.server.browsers import chromium_in, fresh_profile
+from tests.server.commands import cachelog
 from tests.server.pages.recipes import keep_recipes
 from tests.server.servers import Server, application, serving
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = ROOT / "clients"
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +54,26 @@ def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.fixture(scope="session")
+def e4s_week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of two real states of the stack e4s, without recipes; tests only read it."""
+    catalog = tmp_path_factory.mktemp("e4s")
+    for date in ("2026-06-20", "2026-06-27"):
+        index = real_data.folder() / "spack-history" / date / "e4s/index.json"
+        done = cachelog("import", index, "--tag", f"develop-{date}", catalog=catalog)
+        assert done.code == 0, done.err
+    return catalog
+
+
+@pytest.fixture(scope="session")
+def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of clients/typescript, built as npm publishes it."""
+    package = npm.installed(CLIENTS / "typescript", tmp_path_factory.mktemp("client"))
+    npm.run(package, "build.mjs", ROOT / "schema/schema.graphql", CLIENTS / "documents")
+    npm.run(package, "node_modules/typescript/bin/tsc")
+    return package
+
+
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
     """Return lanes of threads as a server has them by default; they end with the test."""
@@ -58,7 +84,7 @@ def lanes() -> Iterator[Lanes]:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """Return a headless Chromium; ``browser`` is what a test asks for."""
+    """Return a headless Chromium; tests use ``browser``."""
     with chromium_in(tmp_path_factory.mktemp("chromium")) as chromium:
         yield chromium
 

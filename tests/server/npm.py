@@ -33,12 +33,12 @@ def run(folder: Path, *command: str | Path) -> bytes:
 
 def _modules(package: Path) -> Path:
     """Return the folder node_modules that package.json asks for."""
-    wanted = package / "package.json"
-    folder = _CACHE / f"{package.name}-{sha256(wanted.read_bytes()).hexdigest()[:12]}"
+    manifest = package / "package.json"
+    folder = _CACHE / f"{package.name}-{sha256(manifest.read_bytes()).hexdigest()[:12]}"
     if not folder.exists():
         making = folder.with_name(f"{folder.name}.{os.getpid()}")
         making.mkdir(parents=True)
-        shutil.copy(wanted, making)
+        shutil.copy(manifest, making)
         command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
         done = subprocess.run(command, cwd=making, capture_output=True, text=True)
         if done.returncode:

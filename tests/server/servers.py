@@ -73,7 +73,7 @@ def serving_by(
     finally:
         if process.poll() is None:
             code = server.stop()
-            # uvicorn ends by the very signal that asked it to, once all is done.
+            # uvicorn ends by the signal that stopped it, once all is done.
             assert code in (0, -signal.SIGTERM), f"left with {code}: {log.read_text()}"
     assert "Traceback" not in log.read_text()
 

@@ -1,4 +1,4 @@
-"""``cachelog costs import``, and where costs stand from then on: on a real week."""
+"""``cachelog costs import``, and the outputs that have costs afterwards: on a real week."""
 
 import csv
 import re
@@ -6,27 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import real_data
 from tests.server.commands import Done, cachelog
+from tests.snapshots.templates import copied
 
-DATES = ("2026-06-20", "2026-06-27")
 RANGE = "develop-2026-06-20..develop-2026-06-27"
-
-
-class Week:
-    """A catalog of two states of the stack e4s."""
-
-    def __init__(self, folder: Path) -> None:
-        self.catalog = str(folder / "catalog")
-        self.folder = folder
-        for date in DATES:
-            index = real_data.folder() / "spack-history" / date / "e4s/index.json"
-            done = self.run("import", index, "--tag", f"develop-{date}")
-            assert done.code == 0, done.err
-
-    def run(self, *arguments: object) -> Done:
-        """Run a command on the catalog."""
-        return cachelog(*arguments, catalog=self.catalog)
 
 
 SHOWN = re.compile("build(ing the|ing them| time)", re.I)
@@ -42,34 +25,38 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 class Printed:
-    """What commands print without costs, and with them."""
+    """What commands print of two states of the stack e4s without costs, and with them."""
 
-    def __init__(self, week: Week) -> None:
-        self.week = week
+    def __init__(self, folder: Path, catalog: Path) -> None:
+        self.catalog = copied(catalog, folder / "catalog").location
         self.without = self._all()
-        specs = week.run("find", "", "--json").json["specs"]
+        specs = self.run("find", "", "--json").json["specs"]
         names = sorted({spec["name"] for spec in specs} - {"expat"})
-        file = week.folder / "costs.csv"
+        file = folder / "costs.csv"
         with file.open("w", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(["name", "seconds", "cost_usd"])
             writer.writerows([name, 3_600, 0.5] for name in names)
         self.num_names = len(names)
-        self.imported = week.run("costs", "import", file)
+        self.imported = self.run("costs", "import", file)
         self.with_costs = self._all()
 
+    def run(self, *arguments: object) -> Done:
+        """Run a command on the catalog."""
+        return cachelog(*arguments, catalog=self.catalog)
+
     def _all(self) -> dict[str, Done]:
-        return {name: self.week.run(*command) for name, command in COMMANDS.items()}
+        return {name: self.run(*command) for name, command in COMMANDS.items()}
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> Printed:
+def printed(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Printed:
     """Return what commands print."""
-    return Printed(Week(tmp_path_factory.mktemp("week")))
+    return Printed(tmp_path_factory.mktemp("week"), e4s_week)
 
 
 def test_costs_are_imported(printed: Printed) -> None:
-    """It is said how many."""
+    """The output counts them."""
     assert (printed.imported.code, printed.imported.err) == (0, "")
     expected = f"costs of 0 specs and {printed.num_names} packages kept, in USD"
     assert printed.imported.lines == [expected]
@@ -77,7 +64,7 @@ def test_costs_are_imported(printed: Printed) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "json"])
 def test_nothing_is_shown_without_costs(printed: Printed, name: str) -> None:
-    """And with them more is."""
+    """And with them each output has them."""
     assert printed.without[name].code == 0
     assert not re.search(SHOWN, printed.without[name].out)
     assert re.search(SHOWN, printed.with_costs[name].out)
@@ -101,7 +88,7 @@ def test_costs_of_an_impact(printed: Printed) -> None:
     """Of all, and of each stack and target."""
     line = printed.with_costs["impact"].lines[1]
     assert line.endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
-    document = printed.week.run(*COMMANDS["impact"], "--json").json
+    document = printed.run(*COMMANDS["impact"], "--json").json
     expected = {
         "seconds": 403_200.0,
         "cost": 56.0,
@@ -110,7 +97,7 @@ def test_costs_of_an_impact(printed: Printed) -> None:
         "num_unknown": 0,
     }
     assert document["build_cost"] == document["by_target"][0]["build_cost"] == expected
-    top = printed.week.run(*COMMANDS["top"], "--json").json["top"]
+    top = printed.run(*COMMANDS["top"], "--json").json["top"]
     for package in top:
         cost = package["build_cost"]
         assert cost["num_estimated"] + cost["num_unknown"] == package["num_specs"]
@@ -120,7 +107,7 @@ def test_a_bad_file_changes_nothing(printed: Printed, tmp_path: Path) -> None:
     """Its place and the reason are named."""
     file = tmp_path / "costs.csv"
     file.write_text("name,seconds\nzlib,fast\n")
-    done = printed.week.run("costs", "import", file)
+    done = printed.run("costs", "import", file)
     assert (done.code, done.out) == (1, "")
     assert "costs.csv, line 2, seconds: 'fast' is no number" in done.err
-    assert printed.week.run(*COMMANDS["why"]).out == printed.with_costs["why"].out
+    assert printed.run(*COMMANDS["why"]).out == printed.with_costs["why"].out

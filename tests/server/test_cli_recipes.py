@@ -8,6 +8,7 @@ import pytest
 from tests import real_data
 from tests.server.commands import Done, cachelog
 from tests.snapshots.recipes.repositories import RecipesRepository, recipe, the_week
+from tests.snapshots.templates import copied
 
 DATES = ("2026-06-20", "2026-06-27")
 RANGE = "..".join(f"develop-{date}" for date in DATES)
@@ -68,7 +69,7 @@ def test_why_names_the_commits(week: Week) -> None:
     assert perhaps.endswith(TBB)
 
 
-def test_why_leads_a_spec_down_to_the_commit(week: Week) -> None:
+def test_why_of_a_spec_names_the_commit(week: Week) -> None:
     """Below its main cause."""
     document = week.run("why", RANGE, "gettext", "--json").json
     (spec,) = [spec for spec in document["specs"] if spec["reason"] == "replaces"]
@@ -78,7 +79,7 @@ def test_why_leads_a_spec_down_to_the_commit(week: Week) -> None:
 
 
 def test_why_has_commits_for_programs(week: Week) -> None:
-    """With level, link and pull request."""
+    """In JSON with level, link and pull request."""
     document = week.run("why", RANGE, "--json").json
     assert document["why_no_commits"] is None
     assert commits_of(document, "recipe of gettext changed") == [("own_recipe", GETTEXT)]
@@ -88,7 +89,7 @@ def test_why_has_commits_for_programs(week: Week) -> None:
 
 
 def test_links(week: Week) -> None:
-    """They are told with all commits, where a setting says where the commits are looked at."""
+    """Commits have them where a setting names the address of the repository."""
     url = "https://github.com/spack/spack-packages"
     done = cachelog("why", RANGE, "--commits", catalog=week.catalog, recipes_url=url)
     assert f"{url}/pull/5277" in [line.strip() for line in done.lines]
@@ -134,8 +135,8 @@ def test_log_names_the_commits(week: Week) -> None:
     assert week.run("log", "--oneline", "--commits").code == 2
 
 
-def test_a_rule_on_what_one_commit_rebuilt(week: Week, tmp_path: Path) -> None:
-    """It is broken by gettext's, which is named; without commits nothing is judged."""
+def test_a_rule_on_what_one_commit_rebuilt(week: Week, e4s_week: Path, tmp_path: Path) -> None:
+    """The result names the commit; without commits nothing is judged."""
     rules = tmp_path / "rules.toml"
     rules.write_text(
         '[[rule]]\nname = "No flood"\nlimit = "specs-rebuilt-by-commit"\nat-most = 108\n'
@@ -147,15 +148,13 @@ def test_a_rule_on_what_one_commit_rebuilt(week: Week, tmp_path: Path) -> None:
     assert f"error: No flood: {message}" in done.lines
     reverse = week.run("gate", "..".join(reversed(RANGE.split(".."))), "--rules", rules)
     assert f"at most 108: taking back {oid} {GETTEXT}" in "".join(reverse.lines)
-    unknown = Week(tmp_path / "unknown")
-    unknown.publish()
-    done = unknown.run("gate", RANGE, "--rules", rules)
+    done = cachelog("gate", RANGE, "--rules", rules, catalog=e4s_week)
     assert done.code == 2
     assert "base was made of is not known, so nothing can be judged" in done.err
 
 
 def test_recipes_of_a_revision(week: Week) -> None:
-    """What is kept is printed, and how it was found."""
+    """The stored commit is printed, and how it was found."""
     (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
     assert line.endswith(f"(by its ref) of {week.recipes.folder}")
     recipes = week.run("recipes", f"develop-{DATES[1]}", "--json").json["recipes"]
@@ -163,7 +162,7 @@ def test_recipes_of_a_revision(week: Week) -> None:
 
 
 def test_an_import_goes_on_without_recipes(tmp_path: Path) -> None:
-    """A repository that cannot be read is a warning; it is made up for by ``history fill``."""
+    """A repository that cannot be read is a warning; ``history fill`` reads it later."""
     made = Week(tmp_path)
     first, second = made.publish("--recipes", tmp_path / "nowhere")
     assert (first.code, second.code) == (0, 0)
@@ -180,7 +179,7 @@ def test_an_import_goes_on_without_recipes(tmp_path: Path) -> None:
 
 
 def test_a_correction_and_a_history_that_was_rewritten(tmp_path: Path) -> None:
-    """What is given counts from then on; commits of a rewritten history are not compared."""
+    """``--commit`` replaces what was found; commits of a rewritten history are not compared."""
     made = Week(tmp_path)
     made.publish("--recipes", made.recipes.folder)
     middle = made.recipes.oids[40]
@@ -198,39 +197,24 @@ def test_a_correction_and_a_history_that_was_rewritten(tmp_path: Path) -> None:
     assert why["causes"][0]["commits"] is None
 
 
-def test_another_spack(tmp_path: Path) -> None:
+def test_another_spack(e4s_week: Path, tmp_path: Path) -> None:
     """A commit that changes which Spack is used names both, and leads to what changed."""
-    made, pins = Week(tmp_path), RecipesRepository(tmp_path / "pins")
-    made.publish()
+    pins = RecipesRepository(tmp_path / "pins")
+    catalog = copied(e4s_week, tmp_path / "catalog").location
     for date, letter in zip(DATES, "ab", strict=True):
         pins.commit(f"ci: Spack {letter} (#9)", {".ci/env": f"SPACK_REF={letter * 40}\n"})
-        made.run("recipes", f"develop-{date}", "--recipes", pins.folder, "--commit", "develop")
-    variables = {"CACHELOG_RECIPES_URL": "https://github.com/spack/spack-packages"}
-    lines = [
-        line.strip()
-        for line in cachelog(
-            "why", RANGE, "--commits", catalog=made.catalog, variables=variables
-        ).lines
-    ]
+        recipes = ("--recipes", pins.folder, "--commit", "develop")
+        cachelog("recipes", f"develop-{date}", *recipes, catalog=catalog)
+    packages = "https://github.com/spack/spack-packages"
+    why = cachelog("why", RANGE, "--commits", catalog=catalog, recipes_url=packages)
+    lines = [line.strip() for line in why.lines]
     spack = f"(Spack {'a' * 12} -> {'b' * 12})"
     place = lines.index(f"perhaps by another Spack: {pins.oids[1][:12]} ci: Spack b (#9) {spack}")
     url = f"https://github.com/spack/spack/compare/{'a' * 40}...{'b' * 40}"
-    assert lines[place + 1 : place + 3] == ["https://github.com/spack/spack-packages/pull/9", url]
-    why = cachelog("why", RANGE, "--json", catalog=made.catalog, variables=variables).json
-    (commit,) = why["causes"][0]["commits"]
+    assert lines[place + 1 : place + 3] == [f"{packages}/pull/9", url]
+    why = cachelog("why", RANGE, "--json", catalog=catalog, recipes_url=packages)
+    (commit,) = why.json["causes"][0]["commits"]
     assert commit["spack"] == {"before": "a" * 40, "after": "b" * 40, "url": url}
-
-
-def test_two_repositories(tmp_path: Path) -> None:
-    """Between revisions of two repositories no commits are known, and this is said."""
-    made = Week(tmp_path)
-    other = RecipesRepository(tmp_path / "other")
-    other.commit("Another beginning", [recipe("zlib")])
-    made.publish("--recipes", made.recipes.folder)
-    made.run("recipes", f"develop-{DATES[0]}", "--recipes", other.folder, "--commit", "develop")
-    why = made.run("why", RANGE, "--commits")
-    assert "the recipes are of two repositories" in why.out
-    assert (why.code, why.err) == (0, "")
 
 
 def test_wrong_usage(week: Week) -> None:

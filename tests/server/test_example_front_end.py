@@ -27,12 +27,9 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the example as its README says; the client comes from this repository."""
     folder = tmp_path_factory.mktemp("clients")
-    client = npm.installed(CLIENTS / "typescript", folder)
-    npm.run(client, "build.mjs", ROOT / "schema/schema.graphql", CLIENTS / "documents")
-    npm.run(client, "node_modules/typescript/bin/tsc")
     example = Path(shutil.copytree(CLIENTS / "example", folder / "example"))
     # npm would link the client: the rest is installed once for each list of packages.
     package = json.loads((example / "package.json").read_text())
@@ -41,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "others/package.json").write_text(json.dumps(package))
     modules = npm.installed(folder / "others", tmp_path_factory.mktemp("others")) / "node_modules"
     (example / "node_modules/@cachelog").mkdir(parents=True)
-    (example / "node_modules/@cachelog/client").symlink_to(client)
+    (example / "node_modules/@cachelog/client").symlink_to(typescript_client)
     for name in modules.resolve().iterdir():
         (example / "node_modules" / name.name).symlink_to(name)
     npm.run(example, "node_modules/typescript/bin/tsc")
@@ -61,18 +58,18 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def graphql(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of an API that pages of that origin may ask."""
+    """Return the address of an API that pages of that origin may query."""
     catalog = str(tmp_path_factory.mktemp("catalog"))
-    Catalog(catalog).publish(develop_history(revisions=3, packages=40, specs=400))
+    Catalog(catalog).publish(develop_history(revisions=2, packages=40, specs=120))
     with application(Settings(catalog=catalog, cors_origins=(origin,))) as client:
         yield str(client.base_url.join("graphql"))
 
 
 def texts(browser: webdriver.Chrome, selector: str) -> list[str]:
-    """Return the texts of what a selector finds, at one moment."""
+    """Return the texts of the elements that a selector matches, at one moment."""
     script = "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)"
-    found: list[str] = browser.execute_script(script, selector)
-    return found
+    matches: list[str] = browser.execute_script(script, selector)
+    return matches
 
 
 FIRST = "tbody td:first-child"
@@ -81,13 +78,13 @@ FIRST = "tbody td:first-child"
 def test_packages_are_found_and_explained(
     browser: webdriver.Chrome, origin: str, graphql: str
 ) -> None:
-    """While somebody types; a link leads to a package, another to what changed."""
+    """The list follows what is typed; a link leads to a package, another to what changed."""
     browser.get(f"{origin}/?server={graphql}")
     until(lambda: texts(browser, FIRST), "packages are shown", SECONDS)
     name = texts(browser, FIRST)[-1]
     browser.find_element(By.CSS_SELECTOR, "input").send_keys(name)
-    until(lambda: name in texts(browser, FIRST)[:3], "it is found", SECONDS)
-    until(lambda: len(texts(browser, FIRST)) < 10, "others are not", SECONDS)
+    until(lambda: name in texts(browser, FIRST)[:3], "the package is listed", SECONDS)
+    until(lambda: len(texts(browser, FIRST)) < 10, "most others are not", SECONDS)
     browser.execute_script("location.hash = `#/packages/${arguments[0]}`", name)
     until(lambda: texts(browser, "h1") == [name], "the package is shown", SECONDS)
     assert texts(browser, FIRST)
@@ -98,7 +95,7 @@ def test_packages_are_found_and_explained(
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("{graphql}#/packages/nope", "There is no such package."),
         ("{graphql}/nope", "the server answers with status 404"),
@@ -106,11 +103,11 @@ def test_packages_are_found_and_explained(
     ],
 )
 def test_errors_are_shown(
-    address: str, said: str, browser: webdriver.Chrome, origin: str, graphql: str
+    address: str, message: str, browser: webdriver.Chrome, origin: str, graphql: str
 ) -> None:
-    """Of a package, of the address, and where nobody answers."""
+    """Of a package, of the address, and without a server."""
     server = address.format(graphql=graphql, port=free_port())
     browser.get("about:blank")
     browser.get(f"{origin}/?server={server}")
-    until(lambda: said in texts(browser, "main p"), "the error is shown", SECONDS)
-    complaints(browser)  # of addresses that are not there, which nobody else has to see
+    until(lambda: message in texts(browser, "main p"), "the error is shown", SECONDS)
+    complaints(browser)  # about missing addresses: the next test must not read them

@@ -66,7 +66,7 @@ def url(demo_catalog: Path) -> Iterator[str]:
 def test_the_example_of_its_readme(
     client: ModuleType, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Causes with their numbers, and an error told by its code."""
+    """Causes with their numbers, and an error with its code."""
     program = EXAMPLE.replace("http://127.0.0.1:8000", url).replace(
         "develop~1", "develop-2025-01-26"
     )

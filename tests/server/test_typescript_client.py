@@ -60,7 +60,7 @@ const recorded: typeof fetch = async (input, init) => {
   return response;
 };
 
-const client = new Client("URL/graphql", { fetch: recorded });
+const client = new Client("http://127.0.0.1:8000/graphql", { fetch: recorded });
 const names = async (text: string) => {
   const { revision } = await client.ask(Packages, { text });
   return revision?.packages.nodes.map(({ name }) => name);
@@ -69,7 +69,8 @@ const answers = [await names("py-"), await names("py-"), await names("py-"), awa
 const numAsked = exchanges.length;
 // Too long for an address.
 await names("x".repeat(3000)).catch((error) => exchanges.push(error.code));
-const unreachable = await new Client("URL/nope").ask(Packages).catch((error) => error.status);
+const missing = new Client("http://127.0.0.1:8000/nope");
+const unreachable = await missing.ask(Packages).catch((error) => error.status);
 console.log(JSON.stringify({ answers, exchanges, numAsked, unreachable }));
 
 export async function refused(): Promise<void> {
@@ -83,12 +84,9 @@ export async function refused(): Promise<void> {
 
 
 @pytest.fixture(scope="module")
-def consumer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a program that has installed the package as npm publishes it."""
-    folder = tmp_path_factory.mktemp("consumer")
-    package = npm.installed(PACKAGE, tmp_path_factory.mktemp("client"))
-    npm.run(package, "build.mjs", ROOT / "schema" / "schema.graphql", DOCUMENTS)
-    npm.run(package, "node_modules/typescript/bin/tsc")
+def consumer(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the package as npm installs it, and compiled programs."""
+    folder, package = tmp_path_factory.mktemp("consumer"), typescript_client
     named = orjson.loads((package / "package.json").read_bytes())
     installed = folder / "node_modules" / named["name"]
     installed.mkdir(parents=True)
@@ -98,6 +96,12 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("@types", "csstype", "happy-dom", "react", "react-dom", "scheduler", "typescript"):
         (folder / "node_modules" / name).symlink_to(package / "node_modules" / name)
     (folder / "package.json").write_text('{"type": "module"}')
+    programs = {"example.ts": EXAMPLE, "asking.ts": ASKING, "component.tsx": COMPONENT}
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+    options = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
+    libraries = ("--lib", "es2022,dom,dom.iterable", "--jsx", "react-jsx")
+    npm.run(folder, "node_modules/typescript/bin/tsc", *options, *libraries, *programs)
     return folder
 
 
@@ -108,55 +112,47 @@ def url(demo_catalog: Path) -> Iterator[str]:
         yield str(client.base_url).rstrip("/")
 
 
-def compile_strictly(consumer: Path, file: str, program: str) -> None:
-    """Write a program and compile it."""
-    (consumer / file).write_text(program)
-    options = ("--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext")
-    libraries = ("--lib", "es2022,dom,dom.iterable", "--jsx", "react-jsx")
-    npm.run(consumer, "node_modules/typescript/bin/tsc", *options, *libraries, file)
-
-
-def run(consumer: Path, name: str, program: str) -> bytes:
-    """Compile a program strictly, run it, and return what it prints."""
-    compile_strictly(consumer, f"{name}.ts", program)
-    return npm.run(consumer, f"{name}.js")
+def program(consumer: Path, name: str, url: str) -> Path:
+    """Return a compiled program, with the address of a server and a tag of its catalog."""
+    file = consumer / name
+    text = file.read_text().replace("http://127.0.0.1:8000", url)
+    file.write_text(text.replace("develop~1", "develop-2025-01-26"))
+    return file
 
 
 def test_the_example_of_its_readme(consumer: Path, url: str) -> None:
-    """Causes with their numbers, packages page by page, and an error told by its code."""
-    base = "develop-2025-01-26"
-    program = EXAMPLE.replace("http://127.0.0.1:8000", url).replace("develop~1", base)
-    lines = run(consumer, "example", program).decode().splitlines()
+    """Causes with their numbers, packages page by page, and an error with its code."""
+    lines = npm.run(consumer, program(consumer, "example.js", url)).decode().splitlines()
     assert re.fullmatch(r"\d+ .+", lines[0])
     assert any(line.startswith("py-") for line in lines)
     assert lines[-1].startswith("no revision 'develp'")
 
 
 def test_the_component_of_its_readme(consumer: Path, url: str) -> None:
-    """It shows the answer to its newest variables, and what was refused."""
-    compile_strictly(consumer, "component.tsx", COMPONENT.replace("http://127.0.0.1:8000", url))
+    """It renders the answer to its newest variables, and the text of an error."""
     (consumer / "rendering.js").write_text(RENDERING)
+    program(consumer, "component.js", url)
     rendered = orjson.loads(npm.run(consumer, "rendering.js"))
     assert all(name.startswith("py-") for name in rendered["shown"][0])
     assert any(name.startswith("h") for name in rendered["shown"][1])
     assert rendered["refusal"].startswith("AskError: ")
 
 
-def test_it_asks_by_hash_and_revalidates(consumer: Path, url: str) -> None:
-    """A document is sent once; an answer that has not changed is not sent again."""
-    told = orjson.loads(run(consumer, "asking", ASKING.replace("URL", url)))
-    first, second, third, other = told["answers"]
+def test_documents_and_unchanged_answers_are_sent_once(consumer: Path, url: str) -> None:
+    """Then the hash of a document is enough, and an answer is revalidated."""
+    output = orjson.loads(npm.run(consumer, program(consumer, "asking.js", url)))
+    first, second, third, other = output["answers"]
     assert first == second == third != other
     assert all(name.startswith("py-") for name in first)
-    assert told["exchanges"][: told["numAsked"]] == [
+    assert output["exchanges"][: output["numAsked"]] == [
         ["GET", 200, True],  # the server does not know the document yet
         ["POST", 200, False],
         ["GET", 200, False],
         ["GET", 304, False],
         ["GET", 200, False],
     ]
-    assert told["exchanges"][told["numAsked"]][0] == "POST"
-    assert told["unreachable"] == 404
+    assert output["exchanges"][output["numAsked"]][0] == "POST"
+    assert output["unreachable"] == 404
 
 
 def test_its_documents_are_those_of_the_guide() -> None:
