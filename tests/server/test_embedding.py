@@ -1,4 +1,4 @@
-"""docs/embedding.md: what it shows of a package is seen in pages of another origin."""
+"""docs/embedding.md: pages of another origin show its badge and frame of a package."""
 
 import re
 from functools import partial
@@ -13,9 +13,9 @@ from selenium.webdriver.common.by import By
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo.revisions import develop_history
 from tests.server.pages.seeing import complaints, settle
 from tests.server.servers import application
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.test_docs import DOCUMENTS
 
 TEXT = DOCUMENTS["embedding.md"]
@@ -29,7 +29,9 @@ pytestmark = pytest.mark.long
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return where a catalog is that has the package; tests only read it."""
     folder = str(tmp_path_factory.mktemp("catalog"))
-    Catalog(folder).publish([*develop_history()][-6:])
+    specs = [a_spec(f"{number}", name="hdf5", version="1.14") for number in range(3)]
+    states = [a_snapshot(specs[: number + 1], "develop", day(number)) for number in range(3)]
+    Catalog(folder).publish(states)
     return folder
 
 
@@ -44,7 +46,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def test_a_package_is_embedded(
     browser: webdriver.Chrome, catalog: str, tmp_path: Path, is_named: bool
 ) -> None:
-    """Badges by every page, frames by those of the origins that the setting names."""
+    """Badges in every page, frames in pages of the origins that the setting names."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path)) as site:
         origin = f"http://127.0.0.1:{site.server_port}"
         settings = Settings(catalog=catalog, frame_ancestors=(origin,) if is_named else ())

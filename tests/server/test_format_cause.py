@@ -1,4 +1,4 @@
-"""A cache that a Spack of another format rebuilt: one cause, wherever causes are told."""
+"""A cache that a Spack of another format rebuilt: one cause, in every output."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from server.settings import Settings
 from tests import real_data
 from tests.server.commands import cachelog
 from tests.server.pages.reading import shown
-from tests.server.servers import serving
+from tests.server.servers import application
 from tests.snapshots.sources.buildcache.rehashing import rehashed
 
 TITLE = "Spack's format of specs 5 → 6"
@@ -29,7 +30,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_why(catalog: Path) -> None:
-    """One line explains every spec, and nothing is said to be unknown."""
+    """One line explains every spec; nothing is unknown."""
     done = cachelog("why", "..".join(REFS), catalog=catalog)
     assert done.lines[1:] == [
         "220 specs took the place of another: 220 as they were, 0 whose own facts differ",
@@ -42,19 +43,17 @@ def test_why(catalog: Path) -> None:
 
 
 def test_notes(catalog: Path) -> None:
-    """They begin with it in a sentence, and list it among the causes."""
+    """They begin with it in a sentence."""
     text = cachelog("notes", *REFS, catalog=catalog).out
     assert "Spack's format of specs (5 → 6) changed, which rebuilt 220 specs." in text
     assert "not known" not in text
 
 
-def test_pages_and_api(catalog: Path, tmp_path: Path) -> None:
+def test_pages_and_api(catalog: Path) -> None:
     """The comparison leads to the page of the cause, which belongs to no package."""
     comparison = "...".join(REFS)
-    with (
-        serving(catalog, tmp_path / "serve.log") as server,
-        httpx.Client(base_url=server.url, timeout=60) as client,
-    ):
+    with application(Settings(catalog=str(catalog))) as client:
+        client.timeout = httpx.Timeout(60)
         page = shown(client, f"/compare/{comparison}")
         (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
         assert "/causes/format?kind=FORMAT&from=5&to=6" in link

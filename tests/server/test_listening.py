@@ -29,16 +29,6 @@ def test_an_address_of_ipv6_stands_in_brackets() -> None:
         assert url_of(listening) == f"http://[::1]:{listening.getsockname()[1]}"
 
 
-def test_a_port_that_is_taken_is_told() -> None:
-    """With the address and the reason."""
-    with listening_socket("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(InvalidArgument) as caught:
-            listening_socket("127.0.0.1", port)
-    expected = f"cannot listen on 127.0.0.1 port {port}: address already in use"
-    assert str(caught.value) == expected
-
-
 def test_an_application_that_cannot_be_made_ends_the_server() -> None:
     """The process ends with a failure; what is wrong is in its log."""
     program = (

@@ -18,7 +18,7 @@ QUERY = """query($specs: [ConcreteSpecInput!]!) { revision { lookup(specs: $spec
 
 @pytest.mark.parametrize("events", [False, True])
 def test_two_thousand_specs(demo_server: Server, demo_catalog: Path, events: bool) -> None:
-    """With all their facts; a client of events is told that it may not have so much read."""
+    """With all their facts; a request for events may not be so large."""
     catalog = Catalog(str(demo_catalog))
     frame = catalog.load(catalog.require_history().revisions[0].digest)
     there = [frame.spec(row) for row in range(len(frame))]
@@ -46,8 +46,8 @@ def test_two_thousand_specs(demo_server: Server, demo_catalog: Path, events: boo
     if events:
         assert response.status_code == 413
         return
-    told = response.json()["data"]["revision"]["lookup"]
-    assert (told["numWanted"], told["numFound"]) == (2_000, len(there))
-    assert {it["hash"] for it in told["found"]} == {it.hash for it in there}
-    assert len(told["missing"]) == 2_000 - len(there)
-    assert all(it["nearest"] and it["differences"] == [] for it in told["missing"])
+    lookup = response.json()["data"]["revision"]["lookup"]
+    assert (lookup["numWanted"], lookup["numFound"]) == (2_000, len(there))
+    assert {it["hash"] for it in lookup["found"]} == {it.hash for it in there}
+    assert len(lookup["missing"]) == 2_000 - len(there)
+    assert all(it["nearest"] and it["differences"] == [] for it in lookup["missing"])

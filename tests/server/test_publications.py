@@ -1,4 +1,4 @@
-"""Revisions as they are published: what is new in a history, and who is told of it."""
+"""Revisions as they are published: what is new in a history, and which subscribers get it."""
 
 import asyncio
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def seen(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
         ([(OLD,), (OLD, LATER)], [[], [LATER]]),
         # What was published first comes first, whenever it was taken.
         ([(OLD,), (OLD, EARLIER, LATER, RELEASE)], [[], [LATER, EARLIER, RELEASE]]),
-        # One that was removed is not told of, and is new if it is published once more.
+        # A removal is no news; the same revision is new if it is published once more.
         ([(OLD, LATER), (OLD,), (OLD, LATER)], [[], [], [LATER]]),
         # A catalog that was away for a while has nothing new when it is back.
         ([(OLD, LATER), (), (OLD, LATER)], [[], [], []]),

@@ -1,14 +1,13 @@
-"""Real cache pages: all their facts come back over HTTP."""
+"""Real cache pages: the API has all their facts."""
 
 from pathlib import Path
 from typing import Any
 
-import httpx
 import orjson
 
 from tests import real_data
+from tests.schema.worlds import opened
 from tests.server.commands import cachelog
-from tests.server.servers import serving
 
 QUERY = """query ($package: String!) { revision(ref: "develop") {
   numPackages numSpecs
@@ -33,43 +32,42 @@ def page_values(page: Path) -> dict[str, Any]:
 
 
 def test_every_fact_of_real_pages(tmp_path: Path) -> None:
-    """What the pages say of a package and its specs is what the API says of them."""
+    """The API has the values of the pages for each package and its specs."""
     folder = real_data.folder() / "pages"
     pages = {page["title"]: page for page in map(page_values, folder.rglob("specs.md"))}
     total = sum(page["meta"]["num_specs"] for page in pages.values())
     catalog = tmp_path / "catalog"
     assert cachelog("import", str(folder), catalog=str(catalog)).code == 0
-    with serving(catalog, tmp_path / "log") as server:
-        for title, page in pages.items():
-            asked = {"query": QUERY, "variables": {"package": title}}
-            revision = httpx.post(server.graphql, json=asked).json()["data"]["revision"]
-            assert (revision["numPackages"], revision["numSpecs"]) == (len(pages), total)
-            meta, package = page["meta"], revision["package"]
-            for key, name in (
-                ("versions", "versions"),
-                ("compilers", "compilers"),
-                ("oss", "operatingSystems"),
-                ("platforms", "platforms"),
-                ("targets", "targets"),
-                ("stacks", "stacks"),
-                ("num_specs", "numSpecs"),
-            ):
-                assert package[name] == meta[key]
-            by_stack = {count["stack"]: count["numSpecs"] for count in package["stackCounts"]}
-            assert by_stack == meta["num_specs_by_stack"]
-            expected = [
-                {
-                    "hash": spec["hash"],
-                    "name": title,
-                    "versions": spec["versions"],
-                    "compiler": spec["compiler"],
-                    "operatingSystem": spec["os"],
-                    "platform": spec["platform"],
-                    "target": spec["target"],
-                    "variants": spec["variants"],
-                    "stacks": spec["stacks"],
-                    "size": None,
-                }
-                for spec in page["spec_details"]
-            ]
-            assert package["specs"]["nodes"] == expected
+    world = opened(catalog)
+    for title, page in pages.items():
+        revision = world.data(QUERY, package=title)["revision"]
+        assert (revision["numPackages"], revision["numSpecs"]) == (len(pages), total)
+        meta, package = page["meta"], revision["package"]
+        for key, name in (
+            ("versions", "versions"),
+            ("compilers", "compilers"),
+            ("oss", "operatingSystems"),
+            ("platforms", "platforms"),
+            ("targets", "targets"),
+            ("stacks", "stacks"),
+            ("num_specs", "numSpecs"),
+        ):
+            assert package[name] == meta[key]
+        by_stack = {count["stack"]: count["numSpecs"] for count in package["stackCounts"]}
+        assert by_stack == meta["num_specs_by_stack"]
+        expected = [
+            {
+                "hash": spec["hash"],
+                "name": title,
+                "versions": spec["versions"],
+                "compiler": spec["compiler"],
+                "operatingSystem": spec["os"],
+                "platform": spec["platform"],
+                "target": spec["target"],
+                "variants": spec["variants"],
+                "stacks": spec["stacks"],
+                "size": None,
+            }
+            for spec in page["spec_details"]
+        ]
+        assert package["specs"]["nodes"] == expected

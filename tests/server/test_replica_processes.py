@@ -13,7 +13,7 @@ from tests.server.servers import serving, until
 from tests.server.tracing.collectors import Collector, collecting
 from tests.snapshots.catalog.emulators import Emulator
 
-MADE_UP = list(history(revisions=4, packages=12, specs=60))
+MADE_UP = list(history(revisions=3, packages=12, specs=60))
 
 
 def looks_until_known(collector: Collector, num_revisions: int, since: int) -> list[int]:
@@ -30,7 +30,7 @@ def looks_until_known(collector: Collector, num_revisions: int, since: int) -> l
 def test_new_revisions_are_known_after_two_looks(
     emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each of the servers, and no matter which of its questions it asked last."""
+    """By each of the servers, whichever of the two ways to look came last."""
     location = "s3://bucket/processes"
     with ExitStack() as stack:
         collector = stack.enter_context(collecting())
@@ -51,7 +51,7 @@ def test_new_revisions_are_known_after_two_looks(
             since = time.time_ns()
             until(
                 lambda: len(looks_until_known(collector, number, since)) == 2,  # noqa: B023
-                "both servers have told of a look that found it",
+                "both servers have reported a look that found the revision",
             )
             assert max(looks_until_known(collector, number, since)) <= 2
             answers = [httpx.get(f"{it}/health/ready").json() for it in urls]

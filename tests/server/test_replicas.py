@@ -39,8 +39,12 @@ PAST = '{series(name:"develop"){growth{specsAdded} package(name:"%s"){firstSeen{
 COMPARED = '{compare(base:"%s",head:"%s"){specs(first:9){totalCount nodes{kind}}}}'
 
 
+PAGES = ("home", "series", "revision", "package", "spec", "search", "compare", "cause", "missing")
+"""Pages of the tour with each kind of content."""
+
+
 class Replicas(NamedTuple):
-    """Two servers of one catalog, and who imports into it."""
+    """Two servers of one catalog, the importer into it, and its store."""
 
     first: httpx.Client
     second: httpx.Client
@@ -77,20 +81,20 @@ def data(response: httpx.Response) -> Any:
     return body["data"]
 
 
-def what_counts(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
-    """Return all of an answer that does not differ each time."""
+def lasting(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    """Return the parts of a response that are equal for equal requests."""
     headers = {name: text for name, text in response.headers.items() if name not in OWN_HEADERS}
     return response.status_code, headers, response.content
 
 
 def knows(client: httpx.Client, num_revisions: int) -> Callable[[], bool]:
-    """Return what tells whether a server is ready, with so many revisions."""
+    """Return a function that tells whether a server is ready, with so many revisions."""
     expected = {"status": "ready", "revisions": num_revisions}
     return lambda: bool(client.get("/health/ready").json() == expected)
 
 
 def test_answers_are_equal(replicas: Replicas) -> None:
-    """What an import publishes is at both; answers, pages and feeds are the same byte by byte."""
+    """Both have what an import publishes; their answers, pages and feeds are equal byte by byte."""
     replicas.importer.publish(MADE_UP[FIRST : FIRST + 2])
     newest, before = (it.digest for it in replicas.importer.history.of_tag("develop")[:2])
     for client in replicas[:2]:
@@ -100,19 +104,20 @@ def test_answers_are_equal(replicas: Replicas) -> None:
     for query in queries:
         first, second = (ask(it, query, ref=newest, first=5) for it in replicas[:2])
         assert data(first)
-        assert what_counts(first) == what_counts(second)
-    paths = [*tour(replicas.first).values(), "/feeds/develop.atom", "/schema.graphql"]
+        assert lasting(first) == lasting(second)
+    addresses = tour(replicas.first)
+    paths = [*(addresses[name] for name in PAGES), "/feeds/develop.atom", "/schema.graphql"]
     for path in paths:
         first, second = (it.get(path) for it in replicas[:2])
         assert first.status_code in (200, 404)
-        assert what_counts(first) == what_counts(second), path
+        assert lasting(first) == lasting(second), path
     tag = replicas.first.get("/r/develop").headers["etag"]
     again = replicas.second.get("/r/develop", headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_cursors_go_on_at_the_other_one(replicas: Replicas) -> None:
-    """A list that is read in turns is the list that either has."""
+def test_cursors_are_valid_at_both(replicas: Replicas) -> None:
+    """A list whose pages are read from both in turn is the list that either has."""
     ref = MADE_UP[0].tag
     whole = data(ask(replicas.first, SPECS, ref=ref, first=100))["revision"]["specs"]
     assert whole["totalCount"] > 40
@@ -129,14 +134,14 @@ def test_cursors_go_on_at_the_other_one(replicas: Replicas) -> None:
 
 
 def test_an_outage_of_the_store(replicas: Replicas) -> None:
-    """What is in memory is answered as before, whatever waits for the store; then all is well."""
+    """Answers from memory continue while others wait for the store; afterwards all is answered."""
     replicas.importer.publish(MADE_UP[-2:])
     known, unknown = MADE_UP[0].tag, MADE_UP[-2].tag
     num_revisions = len(replicas.importer.history.revisions)
     with httpx.Client(base_url=replicas.first.base_url, timeout=60) as client:
         until(knows(client, num_revisions), "all revisions are known")
-        asked = [f"/r/{known}", "/", f"/search?q=*&in={known}"]
-        pages = {path: client.get(path).raise_for_status().content for path in asked}
+        paths = [f"/r/{known}", "/", f"/search?q=*&in={known}"]
+        pages = {path: client.get(path).raise_for_status().content for path in paths}
         specs = ask(client, SPECS, ref=known, first=5).content
 
         def load(_: object) -> httpx.Response:
@@ -144,7 +149,7 @@ def test_an_outage_of_the_store(replicas: Replicas) -> None:
 
         with replicas.store.failing(), ThreadPoolExecutor(8) as pool:
             waiting = pool.map(load, range(8))
-            until(lambda: "503" in client.get("/health/ready").text, "it tells")
+            until(lambda: "503" in client.get("/health/ready").text, "the outage is reported")
             assert client.get("/health/ready").status_code == 503
             assert client.get("/health/live").is_success
             for first in range(1, 8):  # answers that are not kept: from the revision in memory
@@ -157,12 +162,12 @@ def test_an_outage_of_the_store(replicas: Replicas) -> None:
                 assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
             assert client.get(f"/r/{unknown}/specs").status_code in (404, 503)
         replicas.importer.publish([replace(MADE_UP[1], tag="afterwards")])
-        until(knows(client, num_revisions + 1), "it goes on")
+        until(knows(client, num_revisions + 1), "the new revision is known")
         assert len(data(load(None))["revision"]["specs"]["nodes"]) == 5
 
 
 def test_a_store_that_is_silent(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told while the look still waits; what is in memory is answered, and nobody waits long.
+    """The server reports it while the look still waits, answers from memory, and gives up soon.
 
     To wait as long as deltalake does for each of two requests would take a minute.
     """
@@ -175,11 +180,11 @@ def test_a_store_that_is_silent(replicas: Replicas, monkeypatch: pytest.MonkeyPa
     until(knows(client, num_revisions), "all revisions are known")
     page = client.get("/r/develop").raise_for_status().content
     with replicas.store.silent():
-        until(lambda: client.get("/health/ready").status_code == 503, "it tells")
+        until(lambda: client.get("/health/ready").status_code == 503, "the silence is reported")
         reason = client.get("/health/ready").json()["reason"]
         assert reason.startswith("the store has not answered for ")
         assert client.get("/r/develop").content == page
         with httpx.Client(base_url=client.base_url, timeout=20) as patient:
             (error,) = ask(patient, SPECS, ref="unread", first=5).json()["errors"]
         assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
-    until(lambda: client.get("/health/ready").is_success, "it goes on")
+    until(lambda: client.get("/health/ready").is_success, "the server is ready again")
