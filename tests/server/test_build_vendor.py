@@ -8,12 +8,7 @@ import pytest
 
 from server.build_vendor import (
     OFFLINE,
-    Assets,
-    FetchFailed,
     VendorHook,
-    WrongContent,
-    fetch,
-    missing,
 )
 
 CONTENT = b"let graphiql"
@@ -31,14 +26,8 @@ sys.exit("npm error code ENOTFOUND")
 """
 
 
-def assets(content: bytes = CONTENT) -> Assets:
-    """Return one asset whose pinned content is this."""
-    digest = sha256(content).hexdigest()
-    return {"it.js": {"package": "it", "version": "1.2.3", "path": "dist/it.js", "sha256": digest}}
-
-
 def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make this script the only npm that is found, and return a folder to run it in."""
+    """Make this script the only npm on the path, and return a folder to run it in."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "npm").write_text(script)
@@ -49,51 +38,24 @@ def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def project(tmp_path: Path, content: bytes = CONTENT) -> VendorHook:
-    """Return the hook of a project that wants one asset, with this content."""
+    """Return the hook of a project that pins one asset, with this content."""
     (tmp_path / "server").mkdir()
-    text = "\n".join(f'{key} = "{value}"' for key, value in assets(content)["it.js"].items())
-    (tmp_path / "server/vendor.toml").write_text(f'["it.js"]\n{text}\n')
+    (tmp_path / "server/vendor.toml").write_text(
+        '["it.js"]\npackage = "it"\nversion = "1.2.3"\npath = "dist/it.js"\n'
+        f'sha256 = "{sha256(content).hexdigest()}"\n'
+    )
     none: dict[str, object] = {}
     return VendorHook(str(tmp_path), none, None, None, "", "wheel")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("content", "is_missing"), [(None, True), (b"older", True), (CONTENT, False)]
-)
-def test_what_is_missing(content: bytes | None, is_missing: bool, tmp_path: Path) -> None:
-    """A file is wanted where it is not there, or has other content than the pinned."""
-    if content is not None:
-        (tmp_path / "it.js").write_bytes(content)
-    assert ("it.js" in missing(assets(), tmp_path)) is is_missing
-
-
-def test_a_file_is_taken_out_of_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The package is asked for by name and version, and the pinned path is read from it."""
-    folder = pretend_npm(PUBLISHES, tmp_path, monkeypatch)
-    assert fetch(assets(), folder) == {"it.js": CONTENT}
-
-
-def test_other_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is not the pinned one ends the build, naming the package and the file."""
-    folder = pretend_npm(PUBLISHES, tmp_path, monkeypatch)
-    with pytest.raises(WrongContent, match=r"dist/it\.js of it@1\.2\.3"):
-        fetch(assets(b"pinned"), folder)
-
-
-def test_npm_says_why_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of npm are passed on."""
-    folder = pretend_npm(CANNOT, tmp_path, monkeypatch)
-    with pytest.raises(FetchFailed, match=r"it@1\.2\.3: npm error code ENOTFOUND"):
-        fetch(assets(), folder)
-
-
 def test_a_build_fetches_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first build puts the file in place; the next one needs no npm any more."""
+    """The first build replaces another version of the file; the next one needs no npm."""
     hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
+    file = tmp_path / "server/static/vendor/it.js"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"older")
     hook.initialize("standard", {})
-    assert (tmp_path / "server/static/vendor/it.js").read_bytes() == CONTENT
+    assert file.read_bytes() == CONTENT
     monkeypatch.setenv("PATH", "")
     assert hook.dependencies() == []
     hook.initialize("standard", {})
@@ -102,7 +64,7 @@ def test_a_build_fetches_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("npm", "pinned", "reason"),
     [
-        (CANNOT, CONTENT, "npm error code ENOTFOUND"),
+        (CANNOT, CONTENT, "it@1.2.3: npm error code ENOTFOUND"),
         (PUBLISHES, b"pinned", "is pinned in server/vendor.toml"),
     ],
 )
@@ -125,10 +87,10 @@ def test_a_build_that_lacks_a_file_fails(
     assert (f"set {OFFLINE}=yes" in printed) is (npm == CANNOT)
 
 
-def test_a_build_goes_without_them_where_it_is_asked_to(
+def test_an_offline_build_has_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It warns, runs no npm, and leaves no file that another version brought."""
+    """It warns, runs no npm, and removes the files of another version."""
     hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
     stale = tmp_path / "server/static/vendor/it.js"
     stale.parent.mkdir(parents=True)

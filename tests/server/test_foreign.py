@@ -1,4 +1,4 @@
-"""Another package named ``schema`` in the same environment is told, not run."""
+"""Another package named ``schema`` in the same environment is refused, not run."""
 
 import shutil
 import subprocess
@@ -44,14 +44,14 @@ def test_a_schema_that_hides_it(file: str, tmp_path: Path) -> None:
     foreign = tmp_path / file
     foreign.parent.mkdir(exist_ok=True)
     foreign.write_text(FOREIGN)
-    assert_told(start(tmp_path, ROOT), foreign)
+    assert_refused(start(tmp_path, ROOT), foreign)
 
 
 def test_a_schema_that_overwrote_it(tmp_path: Path) -> None:
     """Installed later into the same folder, it leaves only the files whose names it has not."""
     overwritten = installed_once_more(tmp_path)
     overwritten.write_text(FOREIGN)
-    assert_told(start(tmp_path), overwritten)
+    assert_refused(start(tmp_path), overwritten)
 
 
 def test_a_schema_that_was_removed_again(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def installed_once_more(folder: Path) -> Path:
     return folder / "schema" / "__init__.py"
 
 
-def assert_told(done: "subprocess.CompletedProcess[str]", place: Path) -> None:
-    """Hold that the fault is told in one line."""
+def assert_refused(done: "subprocess.CompletedProcess[str]", place: Path) -> None:
+    """Assert that one line names the package at fault."""
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"cachelog: the package 'schema' at {place} is not cachelog's ")
     assert "an environment of its own" in done.stderr
