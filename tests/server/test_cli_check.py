@@ -15,8 +15,8 @@ from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
-from tests.snapshots.templates import copied
 
+TEXT = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
 
 
@@ -32,9 +32,9 @@ def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any)
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish three states of develop and a release, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of two states of develop and two releases; tests only read it."""
+    folder = tmp_path_factory.mktemp("catalog")
     made = Catalog(str(folder))
     zlib = built("zlib", name="zlib", version="1.3")
     made.publish(
@@ -46,12 +46,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
     )
     return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Path:
-    """Return a catalog of these."""
-    return Path(copied(template, tmp_path / "catalog").location)
 
 
 @pytest.fixture
@@ -128,15 +122,11 @@ def test_who_wrote_it_and_groups_of_roots(
         "  dependencies  0 of 0  100.0 %",
         "  all           1 of 2   50.0 %",
     ]
-    found = check(catalog, file, "--json").json
-    assert found["spack"] == {"type": None, "commit": None} | writer
-    assert [tuple(it.values()) for it in found["groups"]] == [
-        ("apps", 2, 1),
-        ("libs", 1, 1),
-        ("none", 0, 0),
-    ]
-    text_of_doc = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
-    assert all(f"`{key}`" in text_of_doc for key in (*found["spack"], *found["groups"][0]))
+    document = check(catalog, file, "--json").json
+    assert document["spack"] == {"type": None, "commit": None} | writer
+    groups = [tuple(it.values()) for it in document["groups"]]
+    assert groups == [("apps", 2, 1), ("libs", 1, 1), ("none", 0, 0)]
+    assert all(f"`{key}`" in TEXT for key in (*document["spack"], *document["groups"][0]))
 
 
 def test_one_revision(catalog: Path, lock: Path) -> None:
@@ -149,7 +139,7 @@ def test_one_revision(catalog: Path, lock: Path) -> None:
 
 
 def test_what_another_series_has(catalog: Path, tmp_path: Path) -> None:
-    """Where the series never had it, the last of any series is told."""
+    """Where the series never had it, the last revision of any series is printed."""
     file = tmp_path / "x.lock"
     file.write_bytes(as_bytes(lock_file([locked("x")], [])))
     (seen,) = (line for line in check(catalog, file).lines if "last in" in line)
@@ -176,17 +166,13 @@ def test_the_best(catalog: Path, lock: Path) -> None:
 
 def test_json(catalog: Path, lock: Path) -> None:
     """The same for programs; docs/lock-files.md names each key."""
-    told = check(catalog, lock, "--json").json
-    assert told["format"] == 1
-    assert told["revision"]["tag"] == "develop"
-    assert [told[f"num_{it}"] for it in ("wanted", "found", "roots_wanted", "roots_found")] == [
-        3,
-        1,
-        2,
-        0,
-    ]
-    assert told["found"] == [hash_of("zlib")]
-    (gcc,) = told["left_out"]
+    document = check(catalog, lock, "--json").json
+    assert document["format"] == 1
+    assert document["revision"]["tag"] == "develop"
+    names = ("num_wanted", "num_found", "num_roots_wanted", "num_roots_found")
+    assert [document[name] for name in names] == [3, 1, 2, 0]
+    assert document["found"] == [hash_of("zlib")]
+    (gcc,) = document["left_out"]
     assert gcc == {
         "hash": hash_of("gcc"),
         "name": "gcc",
@@ -194,41 +180,40 @@ def test_json(catalog: Path, lock: Path) -> None:
         "why": "external",
         "is_root": False,
     }
-    old, never = told["missing"]
+    old, never = document["missing"]
     assert (old["hash"], old["reason"], old["is_root"]) == (hash_of("old"), "replaced", True)
     assert old["nearest"]["hash"] == hash_of("new")
     assert old["differences"] == [{"path": "version", "before": "1.14.5", "after": "1.14.6"}]
     assert (never["last_seen"], never["reason"], never["gone_in"]) == (None, None, None)
     assert never["nearest"] is None
-    text = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
-    for key in (*told, *gcc, *old, *old["differences"][0], "best"):
-        assert f"`{key}`" in text, key
+    for key in (*document, *gcc, *old, *old["differences"][0], "best"):
+        assert f"`{key}`" in TEXT, key
 
 
 @pytest.mark.parametrize(
-    ("percent", "code"),
+    ("options", "code"),
     [
-        ("0", 0),
-        ("33.3", 0),
-        ("33.3 %", 0),
-        ("nan", 2),
-        ("-1", 2),
-        ("33.4", 1),
-        ("100%", 1),
-        ("101", 2),
-        ("a", 2),
+        (("--fail-under", "33.3 %"), 0),
+        (("--fail-under", "33.4"), 1),
+        (("--fail-under", "100%"), 1),
+        (("--fail-under", "101"), 2),
+        (("--fail-under", "-1"), 2),
+        (("--fail-under", "nan"), 2),
+        (("--fail-under", "a"), 2),
+        (("--series", "develop"), 2),
+        (("--best", "--in", "develop"), 2),
     ],
 )
-def test_fail_under(catalog: Path, lock: Path, percent: str, code: int) -> None:
-    """Less than so much of all specs is exit status 1; what is no share is wrong usage."""
-    done = check(catalog, lock, "--fail-under", percent)
+def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: int) -> None:
+    """1 for less than so much of all specs; 2 for what is no share, and options that contradict."""
+    done = check(catalog, lock, *options)
     assert done.code == code
     assert bool(done.out) == (code < 2)
     assert ("That is less than" in done.err) == (code == 1)
 
 
-def test_nothing_wanted_is_wholly_there(catalog: Path, tmp_path: Path) -> None:
-    """An empty environment lacks nothing."""
+def test_an_empty_environment(catalog: Path, tmp_path: Path) -> None:
+    """All of it is there."""
     file = tmp_path / "empty.lock"
     file.write_bytes(as_bytes(lock_file([], [])))
     done = check(catalog, file, "--fail-under", "100", "--best")
@@ -258,8 +243,9 @@ def test_a_folder_is_its_environment(catalog: Path, lock: Path) -> None:
     assert done.err.endswith("none: does not exist\n")
 
 
-def test_where_the_history_cannot_be_told(catalog: Path, lock: Path) -> None:
-    """All the rest is, and a remark says why."""
+def test_an_unreadable_history(catalog: Path, lock: Path, tmp_path: Path) -> None:
+    """All the rest is printed, and a remark says why."""
+    catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
     for file in (catalog / "changes").rglob("*.parquet"):
         file.write_bytes(b"")
     done = check(catalog, lock, "--json")
@@ -269,8 +255,11 @@ def test_where_the_history_cannot_be_told(catalog: Path, lock: Path) -> None:
     assert done.json["missing"][0]["nearest"]["hash"] == hash_of("new")
 
 
-def test_a_revision_that_cannot_be_read_is_left_out(catalog: Path, lock: Path) -> None:
-    """When a spec was last there is told of the others, and that is said."""
+def test_a_revision_that_cannot_be_read_is_left_out(
+    catalog: Path, lock: Path, tmp_path: Path
+) -> None:
+    """When a spec was last there follows from the others, and a remark says so."""
+    catalog = Path(shutil.copytree(catalog, tmp_path / "catalog"))
     for table in ("comparisons", "changes", "hashes"):
         shutil.rmtree(catalog / table)
     broken = Catalog(str(catalog)).require_history().of_tag("v0.9.0")[0]
@@ -281,17 +270,3 @@ def test_a_revision_that_cannot_be_read_is_left_out(catalog: Path, lock: Path) -
     assert done.json["is_history_known"] is True
     (missing,) = (it for it in done.json["missing"] if it["hash"] == hash_of("old"))
     assert missing["last_seen"]["tag"] == "develop"
-
-
-@pytest.mark.parametrize("options", [("--series", "develop"), ("--best", "--in", "develop")])
-def test_options_that_contradict(catalog: Path, lock: Path, options: tuple[str, ...]) -> None:
-    """They are refused with what to do."""
-    done = check(catalog, lock, *options)
-    assert (done.code, done.out) == (2, "")
-
-
-def test_lines_fit_the_terminal(catalog: Path, lock: Path) -> None:
-    """Long ones go on below, and columns are left out."""
-    done = cachelog("check", lock, "--best", catalog=catalog, terminal=60)
-    assert max(map(len, done.lines)) <= 60 + 30  # styles take room
-    assert done.code == 0

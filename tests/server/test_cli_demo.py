@@ -8,7 +8,7 @@ from tests.server.commands import cachelog
 
 
 def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
-    """With as much as is asked for, the same every time, and marked as synthetic."""
+    """Its options set the size; it is the same every time, and marked as synthetic."""
     options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
     done = cachelog(*options, catalog=tmp_path / "a")
     assert (done.code, done.err) == (0, "")
@@ -26,7 +26,7 @@ def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
 
 
 def test_the_demo_can_be_written_as_pages(tmp_path: Path) -> None:
-    """What is imported from them is what the demo made, as far as pages can tell."""
+    """An import of them has the demo's contents, as far as pages can hold them."""
     options = ("--revisions", "2", "--packages", "5", "--specs", "20")
     done = cachelog("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
     assert (done.code, done.err) == (0, "")

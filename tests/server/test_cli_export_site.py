@@ -18,8 +18,9 @@ from tests.server.commands import cachelog
 from tests.server.site.sites import exported, files_in, index_of
 
 STATIC_SITE = Path(__file__).parents[2] / "docs" / "static-site.md"
-MEANT = """
-query Seen($ref: String!, $most: Int = 4, $from: String) {
+SERIES = ("--series", "develop-DATE")
+QUERY = """
+query Seen($ref: String!, $most: Int = 1, $from: String) {
   revision(ref: $ref) {
     packages(first: $most, after: $from) {
       totalCount pageInfo { hasNextPage endCursor } nodes { name }
@@ -31,38 +32,43 @@ query Seen($ref: String!, $most: Int = 4, $from: String) {
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of a few revisions, whose history is kept; tests only read it."""
+    """Return a catalog of a few revisions, whose pages take a second; tests only read it."""
     folder = tmp_path_factory.mktemp("small")
-    Catalog(str(folder)).publish(list(history(revisions=3, packages=6, specs=40)))
+    Catalog(str(folder)).publish(list(history(revisions=3, packages=2, specs=2)))
     return folder
 
 
-def test_a_further_run_writes_what_is_new(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is permanent is not even asked for again; without ``--prune`` nothing goes."""
-    folder, asked = tmp_path / "site", []
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Return the variables of each query that an export executes, as they come."""
+    executed: list[dict[str, str]] = []
     answer = LocalServer.answer
 
-    async def seen(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
-        asked.append(dict(variables))
+    async def recorded(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
+        executed.append(dict(variables))
         return await answer(self, text, variables)
 
-    monkeypatch.setattr(LocalServer, "answer", seen)
-    options = ("--series", "develop-DATE", "--no-pages")
+    monkeypatch.setattr(LocalServer, "answer", recorded)
+    return executed
+
+
+def test_a_further_run_writes_what_is_new(
+    small: Path, tmp_path: Path, requests: list[dict[str, str]]
+) -> None:
+    """Permanent answers are not computed again; without ``--prune`` no file is removed."""
+    folder, options = tmp_path / "site", (*SERIES, "--no-pages")
     assert exported(small, folder, *options, "--last", 1).code == 0
     before, newest = files_in(folder), history_of(small).of_series("develop-DATE")[0].digest
     assert not [it for it in before if it.endswith(".html")]
-    assert {it["digest"] for it in asked if "digest" in it} == {newest}
-    asked.clear()
+    assert {it["digest"] for it in requests if "digest" in it} == {newest}
+    requests.clear()
     again = exported(small, folder, *options, "--last", 1)
     assert again.err.startswith("0 files written")
     assert files_in(folder) == before
-    # What tells which hashes returned, as notes do, may change.
-    assert [it for it in asked if "head" not in it] == [{"name": "develop-DATE"}, {}]
-    assert len([it for it in asked if "head" in it]) == 1
-    more = exported(small, folder, *options)
-    assert more.code == 0
+    # Answers with the hashes that returned, such as notes, may change.
+    assert [it for it in requests if "head" not in it] == [{"name": "develop-DATE"}, {}]
+    assert len([it for it in requests if "head" in it]) == 1
+    assert exported(small, folder, *options).code == 0
     grown = files_in(folder)
     assert len(grown) > len(before)
     assert before.keys() <= grown.keys()
@@ -73,21 +79,21 @@ def test_a_further_run_writes_what_is_new(
 
 
 def test_a_site_that_grew_is_as_one_made_anew(small: Path, tmp_path: Path) -> None:
-    """Pages that are permanent are made again where their links lead to more, or to less."""
-    folder, options = tmp_path / "site", ("--series", "develop-DATE")
-    assert exported(small, folder, *options, "--last", 1).code == 0
+    """Permanent pages are written again where their links lead to more pages, or to fewer."""
+    folder = tmp_path / "site"
+    assert exported(small, folder, *SERIES, "--last", 1).code == 0
     before = files_in(folder)
-    assert exported(small, folder, *options).code == 0
-    assert exported(small, tmp_path / "whole", *options).code == 0
+    assert exported(small, folder, *SERIES).code == 0
+    assert exported(small, tmp_path / "whole", *SERIES).code == 0
     assert files_in(folder) == files_in(tmp_path / "whole")
-    assert exported(small, folder, *options, "--last", 1, "--prune").code == 0
+    assert exported(small, folder, *SERIES, "--last", 1, "--prune").code == 0
     assert files_in(folder) == before
 
 
 def test_an_interrupted_run_leaves_whole_files(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are told of, and the next run goes on from there."""
+    """The index names them, and the next run continues from there."""
     folder, whole, answer = tmp_path / "site", tmp_path / "whole", LocalServer.answer
     done: list[str] = []
 
@@ -97,7 +103,7 @@ def test_an_interrupted_run_leaves_whole_files(
         done.append(text)
         return await answer(self, text, variables)
 
-    options = ("--series", "develop-DATE", "--no-pages")
+    options = (*SERIES, "--no-pages")
     with monkeypatch.context() as patched:
         patched.setattr(LocalServer, "answer", interrupted)
         stopped = exported(small, folder, *options)
@@ -113,32 +119,31 @@ def test_an_interrupted_run_leaves_whole_files(
 def test_documents_of_a_manifest_are_answered(small: Path, tmp_path: Path) -> None:
     """By its ids, and list by list to the end; other variables have their defaults."""
     manifest, folder = tmp_path / "manifest.json", tmp_path / "site"
-    manifest.write_bytes(orjson.dumps({"seen": MEANT}))
-    series = "develop-DATE"
-    options = ("--documents", manifest, "--no-pages", "--series", series)
+    manifest.write_bytes(orjson.dumps({"seen": QUERY}))
+    options = ("--documents", manifest, "--no-pages", *SERIES)
     for _ in range(2):
         done = exported(small, folder, *options)
         assert done.code == 0, done.err
     assert done.err.startswith("0 files written")
     index = index_of(folder)
     assert index["documents"] == {"seen": "Seen"}
-    first = {it.digest for it in history_of(small).of_series(series)}
+    first = {it.digest for it in history_of(small).of_series("develop-DATE")}
     entries = [it for it in index["files"].values() if "document" in it]
     assert {it["variables"]["ref"] for it in entries} == first
     for digest in first:
-        seen, asked = [], {"ref": digest}
-        while asked:
-            name = sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).hexdigest()
-            answer = orjson.loads((folder / f"graphql/seen/{name}.json").read_bytes())
+        names, variables = [], {"ref": digest}
+        while variables:
+            file = sha256(orjson.dumps(variables, option=orjson.OPT_SORT_KEYS)).hexdigest()
+            answer = orjson.loads((folder / f"graphql/seen/{file}.json").read_bytes())
             packages = answer["data"]["revision"]["packages"]
-            seen += [it["name"] for it in packages["nodes"]]
-            more = packages["pageInfo"]
-            asked = {"ref": digest, "from": more["endCursor"]} if more["hasNextPage"] else {}
-        assert len(seen) == len(set(seen)) == packages["totalCount"] > 4
+            names += [it["name"] for it in packages["nodes"]]
+            page = packages["pageInfo"]
+            variables = {"ref": digest, "from": page["endCursor"]} if page["hasNextPage"] else {}
+        assert len(names) == len(set(names)) == packages["totalCount"] > 1
 
 
 def test_answers_with_errors_are_left_out(small: Path, tmp_path: Path) -> None:
-    """They are told of, the rest is written, and the exit code says so."""
+    """Standard error names them, the rest is written, and the exit code is 1."""
     manifest, folder = tmp_path / "manifest.json", tmp_path / "site"
     wrong = 'query Wrong { revision(ref: "nowhere") { tag } }'
     manifest.write_bytes(orjson.dumps({"wrong": wrong, "right": "{ tags { name } }"}))
@@ -154,29 +159,29 @@ def test_answers_with_errors_are_left_out(small: Path, tmp_path: Path) -> None:
 def test_a_page_that_fails_is_left_out(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told of; then nothing is removed, and the next run has the page."""
-    folder, get, series = tmp_path / "site", LocalServer.get, ("--series", "develop-DATE")
+    """Standard error names the page; nothing is removed, and the next run writes the page."""
+    folder, get = tmp_path / "site", LocalServer.get
 
     async def failing(self: LocalServer, address: str) -> Reply:
         if address.endswith("/coverage"):
             return Reply(503, b"", {})
         return await get(self, address)
 
-    assert exported(small, folder, *series, "--no-pages").code == 0
+    assert exported(small, folder, *SERIES, "--no-pages").code == 0
     with monkeypatch.context() as patched:
         patched.setattr(LocalServer, "get", failing)
-        done = exported(small, folder, *series, "--last", 1, "--prune")
+        done = exported(small, folder, *SERIES, "--last", 1, "--prune")
     assert done.code == 1
     assert re.search(r"left out: /compare/\S*/coverage: status 503\n", done.err)
     assert ", 0 removed in " in done.err
     assert not list(folder.rglob("coverage"))
-    done = exported(small, folder, *series, "--last", 1, "--prune")
+    done = exported(small, folder, *SERIES, "--last", 1, "--prune")
     assert done.code == 0
     assert re.search(r", [1-9]\d* removed in ", done.err)
     assert list(folder.rglob("coverage/index.html"))
 
 
-def test_a_manifest_that_is_none_is_told_by_its_option(small: Path, tmp_path: Path) -> None:
+def test_a_bad_manifest_is_refused_by_its_option(small: Path, tmp_path: Path) -> None:
     """Before anything is written."""
     (tmp_path / "manifest.json").write_text("[]")
     done = exported(small, tmp_path / "site", "--documents", tmp_path / "manifest.json")

@@ -13,24 +13,26 @@ from snapshots.demo import history
 from tests.deploy.parsing import require_command
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog
+from tests.server.site.sites import files_in
 from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.templates import copied
 
 DATED = "develop-DATE"
 NOTIFICATIONS = Path(__file__).parents[2] / "docs" / "notifications.md"
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Path:
-    """Return a catalog whose history is kept, to be written to."""
-    folder = tmp_path / "catalog"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog whose changes are kept; tests only read it."""
+    folder = tmp_path_factory.mktemp("template")
     Catalog(str(folder)).publish(list(history(revisions=5, packages=6, specs=40)))
     return folder
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
-    """Return what all files in a folder hold, by their paths in it."""
-    files = (it for it in folder.rglob("*") if it.is_file())
-    return {str(it.relative_to(folder)): it.read_bytes() for it in files}
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Path:
+    """Return a copy of it to write to."""
+    return Path(copied(template, tmp_path / "catalog").location)
 
 
 def test_a_feed_goes_to_the_terminal_or_to_a_file(catalog: Path, tmp_path: Path) -> None:
@@ -52,7 +54,7 @@ def test_a_feed_goes_to_the_terminal_or_to_a_file(catalog: Path, tmp_path: Path)
 
 
 def test_all_feeds_become_a_folder(catalog: Path, tmp_path: Path) -> None:
-    """As a server has them at /feeds/; all are valid, and name their addresses."""
+    """As a server has them at /feeds/; all are valid, and have their addresses."""
     folder = tmp_path / "feeds"
     urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
     done = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
@@ -73,7 +75,7 @@ def test_all_feeds_become_a_folder(catalog: Path, tmp_path: Path) -> None:
 
 
 def test_only_what_changed_is_written_again(catalog: Path, tmp_path: Path) -> None:
-    """A web server goes on to say that the others are as they were; nothing else is left there."""
+    """A web server then sends the others with the same times; no other file is left."""
     folder = tmp_path / "feeds"
     cachelog("feed", "--all", "--output", folder, catalog=catalog)
     written = {path: (folder / path).stat().st_mtime_ns for path in files_in(folder)}
@@ -87,8 +89,8 @@ def test_only_what_changed_is_written_again(catalog: Path, tmp_path: Path) -> No
     assert read_feed(changed.read_bytes()).entries
 
 
-def test_readers_hear_that_a_package_is_gone(catalog: Path, tmp_path: Path) -> None:
-    """Its file goes on after the newest revision has none of it; other files are left alone."""
+def test_the_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
+    """It has an entry for the removal; files of others are left alone."""
     folder = tmp_path / "feeds"
     cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
     opened = Catalog(str(catalog))
@@ -105,17 +107,8 @@ def test_readers_hear_that_a_package_is_gone(catalog: Path, tmp_path: Path) -> N
     assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"
 
 
-def test_an_older_catalog_is_completed_first(catalog: Path) -> None:
-    """What changed between neighbours is made and kept; the feed is that of a whole one."""
-    whole = cachelog("feed", DATED, catalog=catalog).out
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(catalog / table)
-    assert cachelog("feed", DATED, catalog=catalog).out == whole
-    assert (catalog / "comparisons").is_dir()
-
-
-def test_a_damaged_content_is_told(catalog: Path, tmp_path: Path) -> None:
-    """In a line that says what to do about it; nothing half is written."""
+def test_a_damaged_content(catalog: Path, tmp_path: Path) -> None:
+    """The error says what to do; no file is written."""
     for file in (catalog / "specs").rglob("*.parquet"):
         file.write_bytes(b"no parquet")
     for table in ("comparisons", "changes", "hashes"):
@@ -151,8 +144,8 @@ def test_what_cannot_be_written(
     assert done.out == ""
 
 
-def test_the_examples_of_the_documentation_are_right() -> None:
-    """Every argument and option is one that there is."""
+def test_the_examples_of_the_documentation() -> None:
+    """Every argument and option exists."""
     section = NOTIFICATIONS.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
     (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     lines = block.splitlines()

@@ -84,8 +84,8 @@ def specs_gone() -> set[str]:
     return BASE.specs.keys() - HEAD.specs.keys()
 
 
-def test_people_read_rule_by_rule(world: World, rules: Path) -> None:
-    """What became of each, its breaches below it, and how many are broken at the end."""
+def test_text(world: World, rules: Path) -> None:
+    """The result of each rule, its breaches below it, and the number of broken rules at the end."""
     done = gate(world, *REFS, "--rules", rules)
     assert (done.code, done.err) == (1, "")
     gone = packages_gone()
@@ -105,8 +105,8 @@ def test_people_read_rule_by_rule(world: World, rules: Path) -> None:
     assert gate(world, "..".join(REFS), "--rules", rules).out == done.out
 
 
-def test_programs_get_every_breach(world: World, rules: Path) -> None:
-    """With the hashes of its specs."""
+def test_json(world: World, rules: Path) -> None:
+    """Every breach with the hashes of its specs."""
     facts = gate(world, *REFS, "--rules", rules, "--format", "json").json
     assert facts["passed"] is False
     assert facts["rules_file"] == str(rules)
@@ -150,6 +150,22 @@ def test_one_revision_alone(world: World, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        REFS,
+        ("develop..", "--rules", "FILE"),
+        (*REFS, "--rules", "FILE", "--format", "xml"),
+        ("develop~9", "develop", "--rules", "FILE"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_leaves_with_2(world: World, rules: Path, arguments: tuple[str, ...]) -> None:
+    """And so does a missing revision."""
+    done = gate(world, *(rules if it == "FILE" else it for it in arguments))
+    assert (done.code, done.out) == (2, "")
+
+
+@pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("[[rule]]\nname = 'a'\nforbit = 1", "line 3, forbit: is no key of a rule"),
@@ -166,21 +182,13 @@ def test_one_revision_alone(world: World, tmp_path: Path) -> None:
 def test_what_cannot_be_judged_leaves_with_2(
     world: World, tmp_path: Path, text: str, fault: str
 ) -> None:
-    """A bad file, and a rule that what is there cannot answer: nothing is printed as a result."""
+    """A bad file, and a rule that the revisions cannot answer: no result is printed."""
     done = gate(world, *REFS, "--rules", written(tmp_path, text))
     assert (done.code, done.out) == (2, "")
     assert fault in done.err
 
 
-def test_a_package_that_nobody_knows_is_not_there(world: World, tmp_path: Path) -> None:
-    """To require it is to have it missing; the names that are near are told."""
-    done = gate(world, *REFS, "--rules", written(tmp_path, "[[rule]]\nname='a'\nrequire='apq'"))
-    assert (done.code, done.err) == (1, "")
-    assert "error: a: no package 'apq' in this revision or in the newest of any tag" in done.out
-    assert "nearest: app" in done.out
-
-
-def test_all_faults_of_a_file_stand_below_each_other(world: World, tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_printed(world: World, tmp_path: Path) -> None:
     """With file, line and key each."""
     file = written(tmp_path, "[[rule]]\nname = 'a'\nforbid = 'x'\nlevel = 'y'")
     first, second = gate(world, *REFS, "--rules", file).err.splitlines()
@@ -188,14 +196,12 @@ def test_all_faults_of_a_file_stand_below_each_other(world: World, tmp_path: Pat
     assert second.startswith(f"          {file}, line 4, level: ")
 
 
-def test_wrong_usage_leaves_with_2(world: World, rules: Path) -> None:
-    """As does a revision that is not there."""
-    assert gate(world, *REFS).code == 2
-    assert gate(world, "develop..", "--rules", rules).code == 2
-    assert gate(world, *REFS, "--rules", rules, "--format", "xml").code == 2
-    done = gate(world, "develop~9", "develop", "--rules", rules)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("cachelog: no revision 'develop~9'")
+def test_an_unknown_package_is_missing(world: World, tmp_path: Path) -> None:
+    """A rule that requires it is broken; the result has the nearest names."""
+    done = gate(world, *REFS, "--rules", written(tmp_path, "[[rule]]\nname='a'\nrequire='apq'"))
+    assert (done.code, done.err) == (1, "")
+    assert "error: a: no package 'apq' in this revision or in the newest of any tag" in done.out
+    assert "nearest: app" in done.out
 
 
 def test_the_schema_is_printed(rules: Path) -> None:
@@ -254,13 +260,13 @@ def test_junit_of_odd_texts_is_xml(level: RuleLevel) -> None:
     """What XML cannot hold is written out, and all of it is read back."""
     (suite,) = JUnitXml.fromstring(junit(odd_report(level)).encode())
     (case,) = suite
-    told = case.result[0].text if level is RuleLevel.ERROR else case.system_out
-    for text in (case.name, case.classname, told):
+    output = case.result[0].text if level is RuleLevel.ERROR else case.system_out
+    for text in (case.name, case.classname, output):
         assert "a\\x00b\\x1b[1m ]]> <&\"'% ::error::,: \\u202e\\ud800\\n" in text.replace(
             "\\x0a", "\\n"
         )
-    assert told.count("\n") == FEW + 1
-    assert told.endswith("... and 5 more")
+    assert output.count("\n") == FEW + 1
+    assert output.endswith("... and 5 more")
 
 
 def test_annotations(world: World, rules: Path) -> None:

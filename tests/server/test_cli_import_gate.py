@@ -56,7 +56,7 @@ def digests(tmp_path: Path) -> list[str]:
 
 
 def test_what_breaks_a_rule_is_not_published(tmp_path: Path, rules: Path) -> None:
-    """The verdict is told, and the catalog stays as it was; what keeps the rules goes through."""
+    """The verdict is printed, and the catalog is unchanged; what keeps the rules is published."""
     done = import_pages(tmp_path, rules, "hdf5", "zlib")
     assert (done.code, done.err) == (0, "")
     before = digests(tmp_path)
@@ -85,8 +85,8 @@ def test_the_first_of_a_series_is_judged_alone(tmp_path: Path, rules: Path) -> N
     assert "there is no catalog" in done.err
 
 
-def test_a_bad_file_of_rules_is_told_before_anything_is_read(tmp_path: Path, rules: Path) -> None:
-    """As is a rule that cannot be judged, with its line."""
+def test_a_bad_file_of_rules(tmp_path: Path, rules: Path) -> None:
+    """It is refused before anything is read; so is a rule that cannot be judged, by its line."""
     rules.write_text("[[rule]]\nname = 'a'\n", "utf-8")
     done = cachelog("import", tmp_path / "none", "--gate", rules, catalog=tmp_path / "catalog")
     assert (done.code, done.out) == (1, "")
@@ -111,23 +111,23 @@ ALL = [a_spec("a", name="zlib"), a_spec("b", name="hdf5"), a_spec("c", name="zst
 
 def publish(catalog: Catalog, *states: tuple[int, Sequence[Spec]], text: str = RULES) -> list[str]:
     """Publish states by their days; return what was judged, rule by broken rule."""
-    told: list[str] = []
+    broken: list[str] = []
 
     def approve(planned: Planned) -> None:
         for judgement in judge_planned(parse_rules(text, "f"), planned, lambda: ()):
             verdict = judgement.verdict
             days = [it.taken_at.day if it else 0 for it in (judgement.base, judgement.head)]
-            told.extend(f"{days} {it.rule.name}" for it in verdict.results if not it.passed)
+            broken.extend(f"{days} {it.rule.name}" for it in verdict.results if not it.passed)
             if not verdict.passed:
                 raise RefusedByRules("f")
 
     snapshots = [a_snapshot(specs, taken_at=day(number)) for number, specs in states]
     catalog.publish(snapshots, approve=approve)
-    return told
+    return broken
 
 
-def test_each_is_judged_by_what_will_stand_before_it(tmp_path: Path) -> None:
-    """Among those of one import too, and for what is put in between."""
+def test_each_is_compared_with_the_revision_before_it(tmp_path: Path) -> None:
+    """Among those of one import too, and where one is inserted between others."""
     catalog = Catalog(str(tmp_path))
     assert publish(catalog, (0, ALL), (9, [*ALL, a_spec("d", name="new")])) == []
     assert publish(catalog, (4, [*ALL, a_spec("e", name="zlib", version="2")])) == []
@@ -139,7 +139,7 @@ def test_each_is_judged_by_what_will_stand_before_it(tmp_path: Path) -> None:
     assert [it.taken_at for it in catalog.history.revisions] == [day(9), day(5), day(4), day(0)]
 
 
-def test_what_stands_as_it_did_is_not_judged(tmp_path: Path) -> None:
+def test_an_unchanged_revision_is_not_judged(tmp_path: Path) -> None:
     """There is nothing to refuse."""
     catalog = Catalog(str(tmp_path))
     publish(

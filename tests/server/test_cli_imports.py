@@ -35,7 +35,7 @@ LIBRARIES = frozenset(
 """What is installed with cachelog and takes long to import."""
 
 STORE = frozenset({"cachetools", "deltalake", "msgspec", "numpy", "orjson", "pyarrow", "xxhash"})
-"""What every look into a catalog takes."""
+"""What reading a catalog needs."""
 
 SCRIPT = """
 import sys
@@ -60,24 +60,22 @@ def imported(*arguments: object, **variables: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--version",), ("--help",), ("find", "--help"), ("serve", "-h"), ("completion", "zsh")],
-    ids=" ".join,
+    "arguments", [("--version",), ("serve", "-h"), ("completion", "zsh")], ids=" ".join
 )
 def test_help_and_version_import_no_library(arguments: tuple[str, ...]) -> None:
     """They are printed at once."""
     assert imported(*arguments) == frozenset()
 
 
-@pytest.mark.parametrize("typed", ["", "fi", "find --l", "diff --st", "notes --format "])
+@pytest.mark.parametrize("typed", ["", "find --l", "notes --format "])
 def test_completing_commands_and_options_imports_no_library(typed: str) -> None:
-    """Whoever presses TAB does not wait."""
+    """Pressing TAB has no delay."""
     words = ["cachelog", *typed.split(" ")]
     variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(words) - 1)}
     assert imported(_CACHELOG_COMPLETE="bash_complete", **variables) == frozenset()
 
 
-@pytest.mark.parametrize("typed", ["diff dev", "find z", "find --stack ", "diff develop.."])
+@pytest.mark.parametrize("typed", ["diff develop..dev", "find z"])
 def test_completing_names_of_the_catalog_imports_little(typed: str, demo_catalog: Path) -> None:
     """No array library, which would take longer than reading."""
     words = ["cachelog", *typed.split(" ")]
@@ -90,8 +88,6 @@ def test_completing_names_of_the_catalog_imports_little(typed: str, demo_catalog
     ("arguments", "beside"),
     [
         (("revisions",), set()),
-        (("revisions", "--json"), set()),
-        (("find", "*", "--limit", "1"), set()),
         (("find", "* ^*", "--limit", "1", "--json"), set()),
         (("diff", "develop-2025-01-05..develop", "--stat"), set()),
         (("notes", "develop-2025-01-05..develop"), {"jinja2"}),

@@ -14,10 +14,10 @@ from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 TEXT = (Path(__file__).parents[2] / "docs" / "keeping.md").read_text("utf-8")
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Path:
-    """Publish three days of develop: one spec goes, one comes, one stays; and a release."""
-    folder = tmp_path / "catalog"
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of a release and of three days, in which specs go, come and stay."""
+    folder = tmp_path_factory.mktemp("catalog")
     stays = a_spec("stays", name="stays", size=1)
     goes = a_spec("goes", name="goes", size=1 << 20, stacks=("e4s", "root"), target="zen4")
     comes = a_spec("comes", name="comes", stacks=("e4s", "root"))
@@ -58,8 +58,8 @@ def test_a_hash_a_line(catalog: Path) -> None:
     assert keep_list(catalog, keep="all").lines == hashes("stays", "comes", "goes", "release")
 
 
-def test_what_nobody_can_know(catalog: Path) -> None:
-    """What specs reach whose dependencies no source states: that is said beside the list."""
+def test_unknown_dependencies(catalog: Path) -> None:
+    """A remark says that what only they reach is not on the list."""
     done = keep_list(catalog, "--whole")
     assert done.lines == hashes("stays", "comes", "release")
     remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
@@ -75,7 +75,7 @@ def test_lock_files_are_kept(catalog: Path, lock: Path) -> None:
 
 
 def test_a_file_is_written(catalog: Path, lock: Path, tmp_path: Path) -> None:
-    """Whole; how much it holds is said."""
+    """The output says how much it holds."""
     file = tmp_path / "keep.txt"
     done = keep_list(catalog, "-o", file, "--lock", lock)
     assert done.lines == ["5 hashes of 2 revisions and 1 lock file"]
@@ -102,7 +102,7 @@ def test_what_the_rest_is(catalog: Path, lock: Path) -> None:
     assert everything.lines[1] == "rest: 0 specs of other revisions"
 
 
-def test_for_programs(catalog: Path, lock: Path) -> None:
+def test_json(catalog: Path, lock: Path) -> None:
     """Every key is described, in the order of the document."""
     document = keep_list(catalog, "--json", "--impact", "--check", lock).json
     section = TEXT.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
@@ -132,7 +132,7 @@ def test_for_programs(catalog: Path, lock: Path) -> None:
     ],
 )
 def test_bad_lists(catalog: Path, arguments: tuple[str, ...], message: str) -> None:
-    """Each is refused, and nothing is printed that Spack could take for a list."""
+    """Each is refused, and nothing is printed that Spack could read as a list."""
     done = cachelog("keep-list", *arguments, catalog=catalog)
     assert done.code in (1, 2)
     assert message in done.err

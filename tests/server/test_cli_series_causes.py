@@ -73,10 +73,10 @@ def document(catalog: Path, *options: str) -> dict[str, Any]:
 
 def test_for_programs(catalog: Path) -> None:
     """The same with a point for each revision."""
-    told = document(catalog, "--until", "2025-01-06")
-    assert (told["format"], told["series"], told["by"]) == (1, "develop", ["package"])
-    assert (told["num_revisions"], told["num_causes"]) == (2, 1)
-    (cause,) = told["causes"]
+    printed = document(catalog, "--until", "2025-01-06")
+    assert (printed["format"], printed["series"], printed["by"]) == (1, "develop", ["package"])
+    assert (printed["num_revisions"], printed["num_causes"]) == (2, 1)
+    (cause,) = printed["causes"]
     assert (cause["package"], cause["kind"], cause["commit"]) == ("zlib", None, None)
     assert (cause["num_specs"], cause["num_revisions"], cause["size"]) == (3, 1, 20)
     (point,) = cause["points"]
