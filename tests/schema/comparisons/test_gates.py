@@ -1,4 +1,4 @@
-"""Rules through GraphQL: what ``cachelog gate`` says, within bounds, and where each fault is."""
+"""Rules through GraphQL: the results of ``cachelog gate``, within bounds, and faults."""
 
 from typing import Any
 
@@ -142,16 +142,16 @@ def test_enums_have_the_members_of_the_domain(world: World, name: str, values: l
 def test_covering(world: World) -> None:
     """A spec that is missing is in neither revision."""
     spec = next(it for it in HEAD.specs.values() if it.name == "app")
-    wanted = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
-    told = check(
+    specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
+    result = check(
         world,
-        {"name": "all", "cover": wanted},
-        {"name": "half", "cover": wanted, "atLeast": "50 %"},
-        {"name": "one", "cover": wanted, "atLeast": "1"},
-        {"name": "apps", "cover": wanted, "packages": ["app"]},
+        {"name": "all", "cover": specs},
+        {"name": "half", "cover": specs, "atLeast": "50 %"},
+        {"name": "one", "cover": specs, "atLeast": "1"},
+        {"name": "apps", "cover": specs, "packages": ["app"]},
     )
-    assert [it["passed"] for it in told["rules"]] == [False, True, True, True]
-    (breach,) = told["rules"][0]["breaches"]
+    assert [it["passed"] for it in result["rules"]] == [False, True, True, True]
+    (breach,) = result["rules"][0]["breaches"]
     assert (breach["package"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
 
 
@@ -185,21 +185,23 @@ def test_faults_name_rule_and_key(world: World, rule: dict[str, Any], message: s
     assert message in fault(world, good, {"name": "b", **rule})
 
 
-def test_rules_and_breaches_are_bounded(world: World) -> None:
-    """So many rules in a request, so many breaches of a rule."""
+def test_rules_are_bounded(world: World) -> None:
+    """In each request."""
     rule = {"name": "a", "forbid": "spec-removed"}
     assert len(check(world, *[rule] * MOST_RULES)["rules"]) == MOST_RULES
     assert fault(world, *[rule] * (MOST_RULES + 1)) == "rules: there are 51; there may be 50"
-    asked = (
-        "query($base: String!, $head: String!, $first: Int!) { compare(base: $base, head: $head) "
-    )
-    asked += '{ check(rules: [{name: "a", forbid: "spec-removed"}]) { rules { numBreaches '
-    asked += "breaches(first: $first) { message } } } } }"
+
+
+def test_breaches_are_bounded(world: World) -> None:
+    """Of each rule."""
+    query = """query($base: String!, $head: String!, $first: Int!) {
+      compare(base: $base, head: $head) { check(rules: [{name: "a", forbid: "spec-removed"}]) {
+        rules { numBreaches breaches(first: $first) { message } } } } }"""
     for first in (0, 1, BREACHES_MAX):
-        (told,) = world.data(asked, **REFS, first=first)["compare"]["check"]["rules"]
-        assert len(told["breaches"]) == min(first, told["numBreaches"])
+        (rule,) = world.data(query, **REFS, first=first)["compare"]["check"]["rules"]
+        assert len(rule["breaches"]) == min(first, rule["numBreaches"])
     for first in (-1, BREACHES_MAX + 1):
-        error = world.error(asked, **REFS, first=first)
+        error = world.error(query, **REFS, first=first)
         assert error["message"].startswith(f"first: {first} is not from 0")
 
 

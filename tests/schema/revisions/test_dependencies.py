@@ -1,4 +1,4 @@
-"""Dependencies and queries in Spack's language, asked through GraphQL."""
+"""Dependencies and queries in Spack's language through GraphQL."""
 
 from base64 import b32encode
 from hashlib import sha1
@@ -224,7 +224,7 @@ def test_matching_in_packages_and_stacks(world: World) -> None:
     ],
 )
 def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
-    """Nothing matches a name that nothing has, and what may have been meant is told."""
+    """Nothing matches a name that no spec has; the nearest names are listed."""
     found = world.data(
         'query Q($matching: String) { revision(ref: "full") { '
         "specs(matching: $matching) { totalCount unknownNames { name nearest } } "
@@ -268,11 +268,12 @@ def test_bad_queries(world: World, ref: str, query: str, message: str, position:
         matching=query,
     )
     assert message in error["message"]
-    told = dict(error["extensions"])
-    nearest = told.pop("nearest", None)
+    extensions = dict(error["extensions"])
+    nearest = extensions.pop("nearest", None)
     assert message.endswith(f"; nearest: {nearest[0]}" if nearest else message)
-    assert (told.pop("sought", None) is None) == (nearest is None)
-    assert told == {"code": "BAD_USER_INPUT"} | ({} if position is None else {"position": position})
+    assert (extensions.pop("sought", None) is None) == (nearest is None)
+    place = {} if position is None else {"position": position}
+    assert extensions == {"code": "BAD_USER_INPUT"} | place
 
 
 def test_levels_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def hashes(connection: dict[str, Any]) -> list[str]:
 @examples(100)
 @given(data=st.data())
 def test_specs_are_those_that_the_filter_means(world: World, data: st.DataObject) -> None:
-    """In the order asked for, of the revision, of a package and of a stack alike; facets agree."""
+    """In order, of the revision, of a package and of a stack alike; facets agree."""
     state: State = data.draw(st.sampled_from(world.states), label="state")
     conditions = data.draw(st.none() | spec_filters(world), label="filter")
     order = data.draw(orders(list(listings.ORDERS)), label="order")
@@ -77,11 +77,11 @@ def test_specs_are_those_that_the_filter_means(world: World, data: st.DataObject
     variables = {"ref": state.info.digest, "filter": conditions, "order": order, "name": name}
     found = world.data(SPECS, **variables)["revision"]
     field, direction = (order or {}).get("field", "PACKAGE"), (order or {}).get("direction", "ASC")
-    wanted = [spec for spec in state.specs if listings.matches(spec, conditions or {})]
-    expected = listings.ordered(wanted, field, direction)
+    selected = [spec for spec in state.specs if listings.matches(spec, conditions or {})]
+    expected = listings.ordered(selected, field, direction)
     assert hashes(found["specs"]) == [spec.hash for spec in expected]
     assert found["specs"]["totalCount"] == len(expected)
-    facets = listings.facets_json(wanted)
+    facets = listings.facets_json(selected)
     assert found["specs"]["facets"] == {it: facets[it] for it in found["specs"]["facets"]}
     of_package = [spec.hash for spec in expected if spec.name == name]
     assert hashes(found["package"]["specs"]) == of_package

@@ -1,4 +1,4 @@
-"""Specs that somebody wants, against one revision and against all of them."""
+"""Lookups of specs in one revision and in all of them."""
 
 from typing import Any
 
@@ -35,34 +35,37 @@ def as_input(spec: Spec, *, is_root: bool = False, **facts: Any) -> dict[str, An
 
 
 def looked_up(world: World, state: State, specs: list[dict[str, Any]], fields: str) -> Any:
-    """Return what a lookup in a revision tells."""
+    """Return fields of a lookup in a revision."""
     ref = f"{state.info.tag}@{state.info.taken_at:%Y-%m-%dT%H:%M:%S.%fZ}"
     return world.data(LOOKUP % fields, ref=ref, specs=specs)["revision"]["lookup"]
 
 
-def test_what_a_revision_holds(world: World) -> None:
+def test_the_specs_of_a_revision(world: World) -> None:
     """Of the specs of the newest state, in each other: counts, and which are there."""
-    wanted = [
+    inputs = [
         as_input(spec, is_root=number % 3 == 0) for number, spec in enumerate(world.newest.specs)
     ]
-    roots = {it["hash"] for it in wanted if it["isRoot"]}
+    roots = {it["hash"] for it in inputs if it["isRoot"]}
     for state in world.states:
-        told = looked_up(
+        answer = looked_up(
             world,
             state,
-            wanted,
+            inputs,
             COUNTS[:-1] + "revision { digest } found { hash } missing { hash isRoot } }",
         )
         there = {spec.hash for spec in state.specs}
-        found = {it["hash"] for it in wanted} & there
-        assert told["revision"] == {"digest": state.info.digest}
-        assert (told["numWanted"], told["numFound"]) == (len(wanted), len(found))
-        assert (told["numRootsWanted"], told["numRootsFound"]) == (len(roots), len(roots & found))
-        assert {it["hash"] for it in told["found"]} == found
-        assert len(told["found"]) == len(found)
-        missing = [it["hash"] for it in told["missing"]]
-        assert set(missing) == {it["hash"] for it in wanted} - there
-        assert [it["isRoot"] for it in told["missing"]] == sorted(
+        present = {it["hash"] for it in inputs} & there
+        assert answer["revision"] == {"digest": state.info.digest}
+        assert (answer["numWanted"], answer["numFound"]) == (len(inputs), len(present))
+        assert (answer["numRootsWanted"], answer["numRootsFound"]) == (
+            len(roots),
+            len(roots & present),
+        )
+        assert {it["hash"] for it in answer["found"]} == present
+        assert len(answer["found"]) == len(present)
+        missing = [it["hash"] for it in answer["missing"]]
+        assert set(missing) == {it["hash"] for it in inputs} - there
+        assert [it["isRoot"] for it in answer["missing"]] == sorted(
             (it in roots for it in missing), reverse=True
         )
 
@@ -73,15 +76,15 @@ MISSING = (
 )
 
 
-def test_what_is_known_of_missing_specs(world: World) -> None:
-    """Where it was last and why it went, what is nearest and what differs."""
+def test_missing_specs(world: World) -> None:
+    """The last revision with each, why it went, the nearest spec and the differences."""
     newest, before = world.states[-1], world.states[-2]
     there = {spec.hash for spec in newest.specs}
     names = {spec.name for spec in newest.specs}
     gone = [spec for spec in before.specs if spec.hash not in there and spec.name in names]
     assert gone
-    told = looked_up(world, newest, [as_input(spec) for spec in gone], MISSING)["missing"]
-    for missing in told:
+    answer = looked_up(world, newest, [as_input(spec) for spec in gone], MISSING)["missing"]
+    for missing in answer:
         assert missing["lastSeen"]["tag"] == before.info.tag
         assert missing["reason"].endswith(("GONE", "REPLACED"))
         assert missing["goneIn"] == {"digest": newest.info.digest}
@@ -92,16 +95,16 @@ def test_what_is_known_of_missing_specs(world: World) -> None:
         assert ("version" in differing) == (nearest.version != spec.version)
 
 
-def test_what_is_not_given_is_not_compared(world: World) -> None:
-    """A hash and a name are enough; what the catalog never saw was last nowhere."""
-    wanted = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
-    (told,) = looked_up(world, world.newest, wanted, MISSING)["missing"]
-    assert (told["lastSeen"], told["reason"], told["version"]) == (None, None, None)
-    assert told["goneIn"] is None
-    assert told["nearest"] is not None
-    assert told["differences"] == []
-    (told,) = looked_up(world, world.newest, [wanted[0] | {"name": "none"}], MISSING)["missing"]
-    assert told["nearest"] is None
+def test_facts_that_are_not_given_are_not_compared(world: World) -> None:
+    """A hash and a name are enough; a hash that was in no revision has no last one."""
+    inputs = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
+    (answer,) = looked_up(world, world.newest, inputs, MISSING)["missing"]
+    assert (answer["lastSeen"], answer["reason"], answer["version"]) == (None, None, None)
+    assert answer["goneIn"] is None
+    assert answer["nearest"] is not None
+    assert answer["differences"] == []
+    (answer,) = looked_up(world, world.newest, [inputs[0] | {"name": "none"}], MISSING)["missing"]
+    assert answer["nearest"] is None
 
 
 def test_facts_are_read_in_any_spelling(world: World) -> None:
@@ -113,37 +116,37 @@ def test_facts_are_read_in_any_spelling(world: World) -> None:
         compiler=spec.compiler and spec.compiler.replace("@", "@="),
         variants=spec.variants[::-1],
     )
-    told = looked_up(world, world.newest, [other], MISSING)["missing"][0]
-    assert {it["path"] for it in told["differences"]} <= {"version", "platform", "target"}
+    answer = looked_up(world, world.newest, [other], MISSING)["missing"][0]
+    assert {it["path"] for it in answer["differences"]} <= {"version", "platform", "target"}
 
 
-def test_what_holds_most(world: World) -> None:
+def test_the_best_revisions_come_first(world: World) -> None:
     """Most specs first, then most roots, then the newer; of a series all revisions."""
     state = world.states[4]
-    wanted = [as_input(spec) for spec in state.specs]
+    inputs = [as_input(spec) for spec in state.specs]
     fields = COUNTS[:-1] + "revision { tag digest } missing(first: 2) { hash } }"
-    told = world.data(BEST % fields, specs=wanted)["bestCovering"]
-    assert [it["revision"]["tag"] for it in told[1:]] != []
-    assert len(told) == 5
-    found = [it["numFound"] for it in told]
-    assert found == sorted(found, reverse=True)
-    for line in told:
+    answer = world.data(BEST % fields, specs=inputs)["bestCovering"]
+    assert [it["revision"]["tag"] for it in answer[1:]] != []
+    assert len(answer) == 5
+    counts = [it["numFound"] for it in answer]
+    assert counts == sorted(counts, reverse=True)
+    for line in answer:
         assert len(line["missing"]) == min(2, line["numWanted"] - line["numFound"])
-    of_series = world.data(BEST % fields, specs=wanted, series="develop")["bestCovering"]
+    of_series = world.data(BEST % fields, specs=inputs, series="develop")["bestCovering"]
     assert of_series[0]["revision"]["digest"] == state.info.digest
-    assert of_series[0]["numFound"] == len(wanted)
+    assert of_series[0]["numFound"] == len(inputs)
     assert len(of_series) == 2
-    assert world.data(BEST % COUNTS, specs=wanted, series="nope")["bestCovering"] == []
-    assert len(world.data(BEST % COUNTS, specs=wanted, first=1)["bestCovering"]) == 1
+    assert world.data(BEST % COUNTS, specs=inputs, series="nope")["bestCovering"] == []
+    assert len(world.data(BEST % COUNTS, specs=inputs, first=1)["bestCovering"]) == 1
     assert world.data(BEST % COUNTS, specs=[])["bestCovering"][0]["numWanted"] == 0
 
 
 def test_counts_need_no_frame(world: World) -> None:
-    """What holds most is told by the hashes alone."""
-    wanted = [as_input(spec) for spec in world.newest.specs]
+    """The revisions that hold most are found by hashes alone."""
+    inputs = [as_input(spec) for spec in world.newest.specs]
     context = world.context()
     held = world.library.frames.num_kept
-    api.execute(BEST % COUNTS, {"specs": wanted}, context=context)
+    api.execute(BEST % COUNTS, {"specs": inputs}, context=context)
     assert world.library.frames.num_kept == held
     assert not context.is_permanent
 
@@ -156,8 +159,8 @@ def test_counts_need_no_frame(world: World) -> None:
         ({"hash": "a" * 32, "name": ""}, "specs[1]: name: "),
     ],
 )
-def test_what_can_be_no_spec_is_an_error(world: World, spec: Any, message: str) -> None:
-    """It names the place of the bad one."""
+def test_an_invalid_spec_is_an_error(world: World, spec: Any, message: str) -> None:
+    """The message names its place."""
     good = {"hash": "b" * 32, "name": "b"}
     for query in (LOOKUP, BEST):
         variables = {"specs": [good, spec]} | ({"ref": "develop"} if query is LOOKUP else {})
@@ -189,7 +192,7 @@ def test_lists_are_rendered_as_by_the_stock_executor(world: World) -> None:
 
 
 def test_two_thousand_specs_are_allowed() -> None:
-    """With all their facts, and all that is told of each of them; one more is too many."""
+    """With all their facts and all fields of a lookup; one more is too many."""
     spec = as_input(
         Spec(
             hash="a" * 32,
@@ -211,9 +214,9 @@ def test_two_thousand_specs_are_allowed() -> None:
     )
     variables = {"ref": "develop", "specs": [spec] * 2_000}
     assert 350 < len(orjson.dumps(spec)) < Limits().max_variable_bytes / 2_000
-    told = api.cost(query, None, variables)
-    assert 100_000 < told.units < Limits().max_cost
-    assert told.num_bytes < Limits().max_answer_bytes
+    answer = api.cost(query, None, variables)
+    assert 100_000 < answer.units < Limits().max_cost
+    assert answer.num_bytes < Limits().max_answer_bytes
     assert api.cost(query, None, {"ref": "a", "specs": [spec] * 2_001}).units == 0
     few = api.cost(query.replace("found {", "found(first: 5) {"), None, variables)
-    assert few.units < told.units
+    assert few.units < answer.units

@@ -1,4 +1,4 @@
-"""Stacks that a source tells, and null where it tells none."""
+"""Stacks that a source states, and null where it states none."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from snapshots.spack.names import ROOT_STACK
 from tests.schema.worlds import World, opened
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
-NAMES = {"told": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty": []}
+NAMES = {"stated": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty": []}
 """The stacks of each tag's only package, as the API tells them."""
 
 
@@ -17,7 +17,7 @@ NAMES = {"told": ["e4s", "hep", ROOT_STACK], "root": None, "none": None, "empty"
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of a revision with stacks, with root alone, with none, and without specs."""
     folder = tmp_path_factory.mktemp("catalog")
-    stacks = {"told": ("e4s", "hep", ROOT_STACK), "root": (ROOT_STACK,), "none": ()}
+    stacks = {"stated": ("e4s", "hep", ROOT_STACK), "root": (ROOT_STACK,), "none": ()}
     Catalog(str(folder)).publish(
         [
             *(a_snapshot([a_spec(stacks=own)], tag, day(0)) for tag, own in stacks.items()),
@@ -60,7 +60,7 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
 def test_stack_nodes_lead_on(world: World) -> None:
     """Each is the stack of the revision, of one spec as of many."""
     data = world.data(
-        """{ revision(ref: "told") {
+        """{ revision(ref: "stated") {
           stack(name: "e4s") { id numSpecs }
           package(name: "hdf5") { stackNodes { id numSpecs } }
           specs { nodes { stackNodes { id numSpecs } } }
@@ -72,7 +72,7 @@ def test_stack_nodes_lead_on(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("base", "head", "added"),
-    [("empty", "told", 2), ("none", "told", None), ("told", "root", None)],
+    [("empty", "stated", 2), ("none", "stated", None), ("stated", "root", None)],
 )
 def test_stacks_that_changed(world: World, base: str, head: str, added: int | None) -> None:
     """They are null where either side tells none."""
@@ -108,6 +108,6 @@ def test_packages_are_filtered_by_either_name(
 ) -> None:
     """``packages`` and what it was called before; both together are all-of, as all conditions."""
     question = """query($filter: PackageFilter) {
-      revision(ref: "told") { packages(filter: $filter) { totalCount } } }"""
+      revision(ref: "stated") { packages(filter: $filter) { totalCount } } }"""
     packages = world.data(question, filter=conditions)["revision"]["packages"]
     assert packages["totalCount"] == count

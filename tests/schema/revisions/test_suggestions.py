@@ -104,7 +104,7 @@ def test_another_revision(world: World) -> None:
 
 
 def test_so_many_of_some_kinds(world: World) -> None:
-    """Only kinds that are wanted, and no more than are; a number out of range is refused."""
+    """Only of the given kinds and as many as given; a number out of range is refused."""
     assert suggested(world, "hdf", kinds=["STACK", "TARGET"]) == []
     assert [it[1] for it in suggested(world, "hdf", first=1)] == ["hdf"]
     assert suggested(world, "hdf", first=0) == []
@@ -114,7 +114,7 @@ def test_so_many_of_some_kinds(world: World) -> None:
 
 
 def test_without_develop_the_longest_series_counts(tmp_path: Path) -> None:
-    """That of most revisions, wherever its name stands; an unknown ref is an error."""
+    """That of most revisions, whatever its name; an unknown ref is an error."""
     world = published(
         tmp_path,
         a_snapshot([a_spec("1", name="a")], "weekly", taken_at=day(1)),

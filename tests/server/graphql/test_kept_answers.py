@@ -1,4 +1,4 @@
-"""Kept answers, written at once: the same as by way of ASGI, and noted as those are."""
+"""Kept answers, written at once: the same as by way of ASGI, and logged as those are."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from server.app import create_app
 from server.http.cycles import ReadyAnswer
 from server.settings import Settings
-from tests.server.metrics.test_page import asked
+from tests.server.metrics.test_page import counted
 from tests.server.servers import Server, application, serving, until
 
 SMALL = "query Small { tags { name } }"
@@ -94,9 +94,9 @@ def test_answers_are_counted_and_logged(demo_server: Server) -> None:
     """Each has its own id, its line in the log and its place in the numbers."""
     body = {"query": "query Logged { tags { name } }", "operationName": "Logged"}
     with httpx.Client(base_url=demo_server.url) as client:
-        before = asked(client)
+        before = counted(client)
         ids = [client.post("/graphql", json=body).headers["x-request-id"] for _ in range(5)]
-        found = asked(client)
+        found = counted(client)
     more = {name: found[name] - before.get(name, 0) for name in found}
     assert more["cachelog_request_seconds_count", "Logged"] == 5
     assert more["cachelog_response_cache_hits_total", ""] == 4
@@ -108,16 +108,16 @@ def test_answers_are_counted_and_logged(demo_server: Server) -> None:
 
 
 def test_a_large_answer_is_counted_once(demo_server: Server) -> None:
-    """It goes by way of ASGI, which is told of a slow reader; so does what has to be packed."""
+    """By way of ASGI, which notices a slow reader, and compresses."""
     name = "cachelog_response_cache_hits_total", ""
     with httpx.Client(base_url=demo_server.url) as client:
-        before = asked(client)[name]
+        before = counted(client)[name]
         for query, coding in ((LARGE, "identity"), (LONG, "gzip"), (LONG, "br")):
             headers = {"accept-encoding": coding}
             for _ in range(3):
                 body = {"query": f"query Counted {query}"}
                 client.post("/graphql", json=body, headers=headers)
-        assert asked(client)[name] - before == 7
+        assert counted(client)[name] - before == 7
 
 
 def scope(**headers: str) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def test_what_was_answered_before_is_ready(demo_catalog: Path) -> None:
 
 
 def test_pages_of_other_origins_go_by_way_of_asgi(demo_catalog: Path) -> None:
-    """Only there are they told what they may read; all others have it as ready as ever."""
+    """Which adds their headers; the answers of all other requests are ready."""
     settings = Settings(catalog=str(demo_catalog), cors_origins=("https://a.example",))
     assert asked_twice(settings) is not None
     other = scope(origin="https://a.example")["headers"]

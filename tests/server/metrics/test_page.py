@@ -48,7 +48,7 @@ def numbers(text: str, parse: Any = plain) -> Numbers:
     }
 
 
-def asked(client: httpx.Client) -> Numbers:
+def counted(client: httpx.Client) -> Numbers:
     """Return the numbers that a server counts."""
     return numbers(client.get("/metrics").text)
 
@@ -68,7 +68,7 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
         ask(client, "query Bad { nope }", "Bad")
         client.post("/graphql", content=b"?", headers={"content-type": "application/json"})
         client.get("/nope")
-        found = asked(client)
+        found = counted(client)
     assert found["cachelog_requests_total", "200"] >= 4
     assert found["cachelog_requests_total", "404"] == 1
     assert found["cachelog_refused_total", "BAD_REQUEST"] == 1
