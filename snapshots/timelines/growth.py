@@ -64,11 +64,9 @@ def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> 
 
 def growth_point(totals: Mapping[Pair, PairCounts], step: Neighbours) -> GrowthPoint:
     """Return the point of one revision and the one before it; raises KeyError as ``growth``."""
-    return GrowthPoint(
-        base=step.base,
-        revision=step.head,
-        counts=totals[step.pair] if step.pair.base != step.pair.head else NO_COUNTS,
-    )
+    pair = step.pair
+    counts = totals[pair] if pair.base != pair.head else NO_COUNTS
+    return GrowthPoint(base=step.base, revision=step.head, counts=counts)
 
 
 # -- specs that came back
