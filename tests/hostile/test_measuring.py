@@ -10,7 +10,7 @@ from tests.hostile import runner
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.generated import drawn
 from tests.hostile.report import aligned, replace_table
-from tests.hostile.runner import Bounds, run_one
+from tests.hostile.runner import Bounds, run_all, run_one
 from tests.hostile.soak import Soaked
 from tests.hostile.victim import Suffered, suffered
 
@@ -68,6 +68,13 @@ def test_documents_are_drawn_again() -> None:
 
 _BOUNDS = Bounds(answer_seconds=2.0, victim_p99=0.1, memory=1_000)
 _TARGET = Target(0, (), (), (), (), ())
+_SUFFERED = Suffered(9, 0.0, 0.1, 0.1, 0)
+_SERVER: dict[str, Any] = {
+    "was_killed": False,
+    "is_running.return_value": True,
+    "peak_bytes.return_value": 1_000,
+    "cpu_seconds.return_value": 1.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -98,14 +105,25 @@ def test_what_hurts_is_named(
     """Everything that passes a bound, in words."""
     monkeypatch.setattr(runner, "_SETTLE_SECONDS", 0.2)
     answers = [Answer(**{"status": 200, "seconds": 0.1} | answer)]
-    usual = {
-        "was_killed": False,
-        "is_running.return_value": True,
-        "peak_bytes.return_value": 1_000,
-        "cpu_seconds.return_value": 1.0,
-    }
     watched = mock.Mock()
-    watched.since_mark.return_value = Suffered(9, 0.0, 0.1, 0.1, 0)._replace(**victim)
-    attack = Attack("made up", "nothing", lambda _target: answers)
-    result = run_one(mock.Mock(**usual | server), _TARGET, watched, attack, _BOUNDS)
+    watched.since_mark.return_value = _SUFFERED._replace(**victim)
+    result = run_one(mock.Mock(**_SERVER | server), _TARGET, watched, _attack(answers), _BOUNDS)
     assert result.hurts == hurts
+
+
+def test_a_server_that_was_hurt_is_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the next attack; one that was not hurt goes on."""
+    victim_of = mock.MagicMock()
+    victim_of.return_value.__enter__.return_value.since_mark.return_value = _SUFFERED
+    monkeypatch.setattr(runner, "victim_of", victim_of)
+    server = mock.Mock(**_SERVER, **{"restart.return_value": _TARGET})
+    slow = [Answer(200, 2.1)]
+    starts = [
+        (result.hurts, server.restart.call_count)
+        for result in run_all(server, map(_attack, ([], [], slow, [])), _BOUNDS)
+    ]
+    assert starts == [((), 1), ((), 1), (("slow answer",), 1), ((), 2)]
+
+
+def _attack(answers: list[Answer]) -> Attack:
+    return Attack("made up", "nothing", lambda _target: answers)
