@@ -44,7 +44,6 @@ WIDE = (
     "tests/snapshots/demo/test_demo_changes.py",
     "tests/snapshots/frames/test_spack_answers.py",
     "tests/snapshots/notes/test_escaping.py",
-    "tests/snapshots/sources/buildcache/test_round_trip.py",
     "tests/snapshots/sources/buildcache/test_ways_in.py",
     "tests/snapshots/sources/git/test_resuming.py",
 )

@@ -161,7 +161,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             server.headers.append(dict(self.headers))
             server.replies.get(self.path, status(404))(self)
 
-        do_GET = do_HEAD = _answer  # noqa: N815  # the names that http.server asks for
+        do_GET = do_HEAD = do_POST = _answer  # noqa: N815  # the names that http.server asks for
 
         def log_message(self, *_: object) -> None:
             """Say nothing on standard error."""

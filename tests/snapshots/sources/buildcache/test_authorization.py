@@ -8,15 +8,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.oci import Challenge, challenges, credentials_for
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
-from tests.snapshots.sources.buildcache.misbehaving import Server, document, send, serving, status
+from tests.snapshots.sources.buildcache.misbehaving import (
+    Reply,
+    Server,
+    document,
+    send,
+    serving,
+    status,
+)
 from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
 from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
@@ -40,6 +45,12 @@ def docker_config(folder: Path, value: object) -> ReadSettings:
     file = folder / "config.json"
     file.write_text(value if isinstance(value, str) else json.dumps(value))
     return msgspec.structs.replace(QUICK, docker_config=file)
+
+
+@pytest.fixture
+def location(server: Server) -> str:
+    """Serve a repository with an index and images."""
+    return serve(server, "site/cache", [index_image(INDEX), *IMAGES])
 
 
 def authorizations(server: Server) -> list[str | None]:
@@ -69,59 +80,23 @@ def test_challenges(headers: list[str], found: list[tuple[str, dict[str, str]]])
     assert challenges(headers) == [Challenge(*it) for it in found]
 
 
-@given(st.lists(st.text(alphabet=' ,="\\abc:/\x7f\xe9', max_size=30), max_size=3))
-def test_any_challenge_is_read(headers: list[str]) -> None:
-    """What is no challenge is left out, and raises nothing."""
-    assert all(it.scheme for it in challenges(headers))
-
-
-def test_a_login_that_is_no_utf_8(server: Server) -> None:
-    """Its bytes are sent as they stand in the environment."""
-    location = serve(server, "site/cache", IMAGES)
-    expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
-    Tokens(server, login=expected).guard("site/cache")
-    login = Login("me", bytes([255]).decode(errors="surrogateescape"))
-    settings = msgspec.structs.replace(QUICK, oci_login=login)
-    (found,) = snapshots(location, "mine", settings=settings)
-    assert len(found.content) == len(IMAGES)
-
-
-def test_a_token_for_everybody(server: Server) -> None:
-    """The realm is asked once, with what the registry says, and the token serves everything."""
-    location = serve(server, "site/cache", IMAGES)
-    tokens = Tokens(server)
-    tokens.guard("site/cache")
-    (found,) = snapshots(location, "mysite")
-    assert len(found.content) == len(IMAGES)
-    assert tokens.asked == [{"service": ["tests"], "scope": ["repository:site/cache:pull"]}]
-    assert set(authorizations(server)) == {None, "Bearer token-1"}
-
-
-def test_a_login_for_the_token(server: Server) -> None:
-    """It goes to the realm alone; the registry gets the token."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    Tokens(server, login=BASIC).guard("site/cache")
-    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-    assert found.content
-    sent = dict(zip(server.asked, authorizations(server), strict=True))
-    assert {line.split("?")[0] for line, sent_ in sent.items() if sent_ == BASIC} == {"GET /token"}
-
-
-@pytest.mark.parametrize("uses", [1, 2, 3])
-def test_tokens_that_expire(server: Server, uses: int) -> None:
-    """They are renewed on the way, however many requests are under way."""
-    location = serve(server, "site/cache", IMAGES)
+@pytest.mark.parametrize("uses", [1_000, 2])
+def test_tokens(server: Server, location: str, uses: int) -> None:
+    """The realm is asked with what the registry says, and again as tokens expire."""
     tokens = Tokens(server, uses=uses)
     tokens.guard("site/cache")
     settings = msgspec.structs.replace(QUICK, workers=1)
-    (found,) = snapshots(location, "mysite", settings=settings)
-    assert len(found.content) == len(IMAGES)
-    assert len(tokens.asked) > 1
+    (snapshot,) = snapshots(location, "mysite", sizes=True, settings=settings)
+    assert len(snapshot.content) == len(IMAGES)
+    asked = {"service": ["tests"], "scope": ["repository:site/cache:pull"]}
+    assert all(query == asked for query in tokens.asked)
+    assert (len(tokens.asked) == 1) is (uses > 100)
+    sent = {None, *(f"Bearer token-{number + 1}" for number in range(len(tokens.asked)))}
+    assert set(authorizations(server)) == sent
 
 
-def test_a_token_that_is_refused(server: Server) -> None:
+def test_a_token_that_is_refused(server: Server, location: str) -> None:
     """The error names the host and the variables, and nobody asks for ever."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
     tokens = Tokens(server, uses=0)
     tokens.guard("site/cache")
     host = server.url.removeprefix("http://")
@@ -132,10 +107,17 @@ def test_a_token_that_is_refused(server: Server) -> None:
     assert len(tokens.asked) == 2
 
 
+def test_a_login_that_is_no_utf_8(server: Server, location: str) -> None:
+    """Its bytes are sent as they stand in the environment."""
+    expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
+    Tokens(server, login=expected).guard("site/cache")
+    login = Login("me", bytes([255]).decode(errors="surrogateescape"))
+    assert snapshots(location, "mine", settings=msgspec.structs.replace(QUICK, oci_login=login))
+
+
 @pytest.mark.parametrize("login", [None, Login(USER, "not-the-password")])
-def test_a_login_that_is_refused(server: Server, login: Login | None) -> None:
-    """So it is where the realm refuses; a password is not told."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
+def test_a_login_that_is_refused(server: Server, location: str, login: Login | None) -> None:
+    """The error names the variables, and not the password."""
     Tokens(server, login=BASIC).guard("site/cache")
     settings = msgspec.structs.replace(QUICK, oci_login=login)
     with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD") as error:
@@ -145,9 +127,8 @@ def test_a_login_that_is_refused(server: Server, login: Login | None) -> None:
     assert ("does not accept the login of" in str(error.value)) is (login is not None)
 
 
-def test_a_password_for_the_registry(server: Server) -> None:
+def test_a_password_for_the_registry(server: Server, location: str) -> None:
     """A Basic challenge is answered with the login; without one, or a wrong one, it is refused."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
     for path, reply in list(server.replies.items()):
 
         def guarded(request: BaseHTTPRequestHandler, reply: Any = reply) -> None:
@@ -168,14 +149,6 @@ def test_a_password_for_the_registry(server: Server) -> None:
     assert len(server.asked) == asked + 3
 
 
-def test_a_realm_that_is_missing(server: Server) -> None:
-    """It is the realm that is named, and no index or repository is taken for absent."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    Tokens(server).guard("site/cache", server.at("/nothing"))
-    with pytest.raises(SourceError, match=r"/nothing\?.*HTTP 404"):
-        snapshots(location, "mysite")
-
-
 @pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
 def test_other_ways_of_authentication(server: Server, headers: dict[str, str]) -> None:
     """They are named, and no login is sent."""
@@ -188,12 +161,38 @@ def test_other_ways_of_authentication(server: Server, headers: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (document({}), "hands out no token"),
+        (document({"token": "a b"}), "hands out no token"),
+        (document({"token": "a\r\nX: y"}), "hands out no token"),
+        (document({"token": 1}), "token: "),
+        (document([]), "expected `object`"),
+        (status(404), "HTTP 404"),
+        (lambda request: send(request, 503), "HTTP 503 .*try again later"),
+        (document({"access_token": "token-x"}), None),
+    ],
+)
+def test_answers_of_realms(server: Server, location: str, reply: Reply, reason: str | None) -> None:
+    """A realm answers with a token, by one of two names; other answers are its errors."""
+    tokens = Tokens(server)
+    tokens.guard("site/cache")
+    tokens.grant("token-x")
+    for path in [path for path in server.replies if path.startswith("/token")]:
+        server[path] = reply
+    if reason is None:
+        assert snapshots(location, "mysite")
+        return
+    with pytest.raises(SourceError, match=rf"/token\?.*{reason}"):
+        snapshots(location, "mysite")
+
+
+@pytest.mark.parametrize(
     "realm",
     ["http://other.example/token", "/token", "", "file:///etc/passwd", "https://u:p@a.example/"],
 )
-def test_realms_that_are_not_asked(server: Server, realm: str) -> None:
+def test_realms_that_are_not_asked(server: Server, location: str, realm: str) -> None:
     """A realm that is read over plain HTTP on another host, or is none, gets nothing."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
     Tokens(server).guard("site/cache", realm or "")
     challenge = f'Bearer realm="{realm}",service="tests"'
     server["/v2/site/cache/manifests/index.spack"] = status(401, WWW_Authenticate=challenge)
@@ -202,9 +201,8 @@ def test_realms_that_are_not_asked(server: Server, realm: str) -> None:
     assert authorizations(server) == [None]
 
 
-def test_a_realm_on_another_port_of_the_host(server: Server) -> None:
+def test_a_realm_on_another_port_of_the_host(server: Server, location: str) -> None:
     """Registries over plain HTTP have their realm there."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
     with serving() as other:
         tokens = Tokens(server, login=BASIC)
         tokens.guard("site/cache", other.at("/token"))
@@ -214,43 +212,9 @@ def test_a_realm_on_another_port_of_the_host(server: Server) -> None:
         assert authorizations(other) == [BASIC]
 
 
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ({}, "hands out no token"),
-        ({"token": "a b"}, "hands out no token"),
-        ({"token": "a\r\nX: y"}, "hands out no token"),
-        ({"token": 1}, "token: "),
-        ([], "expected `object`"),
-    ],
-)
-def test_what_is_no_token(server: Server, answer: object, reason: str) -> None:
-    """The error names the realm."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    tokens = Tokens(server)
-    tokens.guard("site/cache")
-    for path in [path for path in server.replies if path.startswith("/token")]:
-        server[path] = document(answer)
-    with pytest.raises(SourceError, match=rf"/token\?.*{reason}"):
-        snapshots(location, "mysite")
-
-
-def test_an_access_token(server: Server) -> None:
-    """Some realms call it so."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    tokens = Tokens(server)
-    tokens.guard("site/cache")
-    tokens.grant("token-x")
-    for path in [path for path in server.replies if path.startswith("/token")]:
-        server[path] = document({"access_token": "token-x"})
-    (found,) = snapshots(location, "mysite")
-    assert found.content
-
-
-def test_storage_elsewhere_gets_no_credentials(server: Server) -> None:
+def test_storage_elsewhere_gets_no_credentials(server: Server, location: str) -> None:
     """Blobs that lie on another host are fetched there without the token, or the login."""
     index = json.dumps(INDEX).encode()
-    location = serve(server, "site/cache", [index_image(INDEX)])
     path = f"/v2/site/cache/blobs/{digest_of(index)}"
     with serving() as storage:
         storage["/blob"] = server.replies[path]
@@ -261,10 +225,9 @@ def test_storage_elsewhere_gets_no_credentials(server: Server) -> None:
         assert authorizations(storage) == [None]
 
 
-def test_a_challenge_of_another_host_is_not_answered(server: Server) -> None:
+def test_a_challenge_of_another_host_is_not_answered(server: Server, location: str) -> None:
     """Where the storage that a registry leads to wants a login, it is not told ours."""
     index = json.dumps(INDEX).encode()
-    location = serve(server, "site/cache", [index_image(INDEX)])
     path = f"/v2/site/cache/blobs/{digest_of(index)}"
     with serving() as storage:
         challenge = f'Bearer realm="{storage.at("/token")}",service="x"'
@@ -276,9 +239,8 @@ def test_a_challenge_of_another_host_is_not_answered(server: Server) -> None:
         assert storage.asked == ["GET /blob"]
 
 
-def test_a_realm_that_leads_elsewhere_passes_no_login_on(server: Server) -> None:
+def test_a_realm_that_leads_elsewhere_passes_no_login_on(server: Server, location: str) -> None:
     """A redirect of the realm to another host is followed without the login."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
     tokens = Tokens(server)
     tokens.guard("site/cache")
     with serving() as other:
@@ -289,16 +251,6 @@ def test_a_realm_that_leads_elsewhere_passes_no_login_on(server: Server) -> None
         (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
         assert found.content
         assert authorizations(other) == [None]
-
-
-def test_a_realm_that_recovers(server: Server) -> None:
-    """It is tried again; where that does not help, the error names it."""
-    location = serve(server, "site/cache", [index_image(INDEX)])
-    Tokens(server).guard("site/cache")
-    for path in [path for path in server.replies if path.startswith("/token")]:
-        server[path] = lambda request: send(request, 503)
-    with pytest.raises(SourceError, match=r"/token\?.*HTTP 503 .*try again later"):
-        snapshots(location, "mysite")
 
 
 HOST = "ghcr.example"
@@ -323,6 +275,8 @@ def test_docker_hub_has_several_names(tmp_path: Path) -> None:
     settings = docker_config(tmp_path, {"auths": auths})
     assert credentials_for("registry-1.docker.io", settings).login is not None
     assert credentials_for("quay.io", settings).login is None
+    without = msgspec.structs.replace(QUICK, docker_config=tmp_path / "none")
+    assert credentials_for("quay.io", without).hint == ""
 
 
 @pytest.mark.parametrize(
@@ -337,43 +291,41 @@ def test_docker_hub_has_several_names(tmp_path: Path) -> None:
         ({"auths": {HOST: {"auth": base64.b64encode(b"nobody").decode()}}}, "not USER:PASSWORD"),
         ({"auths": 1}, "auths: expected `object`"),
         ("{", "is no good JSON"),
+        (None, "is no file"),
         ({"auths": {HOST: {}}}, ""),
         ({}, ""),
     ],
 )
 def test_logins_of_docker_that_are_not_used(tmp_path: Path, config: object, hint: str) -> None:
     """What somebody may count on is named in a hint, with the file."""
-    found = credentials_for(HOST, docker_config(tmp_path, config))
+    if config is None:
+        (tmp_path / "config.json").mkdir()
+        settings = msgspec.structs.replace(QUICK, docker_config=tmp_path / "config.json")
+    else:
+        settings = docker_config(tmp_path, config)
+    found = credentials_for(HOST, settings)
     assert found.login is None
     assert hint in found.hint
     assert (str(tmp_path) in found.hint) is bool(hint)
 
 
-def test_a_hint_is_given_where_access_is_refused(server: Server, tmp_path: Path) -> None:
+def test_a_hint_is_given_where_access_is_refused(
+    server: Server, location: str, tmp_path: Path
+) -> None:
     """And nowhere else: a registry may let everybody read."""
     host = server.url.removeprefix("http://")
     settings = docker_config(tmp_path, {"credHelpers": {host: "gcloud"}})
-    location = serve(server, "site/cache", [index_image(INDEX)])
     assert snapshots(location, "mysite", settings=settings)
     Tokens(server, login=BASIC).guard("site/cache")
     with pytest.raises(SourceError, match="credHelpers: gcloud"):
         snapshots(location, "mysite", settings=settings)
 
 
-def test_without_a_configuration_of_dockers(tmp_path: Path) -> None:
-    """Nobody needs one, and a folder of that name is a hint."""
-    settings = msgspec.structs.replace(QUICK, docker_config=tmp_path / "config.json")
-    assert credentials_for(HOST, settings).hint == ""
-    (tmp_path / "config.json").mkdir()
-    assert "is no file" in credentials_for(HOST, settings).hint
-
-
-def test_nothing_tells_the_login(server: Server) -> None:
+def test_nothing_tells_the_login(server: Server, location: str) -> None:
     """Neither a record's text, nor warnings, progress and what is published."""
     assert PASSWORD not in repr(WITH_LOGIN)
     heard: list[str] = []
     report = Report(progress=lambda task, *_: heard.append(task))
-    location = serve(server, "site/cache", IMAGES)
     Tokens(server, login=BASIC).guard("site/cache")
     (found,) = snapshots(location, "mysite", settings=WITH_LOGIN, report=report)
     told = repr([found.source, list(found.content.specs()), report.warnings, heard])

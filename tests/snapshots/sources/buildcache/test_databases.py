@@ -5,16 +5,12 @@ from typing import Any
 
 import pytest
 
-from snapshots.models import Dependency, Spec
+from snapshots.models import Spec
 from snapshots.sources.buildcache.database import IndexSpecs, decode
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.indexes import (
-    GCC,
     LIBELF,
-    RUNTIME,
     database,
-    edge,
-    entry,
     node,
     small_database,
 )
@@ -25,57 +21,10 @@ def read(value: Any) -> dict[str, Spec]:
     return dict(decode(json.dumps(value).encode(), "index.json", Report(), proof=False).in_cache)
 
 
-def only(spec: dict[str, Any], version: str) -> Spec:
-    """Return the one spec of an index of a version."""
-    return read(database(spec, version=version))[LIBELF]
-
-
-@pytest.mark.parametrize("version", ["5", "6", "7", "8", "9"])
-def test_versions(version: str) -> None:
-    """Versions 5 to 9 are read."""
-    compiler = {"name": "gcc", "version": "9.4.0"} if version < "8" else None
-    spec = only(node("libelf", LIBELF, compiler=compiler), version)
-    assert (spec.version, spec.compiler) == ("1.0", "gcc@9.4.0" if compiler else None)
-
-
-def test_older_notations() -> None:
-    """A target that is a text, and edges with their types alone, mean what the newer ones do."""
-    arch = {"platform": "test", "platform_os": "debian6", "target": "m1"}
-    edges = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link", "build"]}]
-    spec = only(node("libelf", LIBELF, arch=arch, dependencies=edges), "7")
-    assert spec.target == "m1"
-    assert spec.dependencies == (Dependency("gcc-runtime", RUNTIME, ("build", "link")),)
-
-
-def test_the_oldest_notation_is_refused() -> None:
-    """An entry of before Spack 0.17, with its name around the object, is named as unreadable."""
-    facts = {key: value for key, value in node("libelf", LIBELF).items() if key != "name"}
-    value = database(node("gcc-runtime", RUNTIME), version="5")
-    value["database"]["installs"][LIBELF] = entry({"libelf": facts})
-    report = Report(skip_bad=True)
-    assert list(decode(json.dumps(value).encode(), "index.json", report, proof=False).in_cache) == [
-        RUNTIME
-    ]
-    (skipped,) = report.skipped
-    assert (skipped.key, skipped.reason) == (f"installs.{LIBELF}.spec.name", "is missing")
-
-
 def joined(newer: Any, older: Any, report: Report | None = None) -> IndexSpecs:
     """Return what two indexes of one build cache say together."""
     texts = [json.dumps(it).encode() for it in (newer, older)]
     return decode(texts[0], "index.json", report or Report(), older=texts[1:], proof=False)
-
-
-def test_two_databases_are_joined_by_hash() -> None:
-    """What either holds is there; the compiler that only one of them states is found, too."""
-    edges = [edge("gcc", GCC, ["build"], ["c"])]
-    newer = database(node("libelf", LIBELF, dependencies=edges), version="9")
-    older = database(node("gcc", GCC, "10.2.1"), node("gcc-runtime", RUNTIME))
-    report = Report()
-    found = joined(newer, older, report)
-    assert (set(found.in_cache), set(found.outside)) == ({LIBELF, RUNTIME}, {GCC})
-    assert found.in_cache[LIBELF].compiler == "gcc@10.2.1"
-    assert report.warnings == []
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,6 @@ def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(images.content) == len(IMAGES)
 
 
-def test_no_such_repository(host: str) -> None:
-    """The error names it."""
-    with pytest.raises(SourceError, match="has no repository site/nothing"):
-        snapshots(f"oci+http://{host}/site/nothing", "mysite")
-
-
 def test_a_password(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The registry answers nobody without it."""
     folder = tmp_path_factory.mktemp("guarded")

@@ -13,17 +13,6 @@ def keeping(folder: Path | None, bound: int = 1000) -> KeptDocuments:
     return KeptDocuments(folder, bound, Report())
 
 
-def test_documents_outlast_a_run(tmp_path: Path) -> None:
-    """What one run kept the next one finds; without a folder nothing is kept."""
-    for folder, expected in ((tmp_path / "cache", b"text"), (None, None)):
-        with keeping(folder) as documents:
-            assert documents.find("key") is None
-            documents.keep("key", bytearray(b"text"))
-        with keeping(folder) as documents:
-            assert documents.find("key") == expected
-            assert documents.find("other") is None
-
-
 def test_documents_are_written_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,14 @@
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.locations import join, link, public, resolve, resolve_listed
+from snapshots.sources.locations import (
+    join,
+    link,
+    mirror_of,
+    public,
+    resolve,
+    resolve_listed,
+)
 from snapshots.sources.settings import ReadSettings
 
 SETTINGS = ReadSettings(
@@ -120,3 +127,45 @@ def test_locations_below_a_cache() -> None:
 def test_public(location: str, expected: str) -> None:
     """What stands behind the path of a URL, a key perhaps, is not for all to read."""
     assert public(location) == expected
+
+
+URL = "https://cache.example/develop/e4s"
+LIST = "https://cache.example/tags.json"
+OCI = "oci://ghcr.example/a/b"
+BLOB = "https://ghcr.example/v2/a/b/blobs/sha256:0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "location", "tarball", "mirror"),
+    [
+        ("index", URL, None, URL),
+        ("index", f"{URL}/", None, URL),
+        ("index", f"{URL}/build_cache/index.json", None, URL),
+        ("index", f"{URL}/v3/manifests/index/index.manifest.json", None, URL),
+        ("index", "/caches/e4s", None, "/caches/e4s"),
+        ("index", "/caches/e4s", "https://elsewhere.example/b.spack", "/caches/e4s"),
+        ("index", LIST, f"{URL}/build_cache/a/b.spack", URL),
+        ("index", LIST, f"{URL}/blobs/sha256/ab/abc", URL),
+        ("pages", "site/_cache", f"{URL}/build_cache/a/b.spack", URL),
+        ("index", "s3://bucket/e4s/", None, "s3://bucket/e4s"),
+        ("index", "s3://a/tags.json", "s3://a/e4s/blobs/sha256/ab/abc", "s3://a/e4s"),
+        ("index", "e4s=/caches/e4s ml=/caches/ml", None, None),
+        ("index", LIST, None, None),
+        ("index", "caches/e4s", None, None),
+        ("pages", "https://site.example/_cache", None, None),
+        ("git", "https://site.example/cache.git", None, None),
+        ("demo", "demo: 40 packages", None, None),
+        ("index", OCI, None, OCI),
+        ("index", OCI, BLOB, OCI),
+        ("index", f"e4s={OCI} ml=/caches/ml", BLOB, OCI),
+        (
+            "index",
+            "e=oci+http://h:5000/a",
+            "http://h:5000/v2/a/blobs/sha512:0",
+            "oci+http://h:5000/a",
+        ),
+    ],
+)
+def test_mirrors(kind: str, location: str, tarball: str | None, mirror: str | None) -> None:
+    """The mirror of a revision has the folders of a build cache; none is guessed."""
+    assert mirror_of(kind, location, tarball) == mirror

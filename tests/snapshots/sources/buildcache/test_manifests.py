@@ -12,32 +12,26 @@ from snapshots.sources.buildcache.layouts import cleartext, parse_manifest
 from tests.snapshots.sources.buildcache.folders import CHECKSUM, blob, manifest, signed, text
 
 
-def test_a_manifest() -> None:
-    """A manifest lists blobs, which lie below the cache by their checksum."""
-    parsed = parse_manifest(text(manifest(blob())), "m.json")
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_manifest(is_signed: bool) -> None:
+    """A manifest, signed or not, lists blobs, which lie below the cache by their checksum."""
+    document = json.dumps(manifest(blob()), indent=0)
+    parsed = parse_manifest(signed(document) if is_signed else document.encode(), "m.json")
     assert [entry.path for entry in parsed.data] == [f"blobs/sha256/ab/{CHECKSUM}"]
     assert parsed.data[0].content_length == 1234
-    assert not parsed.signed
-
-
-def test_a_signed_manifest() -> None:
-    """A clear-signed manifest is read as the JSON that was signed."""
-    parsed = parse_manifest(signed(json.dumps(manifest(blob()), indent=0)), "m.json")
-    assert parsed.signed
-    assert len(parsed.data) == 1
+    assert parsed.signed is is_signed
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
 def test_cleartext_is_what_was_signed(document: str) -> None:
-    """Signing and reading gives back the text, lines that begin with a dash too."""
+    """Signing and reading gives back the text, lines that begin with a dash too.
+
+    Lines may end in either way, and there may be no Hash header.
+    """
     assert cleartext(signed(document), "m.json") == document.encode()
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_cleartext_with_either_line_end(end: str) -> None:
-    """The lines of a signed document may end in either way, and it may have no Hash header."""
-    document = "-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
-    assert cleartext(document.replace("\n", end).encode(), "m.json") == b"{}"
+    bare = b"-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
+    for end in (b"\n", b"\r\n"):
+        assert cleartext(bare.replace(b"\n", end), "m.json") == b"{}"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from tests.snapshots.sources.buildcache.folders import (
     manifest,
     put,
     signed,
-    text,
 )
 from tests.snapshots.sources.buildcache.misbehaving import (
     Reply,
@@ -59,16 +58,6 @@ def some_specs(labels: str) -> list[Spec]:
     return [a_spec(label) for label in labels]
 
 
-def test_sizes_in_a_folder(tmp_path: Path) -> None:
-    """The package is the blob of its media type, among others."""
-    other = blob("application/vnd.spack.spec.v5+json", contentLength=1)
-    file = Path(BuildCache(3, str(tmp_path)).spec_manifest(a_spec()))
-    put(file, text(manifest(other, blob())))
-    assert packages(tmp_path, [a_spec()], tmp_path) == {a_spec().hash: PACKAGE}
-    put(file, text(manifest(blob(contentLength=1))))
-    assert packages(tmp_path, [a_spec()], tmp_path)[a_spec().hash].size == 1
-
-
 def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
     """What one run read, later runs know, whatever key the URL has; signatures are warned of."""
     specs = some_specs("abcdef")
@@ -83,8 +72,9 @@ def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
 
 
 def test_manifests_that_are_not_there(server: Server) -> None:
-    """The specs keep an unknown size, with one warning that counts them and names the first."""
-    report = Report()
+    """The sizes stay unknown, with one warning that counts them and names the first."""
+    heard: list[tuple[str, int, int | None]] = []
+    report = Report(progress=lambda *step: heard.append(step))
     specs = some_specs("abc")
     serve(server, specs[1])
     assert packages(server.url, specs, report=report) == {specs[1].hash: PACKAGE}
@@ -92,6 +82,7 @@ def test_manifests_that_are_not_there(server: Server) -> None:
     (warning,) = report.warnings
     count = "2 of 3 sizes stay unknown, as their manifests are missing"
     assert warning.startswith(f"{count}; the first: {first}: HTTP 404")
+    assert heard == [("reading sizes", done, 3) for done in range(4)]
 
 
 def test_caches_without_sizes(tmp_path: Path) -> None:
@@ -150,11 +141,3 @@ def test_kept_documents_that_cannot_be_used(server: Server, tmp_path: Path, dama
     assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
     (warning,) = report.warnings
     assert warning.startswith(f"{file}: cannot keep documents; delete it if it is damaged: ")
-
-
-def test_progress_of_sizes(tmp_path: Path) -> None:
-    """The report hears how many manifests were read, of how many."""
-    heard: list[tuple[str, int, int | None]] = []
-    report = Report(progress=lambda *what: heard.append(what))
-    packages(tmp_path, some_specs("ab"), report=report)
-    assert heard == [("reading sizes", done, 2) for done in (0, 1, 2)]

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.catalog import Catalog
-from snapshots.contents import Snapshot
 from snapshots.errors import SourceError
-from snapshots.models import ProofCounts, Unproven, UnprovenReason
-from snapshots.sources.buildcache.database import IndexSpecs, dag_hash, decode, unproven_reason
+from snapshots.models import ProofCounts, UnprovenReason
+from snapshots.sources.buildcache.database import IndexSpecs, decode, unproven_reason
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests import real_data
@@ -63,7 +61,7 @@ def test_real_indexes_are_proven(file: Path) -> None:
     assert {specs.unproven[digest] for digest in specs.in_cache} == {None}
 
 
-@pytest.mark.parametrize("file", REAL[:3], ids=lambda file: "-".join(file.parts[-3:-1]))
+@pytest.mark.parametrize("file", REAL[:1], ids=lambda file: "-".join(file.parts[-3:-1]))
 def test_white_space_and_the_place_of_the_hash_say_nothing(file: Path) -> None:
     """An index that a program formatted, with the hash first in a node, is proven as well."""
     value = json.loads(file.read_bytes())
@@ -161,11 +159,6 @@ def test_bad_text_in_a_key_that_nothing_reads() -> None:
     assert caught.value.key == f"installs.{'b' * 32}"
 
 
-def test_the_hash_of_a_text() -> None:
-    """It is the base32 of the sha1 in lower case."""
-    assert dag_hash(b"") == "3i42h3s6nnfq2msvx7xzkyayscx5qbyj"
-
-
 def test_a_spec_that_one_index_proves_is_proven(tmp_path: Path) -> None:
     """Of several stacks with the same spec, one that can be computed anew is enough."""
     right = hashed("zlib")
@@ -189,24 +182,6 @@ def test_what_is_beside_a_bad_entry_is_proven() -> None:
     assert read(value, report).unproven == {right["hash"]: None}
     keys = [error.key or "" for error in report.skipped]
     assert [key.split(".")[1][0] for key in keys] == ["c", "d"]
-
-
-@pytest.fixture
-def mixed(tmp_path: Path) -> Snapshot:
-    """Return an index with one spec that is proven and two that cannot be."""
-    specs = [hashed("zlib"), *(node(name, name[0] * 32, annotations={}) for name in ("gmp", "mpc"))]
-    (tmp_path / "index.json").write_text(json.dumps(index(*specs)))
-    (snapshot,) = snapshots(tmp_path / "index.json", "develop", settings=PROVING)
-    return snapshot
-
-
-def test_a_revision_keeps_what_was_proven(mixed: Snapshot, tmp_path: Path) -> None:
-    """How many hashes were right, and how many could not be computed, also after reopening."""
-    catalog = Catalog(str(tmp_path / "catalog"))
-    catalog.publish([mixed])
-    (revision,) = Catalog(catalog.location).require_history().revisions
-    assert revision.num_proven == 1
-    assert revision.unproven == (Unproven(UnprovenReason.FORMAT_UNKNOWN, 2),)
 
 
 def test_without_proof(tmp_path: Path) -> None:

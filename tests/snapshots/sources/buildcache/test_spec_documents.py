@@ -58,18 +58,6 @@ def test_a_node_is_as_its_own_document_has_it() -> None:
     assert outside[LIBELF].package_hash is None
 
 
-def test_a_compiler_without_a_node() -> None:
-    """What no document holds is warned of once, with the location of them all."""
-    needs = edge("gcc", GCC, ["build"], ["c"])
-    report = Report()
-    found = put_together(
-        {LIBELF: spec_document(node("libelf", LIBELF, dependencies=[needs]))}, report
-    )
-    assert found.in_cache[LIBELF].compiler is None
-    (warning,) = report.warnings
-    assert warning.startswith(f"cache: the compiler gcc/{GCC} of 1 specs is not in the index")
-
-
 _GOOD = node("libelf", LIBELF)
 _NO_HASH = node("gcc", GCC) | {"hash": None}
 _NO_NAME = node("gcc", GCC) | {"name": 1}

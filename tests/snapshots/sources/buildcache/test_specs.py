@@ -1,6 +1,5 @@
 """Decoding an index: which entries are specs, what they say, and what is wrong with bad ones."""
 
-import copy
 import json
 from typing import Any
 
@@ -92,77 +91,81 @@ def test_what_an_index_says_of_specs_outside_the_cache() -> None:
     assert gcc.stacks == ()
 
 
-def test_patches() -> None:
-    """They stand in the order that they were applied in, whole."""
-    sums = ["b231fcc" + "0" * 57, "26090f4" + "1" * 57]
-    assert only(node("libelf", LIBELF, patches=sums)).patches == tuple(sums)
+FORMAT_6 = {"annotations": {"original_specfile_version": 6}}
+SUMS = ["b231fcc" + "0" * 57, "26090f4" + "1" * 57]
+OLD_ARCH = {"platform": "test", "platform_os": "debian6", "target": "m1"}
+OLD_EDGES = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link", "build"]}]
 
 
 @pytest.mark.parametrize(
-    ("more", "provided", "spec_format"),
+    ("more", "facts"),
     [
-        ({}, None, 5),
-        ({"annotations": None}, None, None),
-        ({"annotations": {"original_specfile_version": 6}}, (), 6),
-        ({"annotations": None, "provided_virtuals": ["elf"]}, ("elf",), None),
+        ({}, {"provided_virtuals": None, "spec_format": 5, "build_spec": None}),
+        ({"annotations": None}, {"provided_virtuals": None, "spec_format": None}),
+        (FORMAT_6, {"provided_virtuals": (), "spec_format": 6}),
         (
-            {
-                "annotations": {"original_specfile_version": 6},
-                "provided_virtuals": ["zlib-api", "libgfortran@5", "mpi@:3.1,=4"],
-            },
-            ("libgfortran@5", "mpi@:3.1,=4", "zlib-api"),
-            6,
+            {"annotations": None, "provided_virtuals": ["elf"]},
+            {"provided_virtuals": ("elf",), "spec_format": None},
+        ),
+        (
+            {"provided_virtuals": ["zlib-api", "libgfortran@5", "mpi@:3.1,=4"]},
+            {"provided_virtuals": ("libgfortran@5", "mpi@:3.1,=4", "zlib-api")},
+        ),
+        (
+            {"external": {"path": "/usr", "module": None, "extra_attributes": {"a": 1}}},
+            {"external_path": "/usr", "external_modules": ()},
+        ),
+        (
+            {"external": {"path": None, "module": ["PrgEnv-cray", "gcc/13.2"]}},
+            {"external_path": None, "external_modules": ("PrgEnv-cray", "gcc/13.2")},
+        ),
+        (
+            {"external": {"path": "/opt/my gcc", "module": "gcc/13.2"}},
+            {"external_path": "/opt/my gcc", "external_modules": ("gcc/13.2",)},
+        ),
+        ({"external": {}}, {"external_path": None, "external_modules": ()}),
+        ({"external": None}, {"external_path": None, "external_modules": None}),
+        ({"patches": SUMS}, {"patches": tuple(SUMS)}),
+        (
+            {"build_spec": {"name": "libelf", "hash": RUNTIME}},
+            {"build_spec": f"libelf/{RUNTIME}"},
+        ),
+        ({"namespace": "", "package_hash": ""}, {"namespace": None, "package_hash": None}),
+        (
+            {"dependencies": [edge("gcc", GCC, [], [])]},
+            {"dependencies": (Dependency("gcc", GCC, ()),)},
+        ),
+        ({"arch": OLD_ARCH}, {"target": "m1"}),
+        (
+            {"dependencies": OLD_EDGES},
+            {"dependencies": (Dependency("gcc-runtime", RUNTIME, ("build", "link")),)},
         ),
     ],
 )
-def test_provided_virtuals(
-    more: dict[str, Any], provided: tuple[str, ...] | None, spec_format: int | None
-) -> None:
-    """They are told from format 6 on, where an absent key says that there are none."""
+def test_facts_of_a_node(more: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Each key has its fact, in the notation of each version; absent and empty keys have none."""
     spec = only(node("libelf", LIBELF, **more), "9")
-    assert (spec.provided_virtuals, spec.spec_format) == (provided, spec_format)
+    assert {name: getattr(spec, name) for name in facts} == facts
 
 
-@pytest.mark.parametrize(
-    ("external", "path", "modules"),
-    [
-        ({"path": "/usr", "module": None, "extra_attributes": {"a": 1}}, "/usr", ()),
-        ({"path": None, "module": ["PrgEnv-cray", "gcc/13.2"]}, None, ("PrgEnv-cray", "gcc/13.2")),
-        ({"path": "/opt/my gcc", "module": "gcc/13.2"}, "/opt/my gcc", ("gcc/13.2",)),
-        ({}, None, ()),
-        (None, None, None),
-    ],
-)
-def test_external_specs(
-    external: dict[str, Any] | None, path: str | None, modules: tuple[str, ...] | None
-) -> None:
-    """They say where they are, or by which modules they are loaded."""
-    spec = only(node("libelf", LIBELF, external=external))
-    assert (spec.external_path, spec.external_modules) == (path, modules)
-
-
-def test_spliced_specs() -> None:
-    """They say what they were built as."""
-    spec = only(node("libelf", LIBELF, build_spec={"name": "libelf", "hash": RUNTIME}))
-    assert spec.build_spec == f"libelf/{RUNTIME}"
-    assert only(node("libelf", LIBELF)).build_spec is None
-
-
-def test_a_bad_spec_outside_the_cache() -> None:
-    """It is named like any other, and where it is skipped no more than its edges are left."""
+def test_bad_entries_can_be_skipped() -> None:
+    """Each is listed, in the cache or outside, and the others are read."""
     value = small_database()
-    value["database"]["installs"][GCC]["spec"]["version"] = ""
+    installs = value["database"]["installs"]
+    installs[GCC]["spec"]["version"] = ""
     with pytest.raises(SourceError) as caught:
         read(value)
     assert caught.value.key == f"installs.{GCC}.spec.version"
-    found = decode(json.dumps(value).encode(), "index.json", Report(skip_bad=True), proof=False)
-    assert (set(found.in_cache), found.outside) == ({LIBELF, WRAPPER, RUNTIME}, {})
-
-
-def test_an_edge_without_types() -> None:
-    """An edge may have no type at all."""
-    spec = only(node("libelf", LIBELF, dependencies=[edge("gcc", GCC, [], [])]))
-    assert spec.dependencies == (Dependency("gcc", GCC, ()),)
+    del installs[WRAPPER]["spec"]["version"]
+    installs[RUNTIME]["spec"]["arch"]["target"] = 3
+    report = Report(skip_bad=True)
+    specs = _decoded(value, report)
+    assert (set(specs.in_cache), specs.outside) == ({LIBELF}, {})
+    assert {error.key for error in report.skipped} == {
+        f"installs.{GCC}.spec.version",
+        f"installs.{WRAPPER}.spec.version",
+        f"installs.{RUNTIME}.spec.arch.target",
+    }
 
 
 @pytest.mark.parametrize(
@@ -232,91 +235,73 @@ def test_the_order_of_parameters_says_nothing(names: list[str], draw: Any) -> No
     )
 
 
-SPEC = f"installs.{LIBELF}.spec"
-BAD = [
-    (["version"], 8, "database.version", "expected `str`, got `int`"),
-    (
-        ["version"],
-        "10",
-        "database.version",
-        "'10' is not a version that can be read: 5, 6, 7, 8, 9",
-    ),
-    (["installs"], [], "database.installs", "expected `object`, got `array`"),
-    (["installs"], ..., "database.installs", "is missing"),
-    (
-        ["installs", LIBELF, "in_buildcache"],
-        ...,
-        f"installs.{LIBELF}",
-        "has neither in_buildcache nor installed",
-    ),
-    (["installs", LIBELF, "in_buildcache"], 1, f"installs.{LIBELF}.in_buildcache", "expected"),
-    (["installs", LIBELF, "spec"], None, SPEC, "expected `object`, got `null`"),
-    (["spec", "name"], ..., f"{SPEC}.name", "is missing"),
-    (["spec", "name"], "a b", f"{SPEC}.name", "'a b' is no name"),
-    (["spec", "version"], "", f"{SPEC}.version", "is empty"),
-    (["spec", "hash"], RUNTIME, f"{SPEC}.hash", "is not the entry's own hash"),
-    (["spec", "arch"], ..., f"{SPEC}.arch", "is missing"),
-    (["spec", "arch", "platform"], ..., f"{SPEC}.arch.platform", "is missing"),
-    (["spec", "arch", "target"], {}, f"{SPEC}.arch.target.name", "is missing"),
-    (["spec", "arch", "target"], 3, f"{SPEC}.arch.target", "expected `str | object`, got `int`"),
-    (["spec", "namespace"], 3, f"{SPEC}.namespace", "expected `str | null`, got `int`"),
-    (
-        ["spec", "annotations", "original_specfile_version"],
-        7,
-        f"{SPEC}.annotations.original_specfile_version",
-        "7 is not a format of specs that can be read: 1 to 6; a newer cachelog may read it",
-    ),
-    (["spec", "provided_virtuals"], "mpi", f"{SPEC}.provided_virtuals", "expected `array | null`"),
-    (["spec", "provided_virtuals"], ["a b"], f"{SPEC}.provided_virtuals", "is no virtual package"),
-    (["spec", "provided_virtuals"], ["mpi@"], f"{SPEC}.provided_virtuals", "is no virtual package"),
-    (["spec", "external"], "/usr", f"{SPEC}.external", "expected `object | null`, got `str`"),
-    (["spec", "external"], {"path": "/\n"}, f"{SPEC}.external.path", "are not seen"),
-    (["spec", "external"], {"module": [""]}, f"{SPEC}.external.module", "has 0 characters"),
-    (["spec", "build_spec"], {"name": "a"}, f"{SPEC}.build_spec.hash", "is missing"),
-    (["spec", "build_spec"], {"name": "a", "hash": "b"}, f"{SPEC}.build_spec", "NAME/HASH"),
-    (["spec", "parameters"], [], f"{SPEC}.parameters", "expected `object`, got `array`"),
-    (["spec", "parameters", "mpi"], {}, f"{SPEC}.parameters.mpi", "is none of true, false"),
-    (["spec", "parameters", "mpi"], [[]], f"{SPEC}.parameters.mpi", "is none of true, false"),
-    (["spec", "dependencies"], {}, f"{SPEC}.dependencies", "expected `array`, got `object`"),
-    (["spec", "dependencies"], [{}], f"{SPEC}.dependencies[0].name", "is missing"),
-    (
-        ["spec", "dependencies"],
-        [edge("", GCC, [], [])],
-        f"{SPEC}.dependencies[0].name",
-        "'' is no name",
-    ),
-    (
-        ["spec", "dependencies"],
-        [edge("gcc", GCC, [], []), edge("gcc", "GCC", [], [])],
-        f"{SPEC}.dependencies[1].hash",
-        "'GCC' is no hash",
-    ),
-    (
-        ["spec", "dependencies"],
-        [{"name": "gcc", "hash": GCC}],
-        f"{SPEC}.dependencies[0].parameters",
-        "is missing, and so is type",
-    ),
-]
+TWO_EDGES = [edge("gcc", GCC, [], []), edge("gcc", "GCC", [], [])]
+UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cachelog may read it"
 
 
-@pytest.mark.parametrize(("path", "value", "key", "reason"), BAD)
-def test_what_is_wrong_is_named(path: list[str], value: Any, key: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "value", "below", "reason"),
+    [
+        ("database.version", 8, "", "expected `str`, got `int`"),
+        ("database.version", "10", "", "'10' is not a version that can be read: 5, 6, 7, 8, 9"),
+        ("database.installs", [], "", "expected `object`, got `array`"),
+        ("database.installs", ..., "", "is missing"),
+        ("in_buildcache", 1, "", "expected"),
+        ("spec", None, "", "expected `object`, got `null`"),
+        ("spec", {"libelf": {}}, ".name", "is missing"),  # as before Spack 0.17
+        ("spec.name", ..., "", "is missing"),
+        ("spec.name", "a b", "", "'a b' is no name"),
+        ("spec.version", "", "", "is empty"),
+        ("spec.hash", RUNTIME, "", "is not the entry's own hash"),
+        ("spec.arch", ..., "", "is missing"),
+        ("spec.arch.platform", ..., "", "is missing"),
+        ("spec.arch.target", {}, ".name", "is missing"),
+        ("spec.arch.target", 3, "", "expected `str | object`, got `int`"),
+        ("spec.namespace", 3, "", "expected `str | null`, got `int`"),
+        ("spec.annotations.original_specfile_version", 7, "", UNREADABLE),
+        ("spec.provided_virtuals", "mpi", "", "expected `array | null`"),
+        ("spec.provided_virtuals", ["a b"], "", "is no virtual package"),
+        ("spec.provided_virtuals", ["mpi@"], "", "is no virtual package"),
+        ("spec.external", "/usr", "", "expected `object | null`, got `str`"),
+        ("spec.external", {"path": "/\n"}, ".path", "are not seen"),
+        ("spec.external", {"module": [""]}, ".module", "has 0 characters"),
+        ("spec.build_spec", {"name": "a"}, ".hash", "is missing"),
+        ("spec.build_spec", {"name": "a", "hash": "b"}, "", "NAME/HASH"),
+        ("spec.parameters", [], "", "expected `object`, got `array`"),
+        ("spec.parameters.mpi", {}, "", "is none of true, false"),
+        ("spec.parameters.mpi", [[]], "", "is none of true, false"),
+        ("spec.dependencies", {}, "", "expected `array`, got `object`"),
+        ("spec.dependencies", [{}], "[0].name", "is missing"),
+        ("spec.dependencies", [edge("", GCC, [], [])], "[0].name", "'' is no name"),
+        ("spec.dependencies", TWO_EDGES, "[1].hash", "'GCC' is no hash"),
+        ("spec.dependencies", [{"name": "gcc", "hash": GCC}], "[0].parameters", "and so is type"),
+    ],
+)
+def test_what_is_wrong_is_named(path: str, value: Any, below: str, reason: str) -> None:
     """A missing or mistyped key is an error with the location, the key and the reason."""
     index = small_database()
-    place = index["database"]
-    if path[0] == "spec":
-        place = place["installs"][LIBELF]
-    for step in path[:-1]:
+    *parents, last = path.split(".")
+    place = index if parents[:1] == ["database"] else index["database"]["installs"][LIBELF]
+    for step in parents:
         place = place[step]
     if value is ...:
-        del place[path[-1]]
+        del place[last]
     else:
-        place[path[-1]] = value
+        place[last] = value
     with pytest.raises(SourceError) as caught:
         read(index)
-    assert (caught.value.location, caught.value.key) == ("index.json", key)
+    key = path if parents[:1] == ["database"] else f"installs.{LIBELF}.{path}"
+    assert (caught.value.location, caught.value.key) == ("index.json", key + below)
     assert reason in caught.value.reason
+
+
+def test_an_entry_that_is_nowhere() -> None:
+    """An entry has to state whether it is in the cache, or installed."""
+    index = small_database()
+    del index["database"]["installs"][LIBELF]["in_buildcache"]
+    with pytest.raises(SourceError, match="has neither in_buildcache nor installed") as caught:
+        read(index)
+    assert caught.value.key == f"installs.{LIBELF}"
 
 
 @pytest.mark.parametrize("digest", ["", LIBELF[:-1], LIBELF.upper(), LIBELF[:-1] + "1"])
@@ -389,55 +374,3 @@ def test_many_dependencies() -> None:
         read(database(node("libelf", LIBELF, dependencies=many)))
     assert caught.value.key == f"installs.{LIBELF}.spec.dependencies"
     assert set(read(database(node("libelf", LIBELF, dependencies=many[1:])))) == {LIBELF}
-
-
-def test_bad_entries_can_be_skipped() -> None:
-    """Where bad entries may be left out, each is listed and the others are read."""
-    value = small_database()
-    del value["database"]["installs"][WRAPPER]["spec"]["version"]
-    value["database"]["installs"][RUNTIME]["spec"]["arch"]["target"] = 3
-    report = Report(skip_bad=True)
-    assert set(read(value, report)) == {LIBELF}
-    assert [error.key for error in report.skipped] == [
-        f"installs.{WRAPPER}.spec.version",
-        f"installs.{RUNTIME}.spec.arch.target",
-    ]
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the path of everything in a JSON value."""
-    items: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    found = [(*path, key) for key, _ in items]
-    return found + [deeper for key, inner in items for deeper in places(inner, (*path, key))]
-
-
-@given(place=st.sampled_from(places(small_database())), value=JSON)
-def test_any_damage_is_read_or_named(place: tuple[Any, ...], value: Any) -> None:
-    """Whatever stands in a place of an index, it is read or is an error of the source."""
-    index = copy.deepcopy(small_database())
-    inner = index
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = value
-    try:
-        found = read(index)
-    except SourceError:
-        return
-    assert set(found) <= set(index["database"]["installs"])
-
-
-def test_facts_that_are_empty() -> None:
-    """A namespace or a hash without a letter tells nothing."""
-    spec = only(node("libelf", LIBELF, namespace="", package_hash=""))
-    assert (spec.namespace, spec.package_hash) == (None, None)

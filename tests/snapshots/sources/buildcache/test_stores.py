@@ -31,10 +31,13 @@ def put(store: Store, key: str, data: bytes = DATA, age: float = 0) -> Path:
 
 
 def test_what_is_kept_is_found(tmp_path: Path) -> None:
-    """A body is found under its key with what was noted of it, as it came."""
+    """A body is found under its key and location alone, with its ETag and encoding."""
     note = Note(URL, '"etag"', "gzip")
     kept = Store(tmp_path, 1000).keep("key", note, [b"packed ", b"bytes"])
-    found = Store(tmp_path, 1000).find("key", URL)
+    store = Store(tmp_path, 1000)
+    assert store.find("other", URL) is None
+    assert store.find("key", "https://host/other.json") is None
+    found = store.find("key", URL)
     assert found is not None
     for body in (kept, found):
         assert (body.location, body.etag, body.encoding) == (URL, '"etag"', "gzip")
@@ -42,14 +45,6 @@ def test_what_is_kept_is_found(tmp_path: Path) -> None:
         with body.file:
             body.file.seek(body.start)
             assert body.file.read(body.size) == b"packed bytes"
-
-
-def test_what_is_not_found(tmp_path: Path) -> None:
-    """Another key has another body, and a key whose location changed has none."""
-    store = Store(tmp_path, 1000)
-    put(store, "key")
-    assert store.find("other", URL) is None
-    assert store.find("key", "https://host/other.json") is None
 
 
 def test_a_body_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
@@ -63,36 +58,33 @@ def test_a_body_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize("folder", [True, False])
-def test_what_does_not_last(tmp_path: Path, folder: bool) -> None:
-    """A body without an ETag, and any without a folder, can be read in this run alone."""
-    store = Store(tmp_path if folder else None, 1000)
-    note = Note(URL, None if folder else '"etag"', None)
-    assert content(store.keep("key", note, [DATA])) == DATA
+@pytest.mark.parametrize(
+    ("has_folder", "etag", "bound"), [(True, None, 1000), (False, '"etag"', 1000), (True, '"a"', 1)]
+)
+def test_bodies_that_are_not_kept(
+    tmp_path: Path, has_folder: bool, etag: str | None, bound: int
+) -> None:
+    """Without an ETag, without a folder or beyond the bound a body is read in this run alone."""
+    store = Store(tmp_path if has_folder else None, bound)
+    assert content(store.keep("key", Note(URL, etag, None), [DATA])) == DATA
     assert store.find("key", URL) is None
     assert list(tmp_path.iterdir()) == []
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:
-    """An entry that was cut, or has another byte anywhere, is not found."""
+    """An entry that was cut, has another byte anywhere, or another form is not found."""
     store = Store(tmp_path, 1000)
     file = put(store, "key")
     whole = file.read_bytes()
+    other = b'{"url": 1}\n' + DATA
+    damaged = [other + hashlib.sha256(other).digest()]
     for place in range(len(whole)):
-        file.write_bytes(whole[:place])
-        assert store.find("key", URL) is None
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        damaged += [whole[:place], whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]]
+    for data in damaged:
+        file.write_bytes(data)
         assert store.find("key", URL) is None
     file.write_bytes(whole)
     assert content(store.find("key", URL)) == DATA
-
-
-def test_an_entry_of_another_form(tmp_path: Path) -> None:
-    """What another version of cachelog may have written is not found."""
-    store = Store(tmp_path, 1000)
-    other = b'{"url": 1}\n' + DATA
-    put(store, "key").write_bytes(other + hashlib.sha256(other).digest())
-    assert store.find("key", URL) is None
 
 
 def test_the_least_recently_used_are_pruned(tmp_path: Path) -> None:
@@ -105,13 +97,6 @@ def test_the_least_recently_used_are_pruned(tmp_path: Path) -> None:
     put(store, "d")
     found = {key: content(store.find(key, URL)) for key in "abcd"}
     assert found == {"a": DATA, "b": None, "c": DATA, "d": DATA}
-
-
-def test_a_bound_below_one_body(tmp_path: Path) -> None:
-    """Where nothing fits, nothing is kept, and yet what came can be read."""
-    store = Store(tmp_path, 1)
-    assert content(store.keep("key", NOTE, [DATA])) == DATA
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_read_survives_pruning(tmp_path: Path) -> None:

@@ -88,34 +88,12 @@ def test_what_is_unchanged_is_not_fetched_again(
     assert len(kept(tmp_path)) == 1
 
 
-def test_a_damaged_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
-    """A kept body of other bytes than were fetched is not used."""
-    url = server.at("/a.json")
-    server["/a.json"] = content(DATA)
-    fetched(url, keeping(tmp_path))
-    (file,) = kept(tmp_path)
-    file.write_bytes(file.read_bytes()[::-1])
-    assert fetched(url, keeping(tmp_path)) == DATA
-    assert all("If-None-Match" not in headers for headers in server.headers)
-
-
 @pytest.mark.parametrize("etag", [None, '"\xe9"', '"\t"'])
 def test_what_does_not_last(server: Server, tmp_path: Path, etag: str | None) -> None:
     """A body whose ETag is none, or cannot be sent back, is not kept."""
     server["/a.json"] = unmeasured(DATA, **({"ETag": etag} if etag else {}))
     for _ in range(2):
         assert fetched(server.at("/a.json"), keeping(tmp_path)) == DATA
-    assert kept(tmp_path) == []
-
-
-def test_what_is_bad_is_not_kept(server: Server, tmp_path: Path) -> None:
-    """A body whose content was found bad is fetched anew."""
-    server["/a.json"] = content(DATA)
-    with Transport(keeping(tmp_path), Report()) as transport:
-        body = transport.fetch(server.at("/a.json"))
-        assert len(kept(tmp_path)) == 1
-        with pytest.raises(SourceError), body.forgotten_if_bad():
-            raise SourceError(body.location, "is bad")
     assert kept(tmp_path) == []
 
 

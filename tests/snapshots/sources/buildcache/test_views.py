@@ -44,15 +44,6 @@ def test_a_view_of_a_build_cache(server: Server, tmp_path: Path) -> None:
         assert mirror_of("index", snapshot.source.location, None) == base
 
 
-def test_views_of_several_stacks(tmp_path: Path) -> None:
-    """Each stack's cache is asked for its own."""
-    for name in ("one", "other"):
-        put_view(tmp_path / name, "tools")
-    (snapshot,) = of_view("tools", f"e4s={tmp_path / 'one'}", f"ml={tmp_path / 'other'}")
-    assert set(by_hash(snapshot)) == {WRAPPER}
-    assert snapshot.content.stacks == {"e4s", "ml", "root"}
-
-
 def test_a_view_that_is_not_there(server: Server, tmp_path: Path) -> None:
     """The error names those there are, or says where to look where HTTP lists none."""
     put_view(tmp_path / "cache", "tools")

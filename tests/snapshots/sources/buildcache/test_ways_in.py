@@ -149,13 +149,13 @@ def as_installation(index: Index, folder: Path, _: Server) -> str:
 
 
 WAYS: dict[Way, list[tuple[str, int]]] = {
-    as_layout_2: FEWER,
-    as_layout_3: EVERY,
-    as_cache_over_http: FEWER,
-    as_list: FEWER,
-    as_stack: FEWER,
-    as_installation: EVERY,
-    in_registry: FEWER,
+    as_layout_2: OF_ONE_STACK,
+    as_layout_3: FEWER,
+    as_cache_over_http: OF_ONE_STACK,
+    as_list: OF_ONE_STACK,
+    as_stack: OF_ONE_STACK,
+    as_installation: FEWER,
+    in_registry: OF_ONE_STACK,
     in_registry_by_tags: OF_ONE_STACK,
     without_index: OF_ONE_STACK,
 }

@@ -1,4 +1,4 @@
-"""The server that tests of reading over HTTP talk to."""
+"""The HTTP server of tests that read over the network."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from tests.snapshots.sources.buildcache.misbehaving import Server, serving
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """Return a server that replies 404 until told otherwise."""
+    """Return a server that replies 404 unless a path has another reply."""
     with serving() as running:
         yield running
