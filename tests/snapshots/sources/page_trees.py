@@ -1,4 +1,4 @@
-"""Trees of cache pages, TAG/PACKAGE/specs.md, for imports."""
+"""Cache pages, and trees of them as TAG/PACKAGE/specs.md, for imports."""
 
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,36 @@ from tests.snapshots.sources.buildcache.folders import put
 TAGS = ("develop-2025-01-05", "develop-2025-01-12", "develop-2025-01-19")
 
 
+def detail(**facts: Any) -> dict[str, Any]:
+    """Return a spec as a page has it; ``...`` leaves a key out."""
+    keys = {
+        "hash": hash_of("a"),
+        "versions": ["1.0"],
+        "compiler": "gcc@=11.4.0",
+        "os": "ubuntu22.04",
+        "platform": "linux",
+        "target": "x86_64_v3",
+        "variants": ["+shared"],
+        "stacks": ["e4s", "root"],
+        "size": "-",
+    }
+    return {key: value for key, value in (keys | facts).items() if value is not ...}
+
+
 def page(name: str, *labels: str, tag: str | None = None, **keys: Any) -> bytes:
     """Return a page with one spec a label; without a tag it states none."""
-    details = [
-        {
-            "hash": hash_of(label),
-            "versions": ["1.0"],
-            "os": "ubuntu22.04",
-            "platform": "linux",
-            "target": "x86_64",
-            "variants": ["+shared"],
-            "stacks": ["root"],
-        }
-        for label in labels
-    ]
-    values: dict[str, Any] = {"title": name, "spec_details": details}
-    if tag is not None:
-        values["categories"] = ["package", tag]
-    lines = (f"{key}: {orjson.dumps(it).decode()}\n" for key, it in (values | keys).items())
+    values: dict[str, Any] = {} if tag is None else {"categories": ["package", tag]}
+    values |= {"title": name, "spec_details": [detail(hash=hash_of(label)) for label in labels]}
+    return page_of(values | keys)
+
+
+def page_of(values: dict[str, Any]) -> bytes:
+    """Return a page whose front matter has these keys, a line each, but those of ``...``."""
+    lines = (
+        f"{key}: {orjson.dumps(value).decode()}\n"
+        for key, value in values.items()
+        if value is not ...
+    )
     return f"---\n{''.join(lines)}---\n".encode()
 
 

@@ -12,7 +12,7 @@ from snapshots.models import Spec
 from snapshots.sources.pages import front_matter
 from snapshots.sources.pages.cache_page import DETAILS, read_specs, usual_specs
 from snapshots.sources.reports import Report
-from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.page_trees import detail
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -41,22 +41,6 @@ def test_pages_of_all_years_are_usual(page: Path) -> None:
     specs = at_once(details)
     assert specs
     assert specs == value_by_value(details)
-
-
-def detail(**facts: Any) -> dict[str, Any]:
-    """Return an entry; facts replace the usual ones, and ``...`` leaves one out."""
-    usual = {
-        "hash": hash_of("a"),
-        "versions": ["1.0"],
-        "compiler": "gcc@=11.4.0",
-        "os": "ubuntu22.04",
-        "platform": "linux",
-        "target": "x86_64",
-        "variants": ["-mpi", "patches:=b,a"],
-        "stacks": ["root", "e4s", "root"],
-        "size": "-",
-    }
-    return {key: value for key, value in (usual | facts).items() if value is not ...}
 
 
 VALUES = st.recursive(

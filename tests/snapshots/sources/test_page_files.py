@@ -12,7 +12,6 @@ import pytest
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.reports import Report
-from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.page_trees import page
 from tests.snapshots.sources.readings import read_pages
@@ -51,29 +50,21 @@ def packages(found: dict[str, Snapshot]) -> dict[str, list[str]]:
 
 
 def test_a_folder_of_tags() -> None:
-    """Every page below a folder is read, each tag becomes a snapshot, and says its source."""
-    found = snapshots(PAGES / "develop", PAGES / "v0.21.2")
-    assert packages(found) == {"develop": ["compiler-wrapper", "kokkos"], "v0.21.2": ["kokkos"]}
-    source = found["develop"].source
-    assert source.kind == "pages"
-    assert source.location == f"{PAGES / 'develop'}, {PAGES / 'v0.21.2'}"
+    """Pages below folders become a snapshot a tag, which states its source; progress is told."""
+    steps: list[tuple[str, int, int | None]] = []
+    folders = [PAGES / name for name in ("develop", "v0.21.2", "untagged")]
+    read = snapshots(*folders, report=Report(progress=lambda *step: steps.append(step)))
+    assert packages(read) == {
+        "develop": ["compiler-wrapper", "kokkos"],
+        "e4s-23.05": ["kokkos"],
+        "v0.21.2": ["kokkos"],
+    }
+    source = read["develop"].source
+    assert (source.kind, source.location) == ("pages", ", ".join(map(str, folders)))
     assert source.importer.startswith("cachelog ")
     assert not source.synthetic
-    assert found["develop"].taken_at is None
-
-
-def test_generations_have_one_content() -> None:
-    """A page in the spelling of another year is the same content under another tag."""
-    new = snapshots(PAGES / "develop" / "kokkos" / "specs.md")["develop"]
-    old = snapshots(PAGES / "v0.21.2" / "kokkos" / "specs.md")["v0.21.2"]
-    assert new.content.digest == old.content.digest
-
-
-def test_progress_is_told() -> None:
-    """An import says how many pages it has read of how many."""
-    told: list[tuple[str, int, int | None]] = []
-    snapshots(PAGES / "develop", report=Report(progress=lambda *step: told.append(step)))
-    assert told == [("reading pages", done, 2) for done in range(3)]
+    assert read["develop"].taken_at is None
+    assert steps == [("reading pages", done, 4) for done in range(5)]
 
 
 def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
@@ -108,48 +99,24 @@ def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
     assert sorted(report.warnings) == [f"{it}, and is passed over" for it in passed_over]
 
 
-@pytest.mark.parametrize("name", ["specs.md", "hdf5.md", "hdf5.txt"])
-def test_a_page_that_is_cut(name: str, write: Write, tmp_path: Path) -> None:
-    """It ends the import: it is a page, and must not seem removed."""
-    write("develop/zlib/specs.md", "1")
-    cut = write(f"develop/hdf5/{name}", "2")
-    cut.write_bytes(cut.read_bytes()[:60])
-    with pytest.raises(SourceError, match="is cut") as caught:
-        snapshots(tmp_path)
-    assert caught.value.location == str(cut)
-
-
-@pytest.mark.parametrize("name", ["specs.md", "hdf5.md"])
-@pytest.mark.parametrize(("rest", "reason"), [(b"", "is empty"), (bytes(100), "does not begin")])
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        *((name, page("hdf5", "2")[:60], "is cut") for name in ("specs.md", "hdf5.md", "hdf5.txt")),
+        *((name, b"", "is empty") for name in ("specs.md", "hdf5.md")),
+        *((name, bytes(100), "does not begin") for name in ("specs.md", "hdf5.md")),
+    ],
+)
 def test_what_a_crash_leaves_of_a_page(
-    name: str, rest: bytes, reason: str, write: Write, tmp_path: Path
+    name: str, data: bytes, reason: str, write: Write, tmp_path: Path
 ) -> None:
-    """So does one that is named as a page and has nothing in it, or zeros."""
+    """A truncated page ends the import: its package must not seem removed."""
     write("develop/zlib/specs.md", "1")
-    (tmp_path / "develop" / name).write_bytes(rest)
-    with pytest.raises(SourceError, match=reason):
+    bad = write(f"develop/hdf5/{name}")
+    bad.write_bytes(data)
+    with pytest.raises(SourceError, match=reason) as caught:
         snapshots(tmp_path)
-
-
-def test_a_file_that_cannot_be_looked_into(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be a page, so it is bad."""
-    write("develop/zlib/specs.md", "1")
-    closed = write("develop/hdf5/specs.txt", "2")
-    opened = os.open
-
-    def refuse(path: str, *more: Any) -> int:
-        if path == str(closed):
-            raise PermissionError(13, "Permission denied")
-        return opened(path, *more)
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SourceError, match="Permission denied"):
-        snapshots(tmp_path)
-    report = Report(skip_bad=True)
-    assert packages(snapshots(tmp_path, report=report)) == {"develop": ["zlib"]}
-    assert [error.location for error in report.skipped] == [str(closed)]
+    assert caught.value.location == str(bad)
 
 
 def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
@@ -173,21 +140,20 @@ def dated(write: Write, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_folders_that_are_named_by_dates(dated: Path) -> None:
-    """Their pages are states of the tag that they name, however the folders are given."""
+def test_folders_that_are_named_by_dates(dated: Path, write: Write) -> None:
+    """Their pages are states of the tag that they name, however the folders are given.
+
+    A folder without a date has the newest state, whose moment is left to the import.
+    """
     history = [("develop", "2025-01-05", ["a"]), ("develop", "2025-01-12", ["a", "b"])]
     assert states(dated / DATED[0]) == history[1:]
     assert states(dated / DATED[0], dated / DATED[1]) == history
     assert states(dated) == [*history, ("v0.22.0", "", ["a"])]
     assert states(dated, tags=("develop",)) == history
     assert states(dated / DATED[0] / "b" / "specs.md") == [("develop", "2025-01-12", ["b"])]
-
-
-def test_a_date_beside_none(dated: Path, write: Write) -> None:
-    """A folder without a date has the newest state, whose moment is left to the import."""
     write("develop/a/specs.md", "1")
-    found = states(*(dated / name for name in ("develop", *DATED)))
-    assert [date for _, date, _ in found] == ["2025-01-05", "2025-01-12", ""]
+    newest = ("develop", "", ["a"])
+    assert states(*(dated / name for name in ("develop", *DATED))) == [*history, newest]
 
 
 @pytest.mark.parametrize(
@@ -200,8 +166,8 @@ def test_a_date_beside_none(dated: Path, write: Write) -> None:
         ("develop-2025-01-12", "develop-2025-01-12"),
     ],
 )
-def test_folders_whose_date_is_not_that_of_the_tag(write: Write, folder: str, tag: str) -> None:
-    """Nothing is read into names of other tags, and a dated tag has its own date."""
+def test_folders_without_a_date_of_the_tag(write: Write, folder: str, tag: str) -> None:
+    """A folder's name has to be the tag and a date; a dated tag has its own date."""
     page = write(f"{folder}/a/specs.md", "1", categories=["package", tag])
     assert states(page) == [(tag, "", ["a"])]
 
@@ -234,26 +200,11 @@ def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> No
     report = Report(skip_bad=True)
     assert len(snapshots(tmp_path, report=report)["develop"].content) == 2
     assert len(report.skipped) == 1
-
-
-def test_two_states_without_a_tag(write: Write, tmp_path: Path) -> None:
-    """Nothing can be said of folders' names where no tag is known."""
-    write("old/a.txt", "1", title="a")
-    write("young/a.txt", "1", title="a")
-    with pytest.raises(SourceError, match=r"Import them one by one, each with --taken-at DATE$"):
-        snapshots(tmp_path, tags=("develop",))
-
-
-def test_real_pages_of_several_tags() -> None:
-    """Real pages of all years, each under its tag."""
-    found = snapshots(real_data.folder() / "pages-more", real_data.folder() / "pages")
-    assert packages(found) == {
-        "develop": ["py-safetensors", "py-tokenizers"],
-        "develop-2025-03-23": ["rocblas"],
-        "develop-2025-03-30": ["cp2k", "rocblas"],
-        "develop-2025-07-13": ["cp2k"],
-        "v0.18.1": ["aml"],
-    }
+    for folder in ("old", "young"):
+        write(name.format(folder), "1", title="a")
+    if name == "{}/a.txt":  # whose folder is no tag
+        with pytest.raises(SourceError, match=r"by one, each with --taken-at DATE$"):
+            snapshots(tmp_path, tags=("develop",))
 
 
 def test_folders_however_deep_they_stand(write: Write, tmp_path: Path) -> None:
@@ -283,8 +234,6 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
 
 
 BAD = {
-    "empty": b"",
-    "cut": b'---\ntitle: "x"\nspec_details: [{"hash": "',
     "no opening": b"title: x\n---\n",
     "not UTF-8": b'---\ntitle: "x\xff"\nspec_details: []\n---\n',
     "not YAML": b"---\ntitle: [x\nspec_details: []\n---\n",
@@ -313,44 +262,33 @@ def test_bad_pages(what: str, write: Write, tmp_path: Path) -> None:
     assert [error.location for error in report.skipped] == [str(bad)]
 
 
-def test_unreadable_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that the system does not give is a bad page like any other."""
+@pytest.mark.parametrize(
+    ("opens", "closed"), [("open", "develop/b/specs.txt"), ("scandir", "develop/b")]
+)
+def test_what_cannot_be_opened(
+    opens: str, closed: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or folder that the system refuses is bad: its pages must not seem removed."""
+    write("develop/a/specs.md", "1")
+    write("develop/b/specs.txt", "2")
+    function = getattr(os, opens)
 
-    def refuse(*_: object) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    page = write("develop/a/specs.md", "1")
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SourceError) as caught:
-        snapshots(page)
-    assert str(caught.value) == f"{page}: cannot be read: Permission denied"
-    report = Report(skip_bad=True)
-    assert not snapshots(page, report=report)
-    assert len(report.skipped) == 1
-
-
-def test_unreadable_folder(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that the system does not list is bad, not empty: its pages must not seem removed."""
-    page = write("develop/a/specs.md", "1")
-    closed = write("develop/b/specs.md", "2").parent
-    scandir = os.scandir
-
-    def refuse(path: str) -> Any:
-        if path == str(closed):
+    def refuse(path: str, *more: Any) -> Any:
+        if path == str(tmp_path / closed):
             raise PermissionError(13, "Permission denied")
-        return scandir(path)
+        return function(path, *more)
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, opens, refuse)
     with pytest.raises(SourceError) as caught:
         snapshots(tmp_path)
-    assert str(caught.value) == f"{closed}: cannot be read: Permission denied"
+    assert str(caught.value) == f"{tmp_path / closed}: cannot be read: Permission denied"
     report = Report(skip_bad=True)
-    assert packages(snapshots(page.parents[1], report=report)) == {"develop": ["a"]}
-    assert [error.location for error in report.skipped] == [str(closed)]
+    assert packages(snapshots(tmp_path, report=report)) == {"develop": ["a"]}
+    assert [error.location for error in report.skipped] == [str(tmp_path / closed)]
 
 
 def test_a_hash_twice_on_a_page(write: Write) -> None:
-    """A hash names one spec: the second on a page is bad."""
+    """The second spec with a hash is bad; a page without specs is nothing to publish."""
     page = write("develop/a/specs.md", "1", "2", "1")
     with pytest.raises(SourceError) as caught:
         snapshots(page)
@@ -359,52 +297,27 @@ def test_a_hash_twice_on_a_page(write: Write) -> None:
     report = Report(skip_bad=True)
     assert len(snapshots(page, report=report)["develop"].content) == 2
     assert [error.reason for error in report.skipped] == [reason]
-
-
-def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
-    """A hash stands in a tag once; in another tag it may stand again."""
-    first = write("develop/a/specs.md", "1", "2")
-    second = write("develop/b/specs.md", "3", "2")
-    write("v0.22.0/b/specs.md", "2")
-    with pytest.raises(SourceError) as caught:
-        snapshots(tmp_path)
-    assert str(caught.value).startswith(f"{second}, b: the hash {hash_of('2')} stands there")
-    assert caught.value.reason.endswith(f"(in {first})")
-    report = Report(skip_bad=True)
-    found = snapshots(tmp_path, report=report)
-    assert {tag: len(it.content) for tag, it in found.items()} == {"develop": 3, "v0.22.0": 1}
-    assert len(report.skipped) == 1
-
-
-def test_a_package_on_two_pages(write: Write, tmp_path: Path) -> None:
-    """Pages that name the same package add their specs up."""
-    write("develop/a/specs.md", "1")
-    write("develop/b/specs.md", "2", title="a", categories=["package", "develop"])
-    found = snapshots(tmp_path)["develop"]
-    assert (list(found.content.packages), len(found.content)) == (["a"], 2)
-
-
-def test_a_page_without_specs(write: Write) -> None:
-    """A tag whose pages hold no spec is no mistake, but nothing to publish; a warning says so."""
-    report = Report()
-    page = write("develop/a/specs.md")
+    write("develop/a/specs.md")
     assert packages(snapshots(page, report=report)) == {}
     assert report.warnings == [f"{page}: no spec of develop; nothing to publish"]
 
 
-def test_a_tag_of_bad_pages_alone(write: Write, tmp_path: Path) -> None:
-    """A tag none of whose specs can be read is left out rather than published empty."""
-    write("develop/a/specs.md", "1")
+def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
+    """A hash stands in a tag once, in other tags again; pages of one package add up."""
+    first = write("develop/a/specs.md", "1", "2")
+    second = write("develop/b/specs.md", "3", "2")
+    write("develop/c/specs.md", "4", title="b", categories=["package", "develop"])
+    write("v0.22.0/b/specs.md", "2")
     write("main/a/specs.md", spec_details=[{"hash": "bad"}])
+    with pytest.raises(SourceError) as caught:
+        snapshots(tmp_path / "develop")
+    assert str(caught.value).startswith(f"{second}, b: the hash {hash_of('2')} stands there")
+    assert caught.value.reason.endswith(f"(in {first})")
     report = Report(skip_bad=True)
-    assert packages(snapshots(tmp_path, report=report)) == {"develop": ["a"]}
-    assert len(report.skipped) == 1
-
-
-def test_made_up_pages_are_marked(write: Write) -> None:
-    """What one page says of being made up holds for all that is read with it."""
-    page = write("develop/a/specs.md", "1", synthetic=True)
-    assert snapshots(page)["develop"].source.synthetic
+    read = snapshots(tmp_path, report=report)
+    assert {tag: len(it.content) for tag, it in read.items()} == {"develop": 4, "v0.22.0": 1}
+    assert list(read["develop"].content.packages) == ["a", "b"]
+    assert len(report.skipped) == 2
 
 
 @pytest.fixture
@@ -431,7 +344,7 @@ def test_choice_of_tags(wanted: tuple[str, ...], chosen: list[str], tags: Path) 
     assert list(snapshots(tags, tags=wanted)) == chosen
 
 
-@pytest.mark.parametrize("wanted", [("main",), ("Develop",), ("main", "x*")])
+@pytest.mark.parametrize("wanted", [("main",), ("Develop",), ("main", "x*"), ("",), ("../x",)])
 def test_unknown_tags(wanted: tuple[str, ...], tags: Path) -> None:
     """A choice that fits nothing names what there is to choose from."""
     with pytest.raises(InvalidArgument) as caught:
@@ -443,51 +356,25 @@ def test_unknown_tags(wanted: tuple[str, ...], tags: Path) -> None:
 
 
 def test_another_tag(write: Write) -> None:
-    """Pages of one tag can be published under another, which is told."""
-    page = write("develop/a/specs.md", "1")
+    """Pages of one tag can be published under another tag, with a warning, and under no glob."""
+    page = write("develop/a/specs.md", "1", synthetic=True)
     report = Report()
-    assert list(snapshots(page, tags=("develop-2025-03-30",), report=report)) == [
-        "develop-2025-03-30"
-    ]
+    read = snapshots(page, tags=("develop-2025-03-30",), report=report)
+    assert list(read) == ["develop-2025-03-30"]
+    assert read["develop-2025-03-30"].source.synthetic
     assert report.warnings == [f"{page}: says tag develop; published as develop-2025-03-30"]
+    for tag, reason in (("../x", "is no tag"), ("", "is no tag"), ("main*", "fits no tag of the")):
+        with pytest.raises(InvalidArgument, match=reason):
+            snapshots(page, tags=(tag,))
 
 
-@pytest.mark.parametrize("wanted", ["../x", ""])
-def test_another_tag_that_is_none(wanted: str, write: Write) -> None:
-    """What cannot be a tag is not published under."""
-    with pytest.raises(InvalidArgument, match="is no tag"):
-        snapshots(write("develop/a/specs.md", "1"), tags=(wanted,))
-
-
-def test_another_tag_that_is_a_glob(write: Write) -> None:
-    """A glob chooses among the tags of the pages, and names none of its own."""
-    with pytest.raises(InvalidArgument, match=r"main\* fits no tag of the pages \(develop\)"):
-        snapshots(write("develop/a/specs.md", "1"), tags=("main*",))
-
-
-def test_pages_without_tag(write: Write) -> None:
-    """Pages that state no tag, nor lie below one, need one from the caller."""
-    page = write("a.md", "1", title="a")
-    with pytest.raises(TagNeeded, match=r"a\.md: says no tag of its own; name one with --tag"):
+def test_pages_without_tag(write: Write, tmp_path: Path) -> None:
+    """A page that states no tag, nor lies below one, needs one, and has not that of others."""
+    page = write("b.md", "2", title="b")
+    with pytest.raises(TagNeeded, match=r"b\.md: says no tag of its own; name one with --tag"):
         snapshots(page)
     assert list(snapshots(page, tags=("v0.19.0",))) == ["v0.19.0"]
-
-
-def test_tag_in_the_path() -> None:
-    """A page that states no tag has that of the folder it lies below."""
-    assert packages(snapshots(PAGES / "untagged")) == {"e4s-23.05": ["kokkos"]}
-
-
-def test_tag_on_the_page_counts_before_the_path(write: Write) -> None:
-    """A page says its tag itself, wherever it lies."""
-    page = write("copy/a/specs.md", "1", categories=["package", "develop"])
-    assert list(snapshots(page)) == ["develop"]
-
-
-def test_pages_with_and_without_tag(write: Write, tmp_path: Path) -> None:
-    """Pages without a tag are not published under that of others."""
     write("develop/a/specs.md", "1")
-    write("b.md", "2", title="b")
     with pytest.raises(TagNeeded):
         snapshots(tmp_path)
     with pytest.raises(InvalidArgument):

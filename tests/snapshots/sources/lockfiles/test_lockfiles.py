@@ -1,13 +1,10 @@
 """Reading what somebody wants: lock files of several versions, and specs as Spack prints them."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec
@@ -130,33 +127,34 @@ def test_who_wrote_it(told: dict[str, Any], writer: Writer, text: str) -> None:
     assert parse(old).writer is None
 
 
-def test_printed_specs() -> None:
-    """Of each document the first spec is the root; documents may follow one another."""
-    hdf5 = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
-    one, other = printed(hdf5, node("zlib", ZLIB)), printed(node("glibc", GLIBC), version=4)
-    assert roots_of(parse(one)) == {HDF5: True, ZLIB: False}
-    both = {HDF5: True, ZLIB: False, GLIBC: True}
-    assert roots_of(parse([one, other])) == both
-    for between in (b"", b"\n", b" \r\n\t"):
-        data = b"\n" + as_bytes(one) + between + as_bytes(other) + b"\n"
-        assert roots_of(lock_files.parse(data, "-")) == both
+HDF5_OVER_ZLIB = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
+PRINTED = [printed(HDF5_OVER_ZLIB, node("zlib", ZLIB)), printed(node("glibc", GLIBC), version=4)]
+OF_BOTH = {HDF5: True, ZLIB: False, GLIBC: True}
 
 
-def test_listed_specs() -> None:
-    """Of a list as ``spack find --json`` prints it those are roots that none depends on."""
-    hdf5 = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
-    found = parse([node("zlib", ZLIB), hdf5, node("glibc", GLIBC)])
-    assert roots_of(found) == {ZLIB: False, HDF5: True, GLIBC: True}
-    assert parse([]) == LockFile(specs=())
+@pytest.mark.parametrize(
+    ("data", "roots"),
+    [
+        (as_bytes(PRINTED[0]), {HDF5: True, ZLIB: False}),
+        (as_bytes(PRINTED), OF_BOTH),
+        *(
+            (b"\n" + between.join(map(as_bytes, PRINTED)) + b"\n", OF_BOTH)
+            for between in (b"", b"\n", b" \r\n\t")
+        ),
+        (as_bytes([node("zlib", ZLIB), HDF5_OVER_ZLIB, node("glibc", GLIBC)]), OF_BOTH),
+        (as_bytes([]), {}),
+    ],
+    ids=["spec", "specs", "joined", "lines", "blanks", "find", "nothing"],
+)
+def test_specs_as_spack_prints_them(data: bytes, roots: dict[str, bool]) -> None:
+    """Of each document the first spec is the root, of a list those that none depends on."""
+    assert roots_of(lock_files.parse(data, "-")) == roots
 
 
-def test_a_compiler_that_is_not_there_is_not_told() -> None:
-    """A list without dependencies does not say by which compiler, and so it is not compared."""
+def test_a_compiler_that_is_missing() -> None:
+    """A list without dependencies has no compilers."""
     (spec,) = parse([node("zlib", ZLIB, dependencies=[edge("gcc", GCC, ["build"], ["c"])])]).specs
     assert spec.compiler is None
-
-
-MANY = [node("zlib", hash_of(f"{number}")) for number in range(4)]
 
 
 @pytest.mark.parametrize(
@@ -226,29 +224,6 @@ def test_what_is_wrong_is_named(value: Any, error: str) -> None:
         (b"[] " + b"9" * 5_000, "too long a number"),
         (as_bytes([node("zlib", ZLIB)]) + b'{"spec": {}}', "document 2.spec.nodes: is missing"),
         (b"[]" * (MAX_DOCUMENTS + 1), "more than 10,000 documents"),
-    ],
-)
-def test_what_is_no_json_is_named(data: bytes, error: str) -> None:
-    """With the line; nothing is too deep or too long to be refused."""
-    with pytest.raises(SourceError, match=error):
-        lock_files.parse(data, "-")
-
-
-def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many specs that no environment has them, and environments in environments."""
-    monkeypatch.setattr("snapshots.sources.lock_files.MAX_SPECS", 3)
-    with pytest.raises(SourceError, match="more than 3 concrete specs"):
-        parse(lock_file(MANY, []))
-    value = environment([], [])
-    for _ in range(20):
-        value = environment([], [], include_concrete={"a": value})
-    with pytest.raises(SourceError, match="includes environments more than 16 deep"):
-        parse(lock_file([], [], include_concrete={"a": value}))
-
-
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [
         (b"[%s1]" % (b"1," * 20_000), "more values than a lock file of 40,003 bytes"),
         (b'{"_meta": [%s1]}' % (b"{}," * 20_000), "more values than"),
         (
@@ -257,17 +232,23 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_values_are_counted_before_they_are_made(data: bytes, error: str) -> None:
-    """Millions of digits are no lock file, nor are millions of keys that are no hashes."""
+def test_bad_documents(data: bytes, error: str) -> None:
+    """The error names the line; values are counted before they are made."""
     with pytest.raises(SourceError, match=error):
         lock_files.parse(data, "-")
 
 
-@pytest.mark.parametrize("location", ["x" * 5_000, "a\0b", "a/\udcff"])
-def test_what_can_be_no_file_is_told(location: str) -> None:
-    """A name that the system takes for none is no other fault than a file that is not there."""
-    with pytest.raises(SourceError):
-        lock_files.read(location)
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The specs of a file are counted, and so is the depth of included environments."""
+    monkeypatch.setattr("snapshots.sources.lock_files.MAX_SPECS", 3)
+    specs = [node("zlib", hash_of(f"{number}")) for number in range(4)]
+    with pytest.raises(SourceError, match="more than 3 concrete specs"):
+        parse(lock_file(specs, []))
+    value = environment([], [])
+    for _ in range(20):
+        value = environment([], [], include_concrete={"a": value})
+    with pytest.raises(SourceError, match="includes environments more than 16 deep"):
+        parse(lock_file([], [], include_concrete={"a": value}))
 
 
 def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
@@ -276,28 +257,6 @@ def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
     assert lock_files.read(str(tmp_path)) == lock_files.read(str(tmp_path / "spack.lock"))
     with pytest.raises(SourceError, match="does not exist"):
         lock_files.read(str(tmp_path / "other.lock"))
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["_meta", "spec", "nodes", "roots", "hash", "concrete_specs", "a"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(value=VALUES, version=st.sampled_from(lock_files.LOCK_FILE_VERSIONS))
-def test_any_json_is_read_or_refused(value: Any, version: int) -> None:
-    """Nothing else is raised, whatever the values are."""
-    for document in (value, {"_meta": {"lockfile-version": version}, "concrete_specs": value}):
-        with suppress(SourceError):
-            assert isinstance(parse(document), LockFile)
 
 
 def test_real_lock_files() -> None:
