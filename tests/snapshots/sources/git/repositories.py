@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from snapshots.contents import Snapshot
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -16,6 +14,7 @@ from snapshots.sources.git.page_history import read
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
+from tests.snapshots.sources import page_trees
 
 ZLIB = "_cache/develop/zlib/specs.md"
 HDF5 = "_cache/develop/hdf5/specs.md"
@@ -30,32 +29,9 @@ _ROLES = ("AUTHOR", "COMMITTER")
 _FACTS = ("NAME", "EMAIL")
 
 
-def page(name: str, *specs: str, tag: str | None = "develop") -> bytes:
-    """Return a page with one spec a label."""
-    details = [
-        {
-            "hash": hash_of(label),
-            "versions": ["1.0"],
-            "compiler": "gcc@13.2.0",
-            "os": "ubuntu24.04",
-            "platform": "linux",
-            "target": "x86_64_v3",
-            "variants": ["+pic", "~shared"],
-            "stacks": ["e4s", "root"],
-            "size": "-",
-        }
-        for label in specs
-    ]
-    category = "category: package" if tag is None else f"categories: [package, {tag}]"
-    return b"\n".join(
-        (
-            b"---",
-            b'title: "%s"' % name.encode(),
-            category.encode(),
-            b"spec_details: " + orjson.dumps(details),
-            b"---\n",
-        )
-    )
+def page(name: str, *labels: str, tag: str | None = "develop") -> bytes:
+    """Return a page of develop, of another tag or of none, with one spec a label."""
+    return page_trees.page(name, *labels, tag=tag)
 
 
 class Repository:

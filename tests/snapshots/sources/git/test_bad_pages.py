@@ -17,20 +17,11 @@ from tests.snapshots.sources.git.repositories import (
 )
 
 
-def test_a_bad_page_is_named_with_its_commit(repository: Repository) -> None:
-    """The states before it are yielded; then an error names commit and path."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    commit = repository.commit({HDF5: b"---\ntitle: [\n---\n"})
-    found = read_at(str(repository.folder))
-
-    assert labels(next(found)) == specs(zlib="a")
-    with pytest.raises(SourceError, match="is not YAML") as caught:
-        next(found)
-    assert caught.value.location == f"{commit[:12]}:{HDF5}"
-
-
 def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
-    """A skipped page takes the package out, and is listed once however often its blob comes."""
+    """A skipped page takes the package out, and is listed once however often its blob comes.
+
+    Otherwise the states before it are yielded; then an error names commit and path.
+    """
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     commit = repository.commit({ZLIB: b"bad"})
     repository.commit({HDF5: page("hdf5", "c")})
@@ -48,6 +39,11 @@ def test_a_bad_page_can_be_skipped(repository: Repository) -> None:
         ("develop", specs(hdf5="c")),
     ]
     assert [error.location for error in report.skipped] == [f"{commit[:12]}:{ZLIB}"]
+    states = read_at(str(repository.folder))
+    assert labels(next(states)) == specs(zlib="a", hdf5="b")
+    with pytest.raises(SourceError, match="does not begin") as caught:
+        next(states)
+    assert caught.value.location == f"{commit[:12]}:{ZLIB}"
 
 
 def test_a_bad_spec_is_listed_once(repository: Repository) -> None:

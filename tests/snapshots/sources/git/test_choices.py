@@ -27,36 +27,24 @@ from tests.snapshots.sources.git.repositories import (
     ],
 )
 def test_every(repository: Repository, every: str, days: list[str]) -> None:
-    """Of each day or ISO week in UTC the last state counts, dated by its own commit."""
-    for number, moment in enumerate(
-        (
-            "2025-03-03T06:00:00+00:00",
-            "2025-03-03T18:00:00+00:00",
-            "2025-03-03T23:00:00-07:00",  # the 4th in UTC
-            "2025-03-09T23:00:00+00:00",  # a Sunday
-            "2025-03-10T00:00:00+00:00",
-        )
-    ):
-        repository.commit({ZLIB: page("zlib", str(number))}, datetime.fromisoformat(moment))
+    """Of each day or ISO week in UTC the last state of a tag counts, dated by its own commit."""
+    moments = (
+        "2025-03-03T06:00:00+00:00",
+        "2025-03-03T18:00:00+00:00",
+        "2025-03-03T23:00:00-07:00",  # the 4th in UTC
+        "2025-03-09T23:00:00+00:00",  # a Sunday
+        "2025-03-10T00:00:00+00:00",
+    )
+    for number, moment in enumerate(map(datetime.fromisoformat, moments)):
+        repository.commit({ZLIB: page("zlib", str(number))}, moment)
+    other = {"_cache/v1.0/zlib/specs.md": page("zlib", "b", tag="v1.0")}
+    repository.commit(other, moment + timedelta(hours=1))
 
-    found = repository.read(every=every)
+    *found, last = repository.read(every=every)
 
     assert [f"{snapshot.taken_at:%d %H}" for snapshot in found] == days
     assert labels(found[-1]) == specs(zlib="4")
-
-
-def test_the_last_commit_of_a_day_is_the_tags_own(repository: Repository) -> None:
-    """A tag's state is dated by the last commit of the day that changed it, not another tag."""
-    repository.commit({ZLIB: page("zlib", "a")}, FIRST)
-    other = page("zlib", "b", tag="v1.0")
-    repository.commit({"_cache/v1.0/zlib/specs.md": other}, FIRST + timedelta(hours=1))
-
-    found = repository.read(every="day")
-
-    assert [(snapshot.tag, snapshot.taken_at) for snapshot in found] == [
-        ("develop", FIRST),
-        ("v1.0", FIRST + timedelta(hours=1)),
-    ]
+    assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
 
 
 def test_pages_between_the_chosen_commits_are_not_parsed(

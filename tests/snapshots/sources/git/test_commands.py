@@ -15,7 +15,7 @@ from snapshots.sources.git.repository import (
     blobs_of,
     run,
 )
-from tests.snapshots.sources.git.repositories import HDF5, ZLIB, page
+from tests.snapshots.sources.git.repositories import ZLIB, page
 from tests.snapshots.sources.git.repositories import Repository as Made
 
 BLOB = "a" * 40
@@ -112,19 +112,6 @@ def test_blobs_that_end_too_early(
             with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
                 blobs.read(BLOB, "page.md")
             assert not isinstance(caught.value, BadBlob)
-
-
-def test_a_blob_that_is_damaged(repository: Made) -> None:
-    """An object that git itself cannot unpack ends the reading, with git's words."""
-    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
-    blob = repository.git("rev-parse", f"HEAD:{ZLIB}")
-    file = repository.folder / ".git/objects" / blob[:2] / blob[2:]
-    file.chmod(0o644)
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    file.write_bytes(data)
-    with pytest.raises(SourceError, match="git says: "):
-        repository.read()
 
 
 def test_a_commit_without_a_usable_date(repository: Made) -> None:

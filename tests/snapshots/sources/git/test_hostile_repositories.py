@@ -12,7 +12,6 @@ import pytest
 
 from snapshots.errors import CachelogError, SourceError
 from snapshots.sources.git import repository as commands
-from snapshots.sources.git import repository as objects
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     HDF5,
@@ -236,7 +235,7 @@ def test_a_large_page_is_refused_by_its_size(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page is asked how large it is before it is read; --skip-bad leaves it out."""
-    monkeypatch.setattr(objects, "MAX_PAGE_BYTES", 1000)
+    monkeypatch.setattr(commands, "MAX_PAGE_BYTES", 1000)
     commit = repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b") + b"\n" * 1000})
 
     with pytest.raises(SourceError, match="holds more than 1,000 bytes") as caught:
@@ -274,10 +273,10 @@ def test_commits_that_change_too_many_paths(
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b"), HDF5: page("hdf5", "b")})
 
-    monkeypatch.setattr(objects, "MAX_CHANGES_IN_ALL", 2)
+    monkeypatch.setattr(commands, "MAX_CHANGES_IN_ALL", 2)
     with pytest.raises(SourceError, match="its commits change more than 2 paths"):
         repository.read()
-    monkeypatch.setattr(objects, "MAX_CHANGES", 1)
+    monkeypatch.setattr(commands, "MAX_CHANGES", 1)
     with pytest.raises(SourceError, match="a commit changes more than 1 paths"):
         repository.read()
 
@@ -311,8 +310,7 @@ PIPES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-@pytest.mark.parametrize("way", PIPES)
+@pytest.mark.parametrize(("way", "kind"), [("head", "device"), *((way, "pipe") for way in PIPES)])
 def test_pipes_and_devices_do_not_stop_git(repository: Repository, way: str, kind: str) -> None:
     """Nothing is opened that nobody writes to, or that never ends; the error names it."""
     repository.commit({ZLIB: page("zlib", "a")})

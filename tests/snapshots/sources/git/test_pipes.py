@@ -25,19 +25,13 @@ def lend(repository: Path, *folders: Path | str) -> None:
     (repository / "objects/info/alternates").write_text(f"# a remark\n{lines}", "utf-8")
 
 
-@pytest.mark.parametrize("place", ["HEAD2", "refs/heads/main", "objects/ab/cd", "objects/pack/x"])
-def test_a_pipe_anywhere_is_refused(repository: Path, place: str) -> None:
-    """The error names it."""
+def test_pipes(repository: Path, tmp_path: Path) -> None:
+    """One anywhere in a repository is refused by name; a missing repository is left to git."""
     refuse_pipes(repository, "here")
-    os.mkfifo(repository / place)
-    with pytest.raises(SourceError, match=f"{place}, but a pipe or a device"):
+    refuse_pipes(tmp_path / "nothing", "here")
+    os.mkfifo(repository / "objects/pack/x")
+    with pytest.raises(SourceError, match="objects/pack/x, but a pipe or a device"):
         refuse_pipes(repository, "here")
-
-
-def test_a_repository_that_is_a_device() -> None:
-    """It is refused as such."""
-    with pytest.raises(SourceError, match="but a pipe or a device"):
-        refuse_pipes(Path("/dev/zero"), "here")
 
 
 def test_a_link_to_a_device(repository: Path) -> None:
@@ -79,8 +73,3 @@ def test_no_chain_of_lenders_without_end(repository: Path, tmp_path: Path) -> No
     lend(repository, *folders)
     with pytest.raises(SourceError, match="more than 100 folders"):
         refuse_pipes(repository, "here")
-
-
-def test_what_is_not_there_is_left_to_git(tmp_path: Path) -> None:
-    """A repository that vanishes meanwhile is an error of git's own."""
-    refuse_pipes(tmp_path / "nothing", "here")

@@ -2,16 +2,15 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from snapshots.errors import SourceError
+from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, send, serving, status
 from tests.snapshots.sources.git.repositories import (
     ZLIB,
     Repository,
@@ -21,27 +20,23 @@ from tests.snapshots.sources.git.repositories import (
     specs,
 )
 
+pytestmark = pytest.mark.usefixtures("no_proxies")
 
-class Backend:
-    """A server of the repositories in a folder; ``moved`` maps paths to where they lead."""
+
+class Repositories(dict[str, Reply]):
+    """Replies for the repositories in a folder, by git's own program for servers."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.folder = folder
-        self.url = ""
-        self.asked: list[str] = []
-        self.moved: dict[str, str] = {}
 
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
-        """Answer as git's own program for servers does."""
-        self.asked.append(f"{request.command} {request.path}")
+    def get(self, path: str, _: Any = None) -> Reply:
+        """Return the reply for a path, whose query does not count."""
+        return super().get(path.partition("?")[0], self._answer)
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
         parts = urlsplit(request.path)
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
-        if parts.path in self.moved:
-            request.send_response(307)
-            request.send_header("Location", self.moved[parts.path] + f"?{parts.query}")
-            request.send_header("Content-Length", "0")
-            request.end_headers()
-            return
         environment = os.environ | {
             "GIT_PROJECT_ROOT": str(self.folder),
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -58,75 +53,39 @@ class Backend:
         )
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-        request.send_response(int(headers.pop("Status", "200").split()[0]))
-        for name, value in headers.items():
-            request.send_header(name, value)
-        request.send_header("Content-Length", str(len(content)))
-        request.end_headers()
-        request.wfile.write(content)
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[Backend]:
-    """Run a server for the length of the block."""
-    backend = Backend(folder)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            backend.answer(self)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing on standard error."""
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    backend.url = f"http://127.0.0.1:{httpd.server_port}"
-    thread = Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield backend
-    finally:
-        httpd.shutdown()
-        thread.join()
-        httpd.server_close()
+        code = int(headers.pop("Status", "200").split()[0])
+        send(request, code, content, headers | {"Content-Length": str(len(content))})
 
 
 @pytest.fixture
-def backend(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Backend]:
+def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
     """Serve a repository of two states at /pages.git."""
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     repository.commit({ZLIB: page("zlib", "a")})
     repository.commit({ZLIB: page("zlib", "b")})
     repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "served" / "pages.git"))
-    with serving(tmp_path / "served") as running:
-        yield running
+    server.replies = Repositories(tmp_path / "served")
+    return server
 
 
 @pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
-def test_a_repository_is_fetched(backend: Backend, tmp_path: Path, path: str) -> None:
+def test_a_repository_is_fetched(backend: Server, tmp_path: Path, path: str) -> None:
     """Where it is, and where it has moved to; the next time only what is new."""
-    backend.moved["/old/info/refs"] = f"{backend.url}/pages.git/info/refs"
-    url = f"{backend.url}{path}"
-    found = list(read_at(url, tmp_path / "cache"))
-    assert [labels(it) for it in found] == [specs(zlib="a"), specs(zlib="b")]
-    assert {it.source.location for it in found} == {url}
+    place = backend.at("/pages.git/info/refs?service=git-upload-pack")
+    backend["/old/info/refs"] = status(307, Location=place)
+    found = list(read_at(backend.at(path), tmp_path / "cache"))
+    assert [labels(state) for state in found] == [specs(zlib="a"), specs(zlib="b")]
+    assert {state.source.location for state in found} == {backend.at(path)}
     assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.asked)
-    again = list(read_at(url, tmp_path / "cache"))
-    assert [it.content.digest for it in again] == [it.content.digest for it in found]
+    again = list(read_at(backend.at(path), tmp_path / "cache"))
+    assert [state.content.digest for state in again] == [state.content.digest for state in found]
 
 
-def test_git_itself_is_led_nowhere(backend: Backend, tmp_path: Path) -> None:
+def test_git_itself_is_led_nowhere(backend: Server, tmp_path: Path) -> None:
     """A redirect of a later request is followed by nobody."""
     path = "/pages.git/git-upload-pack"
-    with serving(tmp_path / "served") as elsewhere:
-        backend.moved[path] = f"{elsewhere.url}{path}"
+    with serving() as elsewhere:
+        backend[path] = status(307, Location=elsewhere.at(path))
         with pytest.raises(SourceError, match="git says: "):
-            list(read_at(f"{backend.url}/pages.git", tmp_path / "cache"))
+            list(read_at(backend.at("/pages.git"), tmp_path / "cache"))
         assert elsewhere.asked == []
     assert f"POST {path}" in backend.asked
