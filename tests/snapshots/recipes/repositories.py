@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests import real_data
+
+Paths = Sequence[str] | Mapping[str, str | None]
 
 FIRST = 1_780_000_000
 """The time of the first commit, in seconds since 1970; each other one is an hour later."""
@@ -44,41 +46,63 @@ class RecipesRepository:
         """Return the hash of the newest commit with a subject."""
         return self.git("log", "-1", "--format=%H", "--fixed-strings", f"--grep={subject}")
 
-    def commit(
-        self,
-        subject: str,
-        paths: Sequence[str] | Mapping[str, str | None] = (),
-        *,
-        parents: Sequence[int] | None = None,
-        branch: str = "develop",
-        seconds: int | None = None,
-    ) -> str:
-        """Make a commit that changes paths and return its hash; it follows on the last one."""
-        number = len(self.oids)
-        changes = paths if isinstance(paths, Mapping) else dict.fromkeys(paths, f"{number}\n")
-        moment = FIRST + 3600 * number if seconds is None else seconds
-        before = ([number - 1] if number else []) if parents is None else parents
-        message = subject.encode()
-        lines = [
-            f"commit refs/heads/{branch}",
-            f"committer Packages <packages@example.org> {moment} +0000",
-            f"data {len(message)}",
-        ]
-        stream = "\n".join(lines).encode() + b"\n" + message + b"\n"
-        for place, parent in enumerate(before):
-            word = "from" if place == 0 else "merge"
-            stream += f"{word} {self.oids[parent]}\n".encode()
+    def commit(self, subject: str, paths: Paths = (), **facts: Any) -> str:
+        """Make one commit, as ``fill`` does, and return its hash."""
+        self.fill(Change(subject, paths, **facts))
+        return self.oids[-1]
+
+    def fill(self, *changes: "Change") -> None:
+        """Make a commit of each change, by one process; marks are the numbers of commits from 1."""
+        first = len(self.oids)
+        stream = b"".join(
+            change.stream(first + place, self.oids) for place, change in enumerate(changes)
+        )
+        self.git("fast-import", "--quiet", "--force", "--export-marks=.git/marks", data=stream)
+        lines = (self.folder / ".git/marks").read_text().splitlines()
+        oids = dict(line[1:].split() for line in lines)
+        self.oids += [oids[f"{first + place + 1}"] for place in range(len(changes))]
+
+
+class Change(NamedTuple):
+    """A commit to make: the paths with their contents, of which None is a removal.
+
+    Of paths without contents each commit writes another content. The only parent is the commit
+    before unless ``parents`` has their numbers.
+    """
+
+    subject: str
+    paths: Paths = ()
+    parents: Sequence[int] | None = None
+    branch: str = "develop"
+    seconds: int | None = None
+
+    def stream(self, number: int, oids: Sequence[str]) -> bytes:
+        """Return what ``git fast-import`` makes the commit of this number from.
+
+        ``oids`` are those of commits that were made before, by their numbers.
+        """
+        changes = self.paths
+        if not isinstance(changes, Mapping):
+            changes = dict.fromkeys(changes, f"{number}\n")
+        moment = FIRST + 3600 * number if self.seconds is None else self.seconds
+        parents = range(max(number - 1, 0), number) if self.parents is None else self.parents
+        message = self.subject.encode()
+        stream = b"" if parents else f"reset refs/heads/{self.branch}\n".encode()
+        stream += (
+            f"commit refs/heads/{self.branch}\nmark :{number + 1}\n"
+            f"committer Packages <packages@example.org> {moment} +0000\ndata {len(message)}\n"
+        ).encode()
+        stream += message + b"\n"
+        for word, parent in zip(("from", "merge"), parents, strict=False):
+            name = oids[parent] if parent < len(oids) else f":{parent + 1}"
+            stream += f"{word} {name}\n".encode()
         for path, content in changes.items():
             if content is None:
                 stream += f'D "{path}"\n'.encode()
                 continue
             data = content.encode()
             stream += f'M 644 inline "{path}"\ndata {len(data)}\n'.encode() + data + b"\n"
-        if not before:
-            stream = f"reset refs/heads/{branch}\n".encode() + stream
-        self.git("fast-import", "--quiet", "--force", data=stream)
-        self.oids.append(self.git("rev-parse", f"refs/heads/{branch}"))
-        return self.oids[-1]
+        return stream
 
 
 def the_week(folder: Path) -> RecipesRepository:
@@ -102,7 +126,7 @@ def _week() -> RecipesRepository:
     lines: list[dict[str, Any]] = [json.loads(line) for line in file.read_text().splitlines()]
     repository = RecipesRepository(folder)
     times = [int(datetime.fromisoformat(line["committed"]).timestamp()) for line in lines]
-    repository.commit("The beginning", seconds=times[0] - 60)
+    commits = [Change("The beginning", seconds=times[0] - 60)]
     alive: set[str] = set()
     for line, seconds in zip(lines, times, strict=True):
         changes: dict[str, str | None] = {}
@@ -113,7 +137,8 @@ def _week() -> RecipesRepository:
             elif path in alive:
                 changes[path] = None
                 alive.discard(path)
-        repository.commit(line["subject"], changes, seconds=seconds)
+        commits.append(Change(line["subject"], changes, seconds=seconds))
+    repository.fill(*commits)
     repository.git("update-ref", "refs/snapshots/base", repository.oids[0])
     repository.git("update-ref", "refs/snapshots/head", repository.oids[-1])
     return repository

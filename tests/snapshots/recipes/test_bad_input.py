@@ -1,6 +1,5 @@
 """Repositories that change, move or break off between imports: what is kept, and what is said."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,16 +11,11 @@ from snapshots.catalog.recipes_import import KeptRecipes, keep_recipes
 from snapshots.errors import SourceError
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import FoundBy, Recipes
-from snapshots.recipes.repository import open_recipes
-from snapshots.sources import boundary
-from snapshots.sources.boundary import kind_of
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_revision
-from tests.snapshots.recipes.repositories import FIRST, RecipesRepository, recipe
+from tests.snapshots.recipes.repositories import FIRST, Change, RecipesRepository, recipe
 from tests.snapshots.recipes.test_repository import at
-from tests.snapshots.sources.buildcache.misbehaving import serving, status
 
-REFS = "/info/refs?service=git-upload-pack"
 OLD_LAYOUT = "var/spack/repos/builtin/packages/{}/package.py"
 
 
@@ -73,8 +67,7 @@ def series(tmp_path: Path) -> Series:
 def repository(tmp_path: Path) -> RecipesRepository:
     """Return a repository of three commits."""
     made = RecipesRepository(tmp_path / "recipes")
-    for number in range(3):
-        made.commit(f"zlib: {number}", [recipe("zlib")])
+    made.fill(*(Change(f"zlib: {number}", [recipe("zlib")]) for number in range(3)))
     return made
 
 
@@ -223,47 +216,3 @@ def test_a_repository_that_breaks_off(series: Series, repository: RecipesReposit
         series.keep(2, repository)
     assert series.catalog.recipes.of(revision(2)) is None
     assert series.of(1).commit == repository.oids[1]
-
-
-# -- redirects
-
-
-@pytest.fixture(autouse=True)
-def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing stand between the tests and their servers, nor settings of who runs them."""
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-
-
-def test_a_url_that_redirects(
-    series: Series, repository: RecipesRepository, tmp_path: Path
-) -> None:
-    """The recipes are read where it leads, and named as they were given."""
-    bare = tmp_path / "served" / "recipes.git"
-    repository.git("clone", "--quiet", "--bare", ".", str(bare))
-    repository.git("--git-dir", str(bare), "update-server-info")
-    with serving() as server:
-        server.serve_folder(bare.parent)
-        server[f"/recipes.git{REFS}"] = server.replies["/recipes.git/info/refs"]
-        server[f"/old{REFS}"] = status(301, Location=server.at(f"/recipes.git{REFS}"))
-        series.keep(1, server.at("/old"))
-        series.keep(2, server.at("/old"))
-        assert series.of(2).repository == server.at("/old")
-    assert series.subjects(1, 2) == (["zlib: 2"], [])
-
-
-def test_a_redirect_to_a_special_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused before anything is asked there."""
-    monkeypatch.setattr(
-        boundary, "kind_of", lambda address: None if address == "127.0.0.1" else kind_of(address)
-    )
-    with serving() as server:
-        server[f"/old{REFS}"] = status(302, Location=f"http://169.254.169.254{REFS}")
-        reading = ReadSettings(cache_dir=tmp_path / "cache")
-        with (
-            pytest.raises(SourceError, match="only an import that begins there"),
-            open_recipes(server.at("/old"), reading),
-        ):
-            pass
-        assert server.asked == [f"GET /old{REFS}"]

@@ -5,7 +5,6 @@ import pytest
 from snapshots.errors import InvalidArgument
 from snapshots.recipes.commits import (
     FoundBy,
-    Links,
     Recipes,
     SpackChange,
     links_of,
@@ -89,11 +88,6 @@ def test_settings_that_are_none(setting: str) -> None:
     """What would lead nowhere, or into a script, is refused."""
     with pytest.raises(InvalidArgument, match="CACHELOG_RECIPES_URL"):
         links_of(setting, HUB)
-
-
-def test_no_links() -> None:
-    """Without templates there are none."""
-    assert Links().commit("a") is Links().pull_request(1) is None
 
 
 @pytest.mark.parametrize(

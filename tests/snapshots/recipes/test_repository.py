@@ -1,6 +1,5 @@
 """Repositories of recipes: the commit of a revision, the commits between, and bad input."""
 
-import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from snapshots.recipes.repository import TagRefs, open_recipes
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import seeded
-from tests.snapshots.recipes.repositories import FIRST, RecipesRepository, recipe
+from tests.snapshots.recipes.repositories import FIRST, Change, RecipesRepository, recipe
 
 PACKAGES = ("zlib", "hdf5", "7zip", "py-numpy")
 
@@ -27,9 +26,11 @@ PACKAGES = ("zlib", "hdf5", "7zip", "py-numpy")
 def repository(tmp_path: Path) -> RecipesRepository:
     """Return a repository of three commits, an hour apart from each other."""
     made = RecipesRepository(tmp_path / "recipes")
-    made.commit("The beginning", [recipe("zlib")])
-    made.commit("zlib: add v1.3 (#1)", [recipe("zlib"), recipe("zlib", "fix.patch")])
-    made.commit("e4s: add hdf5 (#2)", ["stacks/e4s/spack.yaml", recipe("7zip")])
+    made.fill(
+        Change("The beginning", [recipe("zlib")]),
+        Change("zlib: add v1.3 (#1)", [recipe("zlib"), recipe("zlib", "fix.patch")]),
+        Change("e4s: add hdf5 (#2)", ["stacks/e4s/spack.yaml", recipe("7zip")]),
+    )
     return made
 
 
@@ -111,7 +112,10 @@ def test_patterns_that_are_none(pattern: str) -> None:
 
 
 def test_what_commits_touch(repository: RecipesRepository) -> None:
-    """Packages by their folders, patches included, stacks, and Spack from what to what."""
+    """Packages by their folders, patches included, stacks, and Spack from what to what.
+
+    A subject keeps markup, which is escaped where it is shown; control characters are visible.
+    """
     before, after = "a" * 40, "b" * 40
     repository.commit("ci: pin", {".ci/env": f"export SPACK_CHECKOUT_VERSION={before}\n"})
     repository.commit("ci: pin (#9)", {".ci/env": f"SPACK_CHECKOUT_VERSION='{after}'\n"})
@@ -127,25 +131,19 @@ def test_what_commits_touch(repository: RecipesRepository) -> None:
             "repos/spack_repo/builtin/packages/README": "",
         },
     )
+    repository.commit("<b>a</b> \x1b[31m \u202e (#7)")
     graph = graph_of(repository.folder, [repository.oids[0], repository.oids[-1]])
     commits = graph.between(repository.oids[0], repository.oids[-1]).reached
     assert [(of.packages, of.stacks, of.spack) for of in commits] == [
+        ((), (), None),
         (("7zip", "old-one", "py-numpy"), ("hep", "ml"), None),
         ((), (), SpackChange(before, after)),
         ((), (), SpackChange(None, before)),
         (("7zip",), ("e4s",), None),
         (("zlib",), (), None),
     ]
-    assert [of.pull_request for of in commits] == [None, 9, None, 2, 1]
-
-
-def test_subjects_of_all_kinds(repository: RecipesRepository) -> None:
-    """Markup stays for what shows it to escape; control and turning characters are visible."""
-    repository.commit("<b>a</b> \x1b[31m \u202e (#7)")
-    graph = graph_of(repository.folder, [repository.oids[0], repository.oids[-1]])
-    commit = graph.commits[repository.oids[-1]]
-    assert commit.subject == "<b>a</b> \\x1b[31m \\u202e (#7)"
-    assert commit.pull_request == 7
+    assert [of.pull_request for of in commits] == [7, None, 9, None, 2, 1]
+    assert commits[0].subject == "<b>a</b> \\x1b[31m \\u202e (#7)"
 
 
 def brute_force(repository: RecipesRepository, base: str, head: str) -> set[tuple[str, str]]:
@@ -179,8 +177,12 @@ def test_against_git_log(drawn: tuple[list[tuple[list[int], list[str]]], list[in
     commits, tips = drawn
     with TemporaryDirectory() as folder:
         made = RecipesRepository(Path(folder) / "recipes")
-        for number, (parents, packages) in enumerate(commits):
-            made.commit(f"Commit {number}", list(map(recipe, packages)), parents=parents)
+        made.fill(
+            *(
+                Change(f"Commit {number}", list(map(recipe, packages)), parents)
+                for number, (parents, packages) in enumerate(commits)
+            )
+        )
         oids = [made.oids[tip] for tip in tips]
         graph = graph_of(made.folder, oids[:2])
         for number in range(2, len(oids)):
@@ -267,32 +269,14 @@ def test_nothing_of_its_configuration_runs(repository: RecipesRepository, tmp_pa
     assert not ran.exists()
 
 
-def test_another_users_repository(repository: RecipesRepository) -> None:
-    """A repository that somebody else owns is read, too."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can give files away")
-    for path in [repository.folder, *repository.folder.rglob("*")]:
-        os.chown(path, 12345, 12345)
-    assert len(graph_of(repository.folder, repository.oids).commits) == 2
-
-
 def test_what_is_no_repository(tmp_path: Path) -> None:
-    """It is named with what it is."""
-    (tmp_path / "file").write_text("")
-    RecipesRepository(tmp_path / "empty")
-    (tmp_path / "folder").mkdir()
-    reasons = {"file": "is a file", "empty": "no commit yet", "folder": "git says", "gone": "exist"}
-    for name, reason in reasons.items():
-        with (
-            pytest.raises(SourceError, match=reason),
-            open_recipes(str(tmp_path / name), ReadSettings()),
-        ):
-            pass
-    with (
-        pytest.raises(InvalidArgument, match="--recipes"),
-        open_recipes("--upload-pack=x", ReadSettings()),
+    """It is refused as every repository, and named by the option."""
+    for location, error, reason in (
+        (str(tmp_path), SourceError, "git says"),
+        ("--upload-pack=x", InvalidArgument, "--recipes"),
     ):
-        pass
+        with pytest.raises(error, match=reason), open_recipes(location, ReadSettings()):
+            pass
 
 
 @pytest.mark.parametrize(

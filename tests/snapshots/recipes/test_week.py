@@ -79,19 +79,6 @@ def test_the_commits_of_causes(between: Between, stack: str, expected: dict[Line
     assert {line: lines.get(line) for line in expected} == expected
 
 
-def test_two_causes_share_a_stack(between: Between) -> None:
-    """In the third stack gettext and expat lead to the same two commits."""
-    of_stack = attribution(between, ["ml-linux-aarch64-cpu"])
-    causes = of_stack._explanation.causes
-    counts = {cause_title(causes.name_of(count.number)): count for count in causes.counted()}
-    subjects = [
-        [commit.commit.subject for commit in of_stack.of_cause(counts[title].number)]
-        for title, _, _ in (GETTEXT, EXPAT)
-    ]
-    assert subjects == [[GETTEXT[2]], [EXPAT[2]]]
-    assert (counts[GETTEXT[0]].num_specs, counts[GETTEXT[0]].num_involved) == (198, 202)
-
-
 def test_what_each_commit_did(between: Between) -> None:
     """Over three stacks gettext's commit explains most; numbers of own recipes stand first."""
     effects = attribution(between, STACKS).effects()
