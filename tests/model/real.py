@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from snapshots.models import Spec
-from snapshots.sources.buildcache.database import decode
+from snapshots.sources.buildcache.database import IndexSpecs, decode
 from snapshots.sources.reports import Report
 from tests import real_data
 from tests.snapshots.sources.buildcache.rehashing import rehashed
@@ -36,15 +36,19 @@ def index_of(date: str, stack: str, *, in_format_6: bool) -> bytes:
     return json.dumps(rehashed(json.loads(data))[0]).encode() if in_format_6 else data
 
 
+@cache
+def _specs_of(date: str, stack: str, *, in_format_6: bool) -> IndexSpecs:
+    return decode(index_of(date, stack, in_format_6=in_format_6), f"{date}/{stack}", Report())
+
+
 def records(date: str, stacks: Sequence[str] = STACKS, *, in_format_6: bool = False) -> Records:
     """Return what the indexes of some stacks hold together, as a tag of them would."""
     inside: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
     for stack in stacks:
-        data = index_of(date, stack, in_format_6=in_format_6)
-        found = decode(data, f"{date}/{stack}", Report())
-        outside |= found.outside
-        for digest, spec in found.in_cache.items():
+        specs = _specs_of(date, stack, in_format_6=in_format_6)
+        outside |= specs.outside
+        for digest, spec in specs.in_cache.items():
             known = inside.get(digest, spec).stacks
             inside[digest] = replace(spec, stacks=tuple(sorted({*known, stack, "root"})))
     return list(inside.values()), [it for it in outside.values() if it.hash not in inside]

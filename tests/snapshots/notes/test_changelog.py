@@ -1,15 +1,12 @@
 """The story of a release: every change is told, in sections, and counted."""
 
-import pytest
 from hypothesis import given
 from msgspec.structs import asdict
 
-from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.changelog import Only
 from snapshots.notes.sections import ChangedPackage, Section
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
@@ -79,21 +76,6 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     assert summary["total_size_delta"] == (after_size - before_size if is_known else None)
 
 
-@pytest.mark.untraced
-@FEWER_EXAMPLES
-@given(SPECS, SPECS)
-def test_causes_add_up(base: list[Spec], head: list[Spec]) -> None:
-    """Main numbers are those of all specs that took another's place, also in a scope."""
-    for only in (None, Only(package="hdf5"), Only(stack="e4s")):
-        log = told(base, head, only=only)
-        summary = log.summary
-        assert sum(it.num_specs for it in log.causes) == summary.specs_rebuilt + (
-            summary.specs_replaced
-        )
-        assert all(it.num_specs <= it.num_involved for it in log.causes)
-        assert [bool(it.packages) for it in log.causes] == [it.num_specs > 0 for it in log.causes]
-
-
 SECTIONS = [
     ("", "1.2", Section.ADDED),
     ("1.2", "1.3", Section.UPGRADED),
@@ -152,14 +134,3 @@ def test_entries_tell_reasons() -> None:
     assert {name for of_one in reasons.values() for name in of_one} <= {
         it.value for it in SpecChangeReason
     }
-
-
-def test_nothing_changed() -> None:
-    """Of a content and itself there is nothing to tell but what is never told."""
-    log = told([a_spec()], [a_spec()])
-    assert (log.packages, log.stacks, log.stacks_changed) == ({}, {}, 0)
-    assert (log.causes, log.why_unknown) == ([], None)
-    losses = log.no_longer_available
-    assert (losses.packages, losses.versions, losses.coverage) == ([], [], [])
-    assert log.left_out == LEFT_OUT
-    assert (log.base.tag, log.head.tag, log.format) == ("v0.21.0", "v0.22.0", 2)

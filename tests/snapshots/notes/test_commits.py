@@ -81,7 +81,7 @@ def test_the_templates_that_come_along(name: str) -> None:
 
 
 def test_templates_of_ones_own(tmp_path: Path) -> None:
-    """They have all of it; another process writes them."""
+    """Another process has the commits, with their links, and a filter for their sentences."""
     template = tmp_path / "own.md"
     template.write_text(
         "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
@@ -204,13 +204,6 @@ def test_commits_that_are_not_known() -> None:
     for text in (templates.markdown(log), templates.html(log)):
         assert "ull request" not in text
         assert "of the recipes" not in text
-
-
-def test_many_commits_are_folded() -> None:
-    """A list that is longer than a screen does not hide what follows it."""
-    commits = [a_commit(f"{'x' * number} (#{number})") for number in range(1, 40)]
-    text = templates.markdown(log_of(*commits))
-    assert "<summary>39 commits</summary>" in text
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from html import unescape
-from itertools import combinations, permutations
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -16,19 +16,9 @@ from tests.expensive import FEWER_EXAMPLES
 from tests.model import real
 from tests.snapshots.factories import SPECS
 from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.test_rendering import TITLES
 
 WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
-
-SECTIONS = {
-    "added": "Added packages",
-    "upgraded": "Upgraded packages",
-    "downgraded": "Downgraded packages",
-    "other versions": "Other version changes",
-    "rebuilt": "Rebuilt packages",
-    "more builds": "Packages with more builds",
-    "fewer builds": "Packages with fewer builds",
-    "other facts": "Changed facts",
-}
 
 
 def number(text: str) -> int:
@@ -89,7 +79,7 @@ def assert_numbers_agree(log: Changelog) -> None:
     assert_losses_agree(read, removed)
     page = unescape(re.sub(r"<[^>]+>", "", templates.html(log)))
     assert " ".join(map(plain, log.highlights)) in page
-    for title, lines in ((name, read.items(name)) for name in SECTIONS.values()):
+    for title, lines in ((name, read.items(name)) for name in TITLES.values()):
         assert not lines or f"{title} {len(lines):,}" in page
 
 
@@ -119,7 +109,7 @@ def assert_packages_agree(read: Read) -> None:
     assert after - before == added - removed
     of_packages = re.search(r"Of the packages, (.*?)\.(?= [A-Z`]|$)", read.highlights)
     inside = Read(f"\n\n{of_packages[1] if of_packages else ''}\n\n")
-    counts = {name: len(read.items(title)) for name, title in SECTIONS.items()}
+    counts = {name: len(read.items(title)) for name, title in TITLES.items()}
     assert counts["added"] == added == inside.said("(?:was|were) added")
     assert len(read.items("Removed packages")) == removed == inside.said("(?:was|were) removed")
     assert counts["upgraded"] == inside.said("went up")
@@ -180,7 +170,7 @@ def assert_losses_agree(read: Read, removed: int) -> None:
 REAL = [
     (dates, stacks)
     for dates in permutations(real.dates(), 2)
-    for stacks in (*((stack,) for stack in real.STACKS), real.STACKS)
+    for stacks in (real.STACKS[:1], real.STACKS)
 ]
 
 
@@ -192,7 +182,7 @@ def test_numbers_of_real_weeks(dates: Sequence[str], stacks: Sequence[str]) -> N
     assert_numbers_agree(told(old, new, beyond.values()))
 
 
-@pytest.mark.parametrize("kept", [*combinations(real.STACKS, 2), *combinations(real.STACKS, 1)])
+@pytest.mark.parametrize("kept", [(stack,) for stack in real.STACKS])
 def test_numbers_where_stacks_come_and_go(kept: Sequence[str]) -> None:
     """What went with a stack fell nowhere, and what came with one rose nowhere."""
     (every, outside), (some, beside) = (

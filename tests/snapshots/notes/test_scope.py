@@ -46,7 +46,10 @@ def test_a_package_alone(base: list[Spec], head: list[Spec]) -> None:
 
 def test_a_stack_alone() -> None:
     """No other stack is told of, and no row of stacks is in the table."""
-    log = told(BASE, HEAD, only=Only(stack="hep"))
+    only = Only(stack="hep")
+    assert only
+    assert not Only()
+    log = told(BASE, HEAD, only=only)
     assert list(log.stacks) == ["added"]
     assert [it.name for it in log.stacks["added"]] == ["hep"]
     assert [it.name for it in log.packages["added"]] == ["lib2", "lib10"]
@@ -67,20 +70,6 @@ def test_what_a_query_matches_alone() -> None:
     with_all, alone = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
     assert list(with_all.in_base) == list(alone.in_base)
     assert list(with_all.in_head) == list(alone.in_head)
-
-
-@pytest.mark.parametrize(
-    ("only", "expected"),
-    [
-        (Only(), False),
-        (Only(package="hdf5"), True),
-        (Only(stack="hep"), True),
-        (Only(matching="^mpi"), True),
-    ],
-)
-def test_whether_there_is_a_scope(only: Only, expected: bool) -> None:
-    """One condition is enough."""
-    assert bool(only) is expected
 
 
 def test_a_spec_that_left_the_stack_is_lost_there() -> None:

@@ -5,17 +5,16 @@ from html import unescape
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from snapshots.notes.sentences import (
     Name,
     Sentence,
     Value,
-    enumerated,
     html,
     markdown,
     names,
     plain,
+    size_delta,
     spelled,
 )
 from snapshots.texts import visible
@@ -40,21 +39,8 @@ def test_texts_from_outside_are_no_html(name: str, value: str) -> None:
     )
 
 
-@given(
-    st.text("`*_#<>[]()|!&\\\n ab", min_size=1).filter(str.strip),
-    st.text("`*_#<>[]()|!&\\\n ab", min_size=1).filter(str.strip),
-)
-def test_texts_from_outside_are_no_markdown(name: str, value: str) -> None:
-    """They begin no heading, element, link or emphasis: all of the sentence is text and code."""
-    tokens = MarkdownIt("commonmark").parse(
-        markdown(Sentence("a ", Name(name), " b ", Value(value), " c"))
-    )
-    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    assert {child.type for child in tokens[1].children or ()} <= {"text", "code_inline"}
-
-
 @pytest.mark.parametrize(
-    ("count", "limit", "told"),
+    ("count", "limit", "text"),
     [
         (1, 3, "p0"),
         (2, 3, "p0 and p1"),
@@ -63,23 +49,18 @@ def test_texts_from_outside_are_no_markdown(name: str, value: str) -> None:
         (2_003, 3, "p0, p1, p2 and 2,000 more"),
     ],
 )
-def test_lists_of_names(count: int, limit: int, told: str) -> None:
+def test_lists_of_names(count: int, limit: int, text: str) -> None:
     """The first few are named, the others counted; one more is named rather than counted."""
     listed = names((f"p{number}" for number in range(count)), limit)
-    assert plain(Sentence(*listed)) == told
-
-
-def test_nothing_is_enumerated() -> None:
-    """An empty list has no words."""
-    assert enumerated([]) == []
+    assert plain(Sentence(*listed)) == text
 
 
 @pytest.mark.parametrize(
-    ("count", "told"), [(1, "one change"), (5, "five changes"), (13, "13 changes")]
+    ("count", "text"), [(1, "one change"), (5, "five changes"), (13, "13 changes")]
 )
-def test_small_numbers_are_words(count: int, told: str) -> None:
+def test_small_numbers_are_words(count: int, text: str) -> None:
     """Up to twelve."""
-    assert spelled(count, "change") == told
+    assert spelled(count, "change") == text
 
 
 def test_equal_sentences() -> None:
@@ -88,3 +69,11 @@ def test_equal_sentences() -> None:
     assert len({Sentence("a"), Sentence("a"), Sentence("b")}) == 2
     assert Sentence("a") != "a"
     assert repr(Sentence("a ", Name("b"))) == "Sentence('a b')"
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"), [(None, ""), (0, "+0 B"), (999, "+999 B"), (-999, "-999 B")]
+)
+def test_differences_of_sizes(num_bytes: int | None, text: str) -> None:
+    """They have a sign; an unknown one is empty."""
+    assert size_delta(num_bytes) == text

@@ -1,9 +1,11 @@
 """The variables of templates: the document's names, and what else sentences and tables take."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
-from snapshots.models import RevisionInfo
+from snapshots.notes import templates
 from snapshots.notes.changelog import Only
 from snapshots.notes.sentences import markdown
 from snapshots.notes.templates import variables
@@ -16,24 +18,18 @@ LOG = told(BASE, HEAD)
 @pytest.mark.parametrize(
     ("base", "head", "title"),
     [
-        (a_revision("v1", 1), a_revision("v2", 1), "v1 → v2"),
+        (("v1", 1), ("v2", 1), "v1 → v2"),
+        (("develop", 0), ("develop", 7), "develop (2025-01-05) → develop (2025-01-12)"),
         (
-            a_revision("develop", 0),
-            a_revision("develop", 7),
-            "develop (2025-01-05) → develop (2025-01-12)",
-        ),
-        (
-            a_revision("develop", 0, "a"),
-            a_revision("develop", 0, "b"),
+            ("develop", 0, "a"),
+            ("develop", 0, "b"),
             f"develop ({digest_of('a')[:12]}) → develop ({digest_of('b')[:12]})",
         ),
     ],
 )
-def test_titles_tell_the_revisions_apart(
-    base: RevisionInfo, head: RevisionInfo, title: str
-) -> None:
+def test_titles_tell_the_revisions_apart(base: Any, head: Any, title: str) -> None:
     """By tag, else also by day, else by digest."""
-    log = replace(LOG, base=base, head=head)
+    log = replace(LOG, base=a_revision(*base), head=a_revision(*head))
     assert markdown(variables(log)["title"]) == f"Spack build cache: {title}"
 
 
@@ -61,3 +57,12 @@ def test_causes_are_parted_into_known_and_unknown() -> None:
     found = variables(LOG)
     num_shown = sum(map(len, found["largest_causes"]))
     assert (num_shown, found["smaller_causes"], found["num_unexplained"]) == (3, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_html"),
+    [("a.html", True), ("A.HTM.jinja", True), ("a.xml.j2", True), ("a.md", False), ("html", False)],
+)
+def test_the_markup_of_a_template(name: str, *, is_html: bool) -> None:
+    """It follows from the name without the endings of templates."""
+    assert templates.is_html(name) is is_html

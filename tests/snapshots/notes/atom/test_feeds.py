@@ -88,26 +88,17 @@ def test_what_entries_of_a_package_say() -> None:
     assert of_package(PAST, "cmake") is None
 
 
-def test_counts_that_are_not_known_are_not_made_up() -> None:
-    """The totals of the revisions say how many more specs there are."""
-    history = grown(3)
-    feed = series_feed(history, "develop", Somewhere(), counts={}, stories={})
-    read = read_feed(to_xml(feed))
-    assert read.entries[0].title.endswith("2025: 5 specs, 1 more than before")
-    assert "There are 5 specs, 1 more than before." in read.entries[0].summary
-
-
 def test_a_story_takes_the_place_of_numbers() -> None:
-    """Where there is one, and of no other entry."""
-    newest = told_in(PAST.history, "develop")[0]
+    """Where there is one; without counts the totals say how many more specs there are."""
+    history = grown(3)
+    newest = told_in(history, "develop")[0]
     story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
-    feed = series_feed(
-        PAST.history, "develop", Somewhere(), counts={}, stories={newest.pair: story}
-    )
+    feed = series_feed(history, "develop", Somewhere(), counts={}, stories={newest.pair: story})
     entries = read_feed(to_xml(feed)).entries
     assert entries[0].content[0].value.strip() == story.strip()
-    assert "story" not in entries[1].content[0].value
     assert entries[1].content[0].value.startswith("<p>")
+    assert entries[0].title.endswith("2025: 5 specs, 1 more than before")
+    assert "There are 5 specs, 1 more than before." in entries[0].summary
 
 
 # -- ids and moments
@@ -167,27 +158,13 @@ def test_documents_one_after_the_other_have_every_entry_once(number: int) -> Non
     assert len(seen) == len(set(seen)) == number
 
 
-def test_the_second_document_begins_after_the_first() -> None:
-    """With the one entry that the first had no room for."""
-    history = grown(PAGE + 1)
-    first = series_feed(history, "develop", Somewhere(), counts={}, stories={})
-    (after,) = (it.href.partition("=")[2] for it in first.links if it.rel == "next")
-    second = series_feed(history, "develop", Somewhere(), counts={}, stories={}, after=after)
-    assert len(first.entries) == PAGE
-    assert len({it.id for it in (*first.entries, *second.entries)}) == PAGE + 1
-
-
-def test_a_revision_that_no_entry_has_begins_no_document() -> None:
-    """That of another series, say."""
-    with pytest.raises(RevisionNotFound, match="no entry of this feed"):
-        of_series(PAST, after="0" * 18)
-
-
-def test_behind_the_oldest_entry_begins_no_document() -> None:
-    """Nothing leads there, but an address is easily made of any revision's key."""
-    oldest = PAST.history.of_series("develop")[-1]
-    with pytest.raises(RevisionNotFound, match="stands behind that"):
-        of_series(PAST, after=oldest.key)
+def test_documents_after_a_revision() -> None:
+    """They begin after its entry; none begins after the oldest, or another series' revision."""
+    newest, *_, oldest = PAST.history.of_series("develop")
+    assert len(of_series(PAST, after=newest.key).entries) == 2
+    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.key, "stands behind that")):
+        with pytest.raises(RevisionNotFound, match=reason):
+            of_series(PAST, after=after)
 
 
 @pytest.mark.parametrize("text", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\u202eb", "]]>", "<&>"])

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from snapshots.history import Neighbours
-from snapshots.notes.stories import FORMAT, KeptStory, from_text, to_text, told_in_any
+from snapshots.notes.stories import FORMAT, KeptStory, from_text, to_text
 from snapshots.notes.templates import story
-from tests.snapshots.notes.atom.test_feeds import PAST
 from tests.snapshots.notes.stories import BASE, HEAD, explained, revision
 
 REAL = Neighbours(revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD))
@@ -68,13 +67,6 @@ def test_the_format_stands_for_what_stories_say() -> None:
     """Where this fails, what is kept in catalogs says something else: raise FORMAT as well."""
     html = story(MADE_UP, explained(BASE, HEAD))
     assert (FORMAT, sha256(html.encode()).hexdigest()[:16]) == (3, "2c40fc70f604e0d3")
-
-
-def test_those_of_all_series_are_told() -> None:
-    """By their pairs, each with the revisions that it is told of."""
-    told = told_in_any(PAST.history)
-    assert told
-    assert {pair: it.pair for pair, it in told.items()} == {it: it for it in told}
 
 
 def test_the_document_says_what_is_kept() -> None:
