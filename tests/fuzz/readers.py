@@ -37,7 +37,13 @@ from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of
-from tests.snapshots.sources.buildcache.folders import put, put_specs
+from tests.snapshots.sources.buildcache.folders import (
+    blob,
+    manifest,
+    put,
+    put_specs,
+    signed,
+)
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     database,
@@ -54,22 +60,7 @@ from tests.snapshots.sources.readings import read_locations
 Case = Callable[[Random, Path], None]
 """Makes one input in a folder and reads it; raises CachelogError, or whatever is a mistake."""
 
-SIGNED = (
-    b"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n%s\n"
-    b"-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n"
-)
-MANIFEST = {
-    "version": 3,
-    "data": [
-        {
-            "contentLength": 100,
-            "mediaType": "application/vnd.spack.db.v8+json",
-            "compression": "gzip",
-            "checksumAlgorithm": "sha256",
-            "checksum": "a" * 64,
-        }
-    ],
-}
+MANIFEST = manifest(blob("application/vnd.spack.db.v8+json"))
 OLD_INDEX = database(
     node(
         "libelf",
@@ -149,6 +140,13 @@ def _report(random: Random) -> Report:
     return Report(skip_bad=random.random() < 0.5)
 
 
+def _damaged(value: Any, random: Random) -> bytes:
+    """Return a JSON value as bytes, with other values in it or with other bytes."""
+    if random.random() < 0.65:
+        return written(mutated_json(value, random), random)
+    return mutated_bytes(json.dumps(value).encode(), random)
+
+
 def _page(random: Random, _: Path) -> None:
     data = mutated_bytes(page("zlib", "a", "b"), random)
     _checked(parse_page(data, "specs.md", _report(random)).specs)
@@ -181,29 +179,23 @@ def _page_of_values(random: Random, _: Path) -> None:
 
 def _index(random: Random, _: Path) -> None:
     index = random.choice((small_database(), OLD_INDEX, NEW_INDEX, installation()))
-    if random.random() < 0.7:
-        data = written(mutated_json(index, random), random)
-    else:
-        data = mutated_bytes(json.dumps(index).encode(), random)
     older = [json.dumps(small_database()).encode()] if random.random() < 0.2 else []
-    found = decode(data, "index.json", _report(random), older=older, proof=random.random() < 0.5)
-    _checked(found.in_cache.values(), found.outside.values())
+    data, report = _damaged(index, random), _report(random)
+    specs = decode(data, "index.json", report, older=older, proof=random.random() < 0.5)
+    _checked(specs.in_cache.values(), specs.outside.values())
 
 
 def _spec_document(random: Random, _: Path) -> None:
     documents = documents_of(small_database())
     together = SpecDocuments("cache", _report(random), proof=random.random() < 0.5)
     last = random.choice(sorted(documents))
-    for digest in sorted(documents, key=lambda it: it == last):
-        value: Any = documents[digest]
-        data = json.dumps(value).encode()
-        if digest == last and random.random() < 0.7:
-            data = written(mutated_json(value, random), random)
-        elif digest == last:
-            data = mutated_bytes(data, random)
+    for digest in sorted(documents, key=lambda digest: digest == last):
+        document = documents[digest]
+        is_last = digest == last
+        data = _damaged(document, random) if is_last else json.dumps(document).encode()
         together.add(digest, data, digest)
-    found = together.specs()
-    _checked(found.in_cache.values(), found.outside.values())
+    specs = together.specs()
+    _checked(specs.in_cache.values(), specs.outside.values())
 
 
 def _objects(random: Random, _: Path) -> None:
@@ -214,14 +206,10 @@ def _objects(random: Random, _: Path) -> None:
 
 
 def _image(random: Random, _: Path) -> None:
-    data = random.choice(IMAGES).manifest
-    if random.random() < 0.7:
-        data = written(mutated_json(json.loads(data), random), random)
-    else:
-        data = mutated_bytes(data, random)
-    found = decode_json(data, Image, "manifest")
-    for blob in (*found.layers, *found.manifests):
-        hashlib.new(blob.checksum[0])
+    image = json.loads(random.choice(IMAGES).manifest)
+    manifest_of_image = decode_json(_damaged(image, random), Image, "manifest")
+    for layer in (*manifest_of_image.layers, *manifest_of_image.manifests):
+        hashlib.new(layer.checksum[0])
 
 
 def _login(random: Random, folder: Path) -> None:
@@ -241,13 +229,8 @@ def _lock_file(random: Random, _: Path) -> None:
     lock["roots"][0]["group"] = "apps"
     lock["include_concrete"] = {"/other": small_lock_file(version)}
     nodes = [*lock["concrete_specs"].values()]
-    value: Any = random.choice((lock, printed(*nodes), nodes))
-    if random.random() < 0.6:
-        data = written(mutated_json(value, random), random)
-    else:
-        data = mutated_bytes(json.dumps(value).encode(), random)
-    found = lock_files.parse(data * random.choice((1, 1, 2)), "spack.lock")
-    for spec in found.specs:
+    data = _damaged(random.choice((lock, printed(*nodes), nodes)), random)
+    for spec in lock_files.parse(data * random.choice((1, 1, 2)), "spack.lock").specs:
         checked_hash(spec.hash)
         checked_version(spec.version or "")
         checked_items(spec.variants or (), checked_variant)
@@ -256,22 +239,16 @@ def _lock_file(random: Random, _: Path) -> None:
 def _side(random: Random, folder: Path) -> None:
     """Read a file that may be a lock file or an index, with all that it says of its specs."""
     value: Any = random.choice((small_lock_file(), small_database(), installation()))
-    path = folder / random.choice(("spack.lock", "index.json", "side"))
-    if random.random() < 0.6:
-        path.write_bytes(written(mutated_json(value, random), random))
-    else:
-        path.write_bytes(mutated_bytes(json.dumps(value).encode(), random))
+    path = put(folder / random.choice(("spack.lock", "side")), _damaged(value, random))
     content = side_files.read(str(path), ReadSettings(proof=False)).content
     _checked(content.specs(), content.outside.specs)
 
 
 def _manifest(random: Random, _: Path) -> None:
-    data = json.dumps(MANIFEST).encode()
+    data = _damaged(MANIFEST, random)
     if random.random() < 0.5:
-        data = written(mutated_json(MANIFEST, random), random)
-    if random.random() < 0.5:
-        data = SIGNED % data
-    parse_manifest(mutated_bytes(data, random) if random.random() < 0.7 else data, "m.json")
+        data = mutated_bytes(signed(data.decode(errors="replace")), random)
+    parse_manifest(data, "m.json")
 
 
 def _gzip(random: Random, folder: Path) -> None:
