@@ -198,6 +198,38 @@ def test_a_page_is_made_once_for_all_who_ask(small: str, monkeypatch: pytest.Mon
     assert len(made) == 1
 
 
+def scope_of(path: str, query: str = "") -> dict[str, Any]:
+    """Return what an ASGI server says of a browser's request."""
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"accept", b"text/html")],
+    }
+
+
+def test_who_has_left_is_sent_nothing(small: str) -> None:
+    """The log has a status; there is no page."""
+    messages: list[Any] = []
+
+    async def leave() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    async def answer() -> None:
+        app = create_app(Settings(catalog=small))
+        async with app.router.lifespan_context(app):
+            await app(scope_of("/r/develop"), leave, send)
+
+    asyncio.run(answer())
+    assert messages[0]["status"] == 499
+    assert not any(message.get("body") for message in messages)
+
+
 def test_what_slow_readers_hold_is_bounded(small: str) -> None:
     """Another large page is refused while one is on its way, with a page that is small."""
     many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
@@ -222,15 +254,7 @@ def test_what_slow_readers_hold_is_bounded(small: str) -> None:
             elif is_read is not None:
                 await is_read.wait()
 
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query.encode(),
-            "headers": [(b"accept", b"text/html")],
-        }
-        await app(scope, asyncio.Event().wait, send)
+        await app(scope_of(path, query), asyncio.Event().wait, send)
 
     statuses: list[int] = []
     assert asyncio.run(asking()) == [200, 503, 200]
