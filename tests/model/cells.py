@@ -81,10 +81,11 @@ def coverage(base: State, head: State, dimensions: Sequence[str]) -> list[CellCh
         CellChange(True, cell, len(before[cell]), _nearest(cell, before[cell], head, dimensions))
         for cell in before.keys() - after.keys()
     ] + [CellChange(False, cell, len(after[cell]), ()) for cell in after.keys() - before.keys()]
-    return sorted(changes, key=lambda change: _order(change.cell, dimensions))
+    return sorted(changes, key=lambda change: order_of(change.cell, dimensions))
 
 
-def _order(cell: Cell, dimensions: Sequence[str]) -> tuple[Any, ...]:
+def order_of(cell: Cell, dimensions: Sequence[str]) -> tuple[Any, ...]:
+    """Return the sort key of a cell: its package, then its values in the dimensions."""
     values = (_value_order(*value) for value in zip(dimensions, cell.values, strict=True))
     return natural_key(cell.package), cell.package, *values
 
