@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from snapshots.changes.costs import Costs
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.reasons import REASONS
@@ -62,27 +62,34 @@ def revision(date: str, stacks: Sequence[str]) -> Any:
     return Content.of(specs, outside).table()
 
 
-PAIRS = [*permutations(dates(), 2), *((date, date) for date in dates())]
-SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(STACKS, size)]
+BEFORE, AFTER = dates()
 
 
-@pytest.mark.parametrize("base", SUBSETS)
-@pytest.mark.parametrize("planned", SUBSETS)
-@pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.parametrize(
+    ("base", "planned"),
+    [
+        (STACKS[:1], STACKS[:1]),
+        (STACKS[:2], STACKS[1:]),
+        (STACKS, STACKS[2:]),
+        (STACKS[1:2], STACKS),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(("before", "after"), [(BEFORE, AFTER), (AFTER, BEFORE), (AFTER, AFTER)])
 def test_against_raw_documents(
     before: str, after: str, base: Sequence[str], planned: Sequence[str]
 ) -> None:
     """What is there, in any stack, what has to be built, and what is external."""
     made = Plan("", revision(before, base), [lock_of(after, stack) for stack in planned])
     there = frozenset[str]().union(*(raw_index(before, stack) for stack in base))
-    wanted: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
     for stack in planned:
-        wanted |= raw_lock(after, stack)
-    external = {digest for digest, node in wanted.items() if "external" in node}
-    to_build = wanted.keys() - external - there
+        nodes |= raw_lock(after, stack)
+    external = {digest for digest, node in nodes.items() if "external" in node}
+    to_build = nodes.keys() - external - there
     texts = made.head.frame.hashes.texts
     assert {texts[row] for row in made.to_build.tolist()} == to_build
-    assert made.num_specs == len(wanted) - len(external)
+    assert made.num_specs == len(nodes) - len(external)
     assert made.num_reused == made.num_specs - len(to_build)
     assert made.num_external == len(external)
     assert made.unknown_stacks() == [stack for stack in planned if stack not in base]
@@ -104,9 +111,8 @@ def test_against_raw_documents(
 
 def test_a_week_as_it_was_published() -> None:
     """A plan of all stacks says what the comparison of the two revisions says."""
-    before, after = dates()
-    made = Plan("", revision(before, STACKS), [lock_of(after, stack) for stack in STACKS])
-    base, head = (State(*records(date, STACKS)) for date in (before, after))
+    made = Plan("", revision(BEFORE, STACKS), [lock_of(AFTER, stack) for stack in STACKS])
+    base, head = (State(*records(date, STACKS)) for date in (BEFORE, AFTER))
     published = Explained(base, head)
     assert reasons_of(made) == published.reasons(SpecChangeKind.ADDED)
     assert [change.name for change in made.downgrades] == ["intel-tbb"]
@@ -185,7 +191,7 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     assert made.size_label == "0"
 
 
-def test_plans_are_told_apart() -> None:
+def test_digests_of_plans() -> None:
     """Answers are kept by the digests of frames: of other bases, stacks and specs they differ."""
     rows = Content.of([a_spec("1", name="zlib", stacks=("e4s", "hep"))]).table()
     png = [a_spec("2", name="png")]
@@ -224,8 +230,6 @@ def test_a_revision_without_stacks() -> None:
 
 def test_costs_are_those_of_what_is_built() -> None:
     """What is reused costs nothing."""
-    from snapshots.changes.costs import Costs
-
     zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
     made = Plan("", Content.of([zlib]).table(), [StackLock("e4s", [zlib, png])])
     costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
