@@ -15,7 +15,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from tests.model.changes import Cause, Kind, Pair, Tie
 from tests.model.states import State
-from tests.snapshots.changes.cause_records import records
+from tests.snapshots.changes.cause_records import CauseRecord, records
 
 
 def frame_and_graph(state: State) -> tuple[Frame, DependencyGraph]:
@@ -82,10 +82,11 @@ class Explained:
     @cached_property
     def causes(self) -> list[Cause]:
         """All causes, those that explain most specs first."""
-        return [
-            Cause(Kind[it.kind.name], it.package, it.before, it.after)
-            for it in records(self._explanation.causes)
-        ]
+        return [Cause(Kind[it.kind.name], it.package, it.before, it.after) for it in self._records]
+
+    @cached_property
+    def _records(self) -> list[CauseRecord]:
+        return records(self._explanation.causes)
 
     @property
     def num_specs(self) -> dict[Cause, int]:
@@ -123,7 +124,7 @@ class Explained:
         return {it: {texts[row] for row in its} for it, its in zip(self.causes, rows, strict=True)}
 
     def _by_cause(self, name: str) -> dict[Cause, Any]:
-        values = [getattr(it, name) for it in records(self._explanation.causes)]
+        values = [getattr(it, name) for it in self._records]
         return dict(zip(self.causes, values, strict=True))
 
     # -- of each spec that took the place of another, and of the one that it did

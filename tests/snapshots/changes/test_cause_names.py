@@ -1,53 +1,13 @@
-"""What is a cause of its own at a pair of nodes, and how causes are called."""
+"""What is a cause of its own at a pair of nodes, and the keys of causes."""
 
 import pytest
 from msgspec.structs import replace
 
 from snapshots.changes.cause_names import CauseKind, CauseName
-from snapshots.changes.vocabulary import cause_title
 from snapshots.models import Dependency
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
 from tests.snapshots.changes.graphs import edge, node, side_of
-
-LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
-
-
-@pytest.mark.parametrize(
-    ("kind", "before", "after", "title"),
-    [
-        (CauseKind.VERSION, "1.2", "1.3", "a 1.2 → 1.3"),
-        (CauseKind.RECIPE, None, None, "recipe of a changed"),
-        (CauseKind.VARIANTS, "+x", "~x", "a +x → ~x"),
-        (CauseKind.VARIANTS, None, "+x", "a now +x"),
-        (CauseKind.VARIANTS, "+x", None, "a no longer +x"),
-        (
-            CauseKind.VARIANTS,
-            LONG,
-            "x=" + 100 * "y",
-            f"a {LONG[:55]} … → x={58 * 'y'} …",
-        ),
-        (CauseKind.COMPILER, "gcc@1", "gcc@2", "compiler of a gcc@1 → gcc@2"),
-        (CauseKind.COMPILER, None, "gcc@2", "compiler of a none → gcc@2"),
-        (
-            CauseKind.TARGET,
-            "linux-rhel8-zen2",
-            "linux-rhel8-zen4",
-            "a linux-rhel8-zen2 → linux-rhel8-zen4",
-        ),
-        (CauseKind.DEPENDENCY_ADDED, None, "z", "a now depends on z"),
-        (CauseKind.DEPENDENCY_REMOVED, "z", None, "a no longer depends on z"),
-        (CauseKind.DEPENDENCY_ADDED, "z", "z", "a depends on z in another way"),
-        (CauseKind.PROVIDER, "mpich", "openmpi", "a with openmpi in place of mpich"),
-        (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
-        (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
-        (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
-        (CauseKind.UNKNOWN, None, None, "a changed, it is not known why"),
-    ],
-)
-def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
-    """Each kind has words of its own; lists of variants are cut where a line ends."""
-    assert cause_title(CauseName(kind, "a", before, after)) == title
 
 
 def test_keys() -> None:
@@ -237,8 +197,8 @@ def test_outside_the_cache() -> None:
         ),
     ],
 )
-def test_why_it_is_not_known(facts: dict[str, None], reason: str) -> None:
-    """Where nothing is found, it is said what the source does not tell."""
+def test_unknown_causes(facts: dict[str, None], reason: str) -> None:
+    """Where no fact differs, the cause says what the source does not state."""
     (cause,) = records(causes_of(side_of([node("a:1", **facts)]), side_of([node("a:2")])))
     assert (cause.kind, cause.why_unknown, cause.facts) == (CauseKind.UNKNOWN, reason, [])
 

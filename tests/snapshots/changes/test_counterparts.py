@@ -1,11 +1,13 @@
-"""Which removed and added specs are counterparts, tier by tier and by rank."""
+"""Which removed and added specs are counterparts, tier by tier and by rank.
+
+``test_explanation.py`` compares them with those of the model.
+"""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.changes import candidates
@@ -16,12 +18,8 @@ from snapshots.changes.explanation import explain
 from snapshots.changes.pairings import pair
 from snapshots.changes.sides import Side
 from snapshots.models import Spec
-from snapshots.spack.names import ROOT_STACK
-from tests.expensive import FEWER_EXAMPLES
-from tests.model import real
 from tests.snapshots.changes.graphs import edge, node, side_of
-from tests.snapshots.changes.states import pairs
-from tests.snapshots.factories import hash_of, shuffled
+from tests.snapshots.factories import hash_of
 
 C_BY_GCC = ("build",), ("c",)
 
@@ -115,16 +113,8 @@ def test_no_counterparts(facts: dict[str, Any]) -> None:
     assert paired([replace(before, **in_root)], [replace(after, target="zen3", **in_root)]) == set()
 
 
-def test_persisting_specs_are_left_out() -> None:
-    """A hash that both have takes no part, however alike it is."""
-    kept = hdf5("kept")
-    assert paired([kept, hdf5("1", version="9")], [kept]) == set()
-    assert paired([kept], [kept, hdf5("1")]) == set()
-
-
 OLD_PYTHON = node("python:2", version="2")
 NEW_PYTHON = node("python:3", version="3")
-NEW_ZLIB = node("zlib:2", version="2")
 
 
 @pytest.mark.parametrize(
@@ -182,17 +172,6 @@ def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
         assert found == {(near.hash, before.hash)}
 
 
-def test_builds_over_two_pythons() -> None:
-    """Two builds over two Pythons are not swapped where something else below them changed."""
-    pythons = {"2": OLD_PYTHON, "3": NEW_PYTHON}
-    base = [hdf5(f"before{it}", f"python:{it}", "zlib") for it in pythons]
-    for suffixes in (("a", "b"), ("b", "a")):
-        labels = dict(zip(pythons, suffixes, strict=True))
-        head = [hdf5(label, f"python:{it}", "zlib:2") for it, label in labels.items()]
-        found = paired(base, head, [*pythons.values(), node("zlib"), NEW_ZLIB])
-        assert found == expected(*(f"before{it} {label}" for it, label in labels.items()))
-
-
 def using(side: str, uses: str, *others: str) -> list[Spec]:
     """Return two builds of zlib of one side, and hdf5 and py, which use those of two numbers."""
     version = {"base": "1", "head": "2"}[side]
@@ -212,25 +191,6 @@ def test_votes(before: str, after: str) -> None:
     assert found == expected("hdf5:base hdf5:head", "py:base py:head", *pairs)
 
 
-def test_votes_precede_what_lies_below() -> None:
-    """They say so where what lies below is more alike the other way round."""
-    outside = [node("m4"), node("m4:2", version="2"), node("m4:3", version="3")]
-
-    def side(label: str, uses: dict[str, str], below: dict[str, str]) -> list[Spec]:
-        builds = [node(f"zlib:{label}{n}", it, target="zen4") for n, it in below.items()]
-        return [*builds, *(node(f"{it}:{label}", f"zlib:{label}{n}") for it, n in uses.items())]
-
-    uses = {"hdf5": "0", "py": "1"}
-    base = side("base", uses, {"0": "m4", "1": "m4:2"})
-    head = side("head", uses, {"0": "m4:2", "1": "m4:3"})
-    users = "hdf5:base hdf5:head", "py:base py:head"
-    straight = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
-    assert paired(base, head, outside) == expected(*users, *straight)
-    crossed = "zlib:base0 zlib:head1", "zlib:base1 zlib:head0"
-    head = side("head", {"hdf5": "1", "py": "0"}, {"0": "m4:2", "1": "m4:3"})
-    assert paired(base, head, outside) == expected(*users, *crossed)
-
-
 def test_votes_go_down() -> None:
     """Those that votes have paired vote in turn for what they use."""
 
@@ -238,12 +198,12 @@ def test_votes_go_down() -> None:
         zlib = [node(f"zlib:{label}{n}", f"m4:{label}{it}") for n, it in enumerate(below)]
         return [*using(label, "01")[2:], *zlib, *(node(f"m4:{label}{n}") for n in range(2))]
 
-    for before in ("01", "10"):
-        for after in ("01", "10"):
-            found = paired(side("base", before), side("head", after))
-            pairs = (f"m4:base{n} m4:head{m}" for n, m in zip(before, after, strict=True))
-            zlib = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
-            assert found == expected("hdf5:base hdf5:head", "py:base py:head", *zlib, *pairs)
+    users = "hdf5:base hdf5:head", "py:base py:head"
+    zlib = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
+    for before, after in product(("01", "10"), repeat=2):
+        pairs = (f"m4:base{n} m4:head{m}" for n, m in zip(before, after, strict=True))
+        found = paired(side("base", before), side("head", after))
+        assert found == expected(*users, *zlib, *pairs)
 
 
 def test_votes_need_one_dependency_of_a_name() -> None:
@@ -255,34 +215,6 @@ def test_votes_need_one_dependency_of_a_name() -> None:
     ours, theirs = (sorted(it.hash for it in specs if it.name == "zlib") for specs in (base, head))
     found = paired(base, head)
     assert found == {*expected("py:base py:head"), *zip(ours, theirs, strict=True)}
-
-
-def test_votes_do_not_precede_keys() -> None:
-    """A more exact key pairs, whatever uses the others."""
-    base = [hdf5("hdf5:a"), hdf5("hdf5:b", version="2"), node("py:base", "hdf5:a")]
-    head = [hdf5("hdf5:c"), hdf5("hdf5:d", version="2"), node("py:head", "hdf5:d")]
-    assert paired(base, head) == expected("hdf5:a hdf5:c", "hdf5:b hdf5:d", "py:base py:head")
-
-
-def test_votes_for_what_has_no_stack_in_common() -> None:
-    """Of several on other targets only those with a stack in common can be paired."""
-    base = [
-        *using("base", "01")[2:],
-        *(
-            node(f"zlib:base{n}", target="zen3", stacks=(stack, "root"))
-            for n, stack in enumerate("ab")
-        ),
-    ]
-    head = [
-        *using("head", "01")[2:],
-        *(
-            node(f"zlib:head{n}", target="zen4", stacks=(stack, "root"))
-            for n, stack in enumerate("ba")
-        ),
-    ]
-    assert paired(base, head) == expected(
-        "hdf5:base hdf5:head", "py:base py:head", "zlib:base0 zlib:head1", "zlib:base1 zlib:head0"
-    )
 
 
 @pytest.mark.parametrize(
@@ -335,32 +267,6 @@ def test_what_is_ambiguous_of_changes(recipe: str, verb: str) -> None:
     assert found.ties(comparison.specs).count(None) == len(comparison.specs) - 3
 
 
-def test_votes_resolve_ties() -> None:
-    """What uses them says which took the place of which."""
-    found = counterparts(*(side_of(using(side, "01")) for side in ("base", "head")))
-    assert not found.base_ties
-    assert not found.head_ties
-
-
-def test_hashes_decide_last() -> None:
-    """Where nothing else differs, the smallest hash in base has the smallest one in head."""
-    base, head = ([hdf5(f"{side}{n}") for n in range(7)] for side in ("base", "head"))
-    ours, theirs = (sorted(it.hash for it in specs) for specs in (base, head))
-    assert paired(base, head[:4]) == set(
-        zip(ours, sorted(it.hash for it in head[:4]), strict=False)
-    )
-    assert paired(base, head) == set(zip(ours, theirs, strict=True))
-
-
-def test_hashes_decide_among_equally_ranked() -> None:
-    """They do so, too, among unlike candidates that are as much alike."""
-    before = sorted((hdf5(f"base{n}", stacks=("e4s",)) for n in range(3)), key=lambda it: it.hash)
-    after = sorted((hdf5(f"head{n}") for n in range(4)), key=lambda it: it.hash)
-    stacks = (("a", "e4s"), ("b", "e4s"), ("a", "e4s"), ("c", "e4s"))
-    head = [replace(it, stacks=own) for it, own in zip(after, stacks, strict=True)]
-    assert paired(before, head) == {(b.hash, h.hash) for b, h in zip(before, head, strict=False)}
-
-
 def test_compilers_that_are_no_dependency() -> None:
     """The name of such a compiler counts as one of a dependency, its version as one below."""
     before = hdf5("before", compiler="gcc@12", version="9", dependencies=None)
@@ -381,35 +287,6 @@ def test_compilers_that_are_dependencies_count_once() -> None:
     renamed = hdf5("1", edge("gcc", *C_BY_GCC), compiler="clang@12", version="2")
     other = hdf5("2", edge("llvm", *C_BY_GCC), compiler="gcc@12", version="1")
     assert paired([before], [renamed, other]) == {(before.hash, renamed.hash)}
-
-
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_cycles(length: int) -> None:
-    """What depends on itself is paired as well; it is not below itself."""
-
-    def cycle(side: str, zlib: str) -> list[Spec]:
-        labels = [f"py{n}:{side}{zlib}" for n in range(length)]
-        return [
-            node(label, labels[(n + 1) % length], f"zlib:{zlib}", name=f"py{n}", target="zen4")
-            for n, label in enumerate(labels)
-        ]
-
-    outside = [node(f"zlib:{n}", version=str(n)) for n in range(2)]
-    base, head = ([*cycle(side, "0"), *cycle(side, "1")] for side in ("base", "head"))
-    assert paired(base, head, outside) == {
-        (hash_of(f"py{n}:base{zlib}"), hash_of(f"py{n}:head{zlib}"))
-        for n in range(length)
-        for zlib in range(2)
-    }
-
-
-def test_absent_dependencies() -> None:
-    """Specs that are named by edges alone have a name below, and no version."""
-    before = hdf5("before", "gone", "zlib")
-    same = hdf5("1", "gone:2", "zlib:2")
-    other = hdf5("2", "gone:3", "zlib:3")
-    outside = [node("zlib"), node("zlib:2"), node("zlib:3", version="3")]
-    assert paired([before], [same, other], outside) == {(before.hash, same.hash)}
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -450,65 +327,3 @@ def test_five_thousand_equal_specs() -> None:
         [hdf5(f"{side}{n}", f"zlib:{side}") for n in range(5_000)] for side in ("base", "head")
     )
     assert len(paired(base, head, [node("zlib:base"), node("zlib:head", version="2")])) == 5_000
-
-
-def facts_are_shared(base: Spec, head: Spec) -> bool:
-    """Tell whether two specs may be counterparts at all."""
-    architectures = [(it.platform, it.operating_system, it.target) for it in (base, head)]
-    stacks = {*base.stacks} & {*head.stacks} - {ROOT_STACK}
-    return base.name == head.name and (architectures[0] == architectures[1] or bool(stacks))
-
-
-@given(pairs())
-def test_one_to_one(contents: tuple[list[Spec], list[Spec]]) -> None:
-    """Each spec is in one pair at most, and no two that are left over could be one."""
-    base, head = contents
-    found = paired(base, head)
-    ours, theirs = {it.hash: it for it in base}, {it.hash: it for it in head}
-    assert len(found) == len({it for it, _ in found}) == len({it for _, it in found})
-    assert not {it for pair in found for it in pair} & ours.keys() & theirs.keys()
-    assert all(facts_are_shared(ours[before], theirs[after]) for before, after in found)
-    left = ours.keys() - theirs.keys() - {it for it, _ in found}
-    right = theirs.keys() - ours.keys() - {it for _, it in found}
-    assert not any(facts_are_shared(ours[it], theirs[other]) for it in left for other in right)
-
-
-@FEWER_EXAMPLES
-@given(pairs())
-def test_order_of_rows(contents: tuple[list[Spec], list[Spec]]) -> None:
-    """The order that specs come in makes no difference."""
-    base, head = contents
-    assert paired(base, head) == paired(shuffled(base), shuffled(head))
-
-
-@given(pairs())
-def test_both_directions(contents: tuple[list[Spec], list[Spec]]) -> None:
-    """``base_of`` and ``head_of`` say the same; both directions find as many pairs."""
-    base, head = map(side_of, contents)
-    found = counterparts(base, head)
-    assert (found.base_of[found.head_rows] == found.base_rows).all()
-    assert (found.head_of[found.base_rows] == found.head_rows).all()
-    assert np.count_nonzero(found.head_of >= 0) == len(found) == len(counterparts(head, base))
-    assert found.num_bytes >= 4 * (len(base.frame) + len(head.frame))
-
-
-@pytest.mark.parametrize("stack", real.STACKS)
-def test_real_dates(stack: str) -> None:
-    """All changed specs of a real week have counterparts; fftw is over the same MPI as before."""
-    dates = real.dates()[:2]
-    base, head = (side_of(*real.records(date, [stack])) for date in dates)
-    found = counterparts(base, head)
-    pairing = pair(base.frame, head.frame)
-    assert len(found) == len(pairing.added) == len(pairing.removed)
-    for before, after in zip(found.base_rows.tolist(), found.head_rows.tolist(), strict=True):
-        assert _below(base, before) == _below(head, after)
-
-
-def _below(side: Side, row: int) -> set[str]:
-    """Return the names of all that a row depends on."""
-    nodes = side.graph.dependencies_of(row, transitive=True).nodes.tolist()
-    absent = map(side.graph.absent_at, nodes)
-    return {
-        side.frame.package.at(node) if outside is None else outside.name
-        for node, outside in zip(nodes, absent, strict=True)
-    }

@@ -51,69 +51,6 @@ class Week:
         return Explained(State(base), State(head))
 
 
-def test_cycle() -> None:
-    """What depends on itself in the end is rebuilt by what changed in the cycle."""
-    week = Week()
-    week.add("a", ["b"])
-    week.add("b", ["c"], recipes="rs")
-    week.add("c", ["a"])
-    explained = week.explained()
-    assert explained.num_specs == {Cause(Kind.RECIPE, "b"): 3}
-    assert sorted(map(len, explained.paths.values())) == [1, 2, 3]
-
-
-def test_cycle_in_which_nothing_is_found() -> None:
-    """Where nothing changed but hashes, each node of the cycle is a cause that is not known."""
-    week = Week()
-    week.add("top", ["a"])
-    week.add("a", ["b"])
-    week.add("b", ["a"])
-    explained = week.explained()
-    unknown = [Cause(Kind.UNKNOWN, "a"), Cause(Kind.UNKNOWN, "b")]
-    assert explained.num_involved == dict.fromkeys(unknown, 3)
-    assert explained.num_specs == dict(zip(unknown, (3, 0), strict=True))
-
-
-def test_cycle_above_a_cycle() -> None:
-    """Only the lower one of two cycles is not known; the upper one has its causes."""
-    week = Week()
-    for name, needs in {"a": "b", "b": "ac", "c": "d", "d": "c"}.items():
-        week.add(name, list(needs))
-    unknown = {Cause(Kind.UNKNOWN, "c"), Cause(Kind.UNKNOWN, "d")}
-    assert week.explained().num_involved == dict.fromkeys(unknown, 4)
-
-
-def test_node_that_depends_on_itself() -> None:
-    """A node that depends on itself is no cause of itself."""
-    week = Week()
-    week.add("a", ["a", "b"])
-    week.add("b", recipes="rs")
-    assert week.explained().num_specs == {Cause(Kind.RECIPE, "b"): 2}
-
-
-def test_dependency_that_stands_twice() -> None:
-    """Of two dependencies of one name and the same types only the one that changed is a cause."""
-    week = Week()
-    week.add("top", ["python 1", "python 2"])
-    week.add("python", label="1")
-    week.add("python", ["zlib"], label="2")
-    week.add("zlib", recipes="rs")
-    explained = week.explained()
-    assert explained.num_specs[Cause(Kind.RECIPE, "zlib")] == 3
-    assert sum(explained.num_specs.values()) == 4
-
-
-def test_absent_nodes() -> None:
-    """A dependency of which nothing is known but its hash is a cause outside."""
-    week = Week()
-    week.add("a", ["glibc"])
-    week.add("b", ["a", "gcc"])
-    explained = week.explained()
-    external = [Cause(Kind.EXTERNAL, "gcc"), Cause(Kind.EXTERNAL, "glibc")]
-    assert explained.num_involved == dict(zip(external, (1, 2), strict=True))
-    assert explained.num_specs == dict(zip(external, (0, 2), strict=True))
-
-
 def test_deep_chain() -> None:
     """A chain of thousands of dependencies is followed to its end."""
     week = Week()

@@ -14,19 +14,35 @@ from snapshots.changes.vocabulary import (
     without_direction,
 )
 
+LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
+
 
 @pytest.mark.parametrize(
-    ("name", "title"),
+    ("kind", "before", "after", "title"),
     [
-        (CauseName(CauseKind.VERSION, "zlib", "1.2", "1.3"), "zlib 1.2 → 1.3"),
-        (CauseName(CauseKind.VERSION, "zlib", None, "1.3"), "zlib now 1.3"),
-        (CauseName(CauseKind.RECIPE, "zlib"), "recipe of zlib changed"),
-        (CauseName(CauseKind.EXTERNAL, "glibc"), "glibc changed (outside the cache)"),
+        (CauseKind.VERSION, "1.2", "1.3", "a 1.2 → 1.3"),
+        (CauseKind.VERSION, None, "1.3", "a now 1.3"),
+        (CauseKind.RECIPE, None, None, "recipe of a changed"),
+        (CauseKind.VARIANTS, "+x", "~x", "a +x → ~x"),
+        (CauseKind.VARIANTS, None, "+x", "a now +x"),
+        (CauseKind.VARIANTS, "+x", None, "a no longer +x"),
+        (CauseKind.VARIANTS, LONG, "x=" + 100 * "y", f"a {LONG[:55]} … → x={58 * 'y'} …"),
+        (CauseKind.COMPILER, "gcc@1", "gcc@2", "compiler of a gcc@1 → gcc@2"),
+        (CauseKind.COMPILER, None, "gcc@2", "compiler of a none → gcc@2"),
+        (CauseKind.TARGET, "linux-a-b", "linux-a-c", "a linux-a-b → linux-a-c"),
+        (CauseKind.DEPENDENCY_ADDED, None, "z", "a now depends on z"),
+        (CauseKind.DEPENDENCY_REMOVED, "z", None, "a no longer depends on z"),
+        (CauseKind.DEPENDENCY_ADDED, "z", "z", "a depends on z in another way"),
+        (CauseKind.PROVIDER, "mpich", "openmpi", "a with openmpi in place of mpich"),
+        (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
+        (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
+        (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
+        (CauseKind.UNKNOWN, None, None, "a changed, it is not known why"),
     ],
 )
-def test_titles(name: CauseName, title: str) -> None:
-    """They name what is known of both sides."""
-    assert cause_title(name) == title
+def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
+    """Each kind has words of its own; lists of variants are cut where a line ends."""
+    assert cause_title(CauseName(kind, "a", before, after)) == title
 
 
 @pytest.mark.parametrize(
