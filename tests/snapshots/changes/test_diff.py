@@ -1,6 +1,6 @@
-"""What changed between two contents, by table and as sets of records tell it; narrowed too."""
+"""What changed between two contents: tables of cases, and beside the model; narrowed too."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -12,18 +12,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from snapshots.changes.diff import Comparison, SpecChange, SpecChangeField, SpecChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.frames.filters import SpecFilter
-from snapshots.models import SPEC_FACTS, Spec
+from snapshots.frames.frame import Frame
+from snapshots.models import Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
+from tests.model.listings import changed_fields
 from tests.snapshots.changes.states import compare, fields_of, pairs, tell_stacks
 from tests.snapshots.factories import (
     NAMES,
-    SPECS,
     STACKS,
     TARGETS,
     VERSIONS,
@@ -31,14 +32,8 @@ from tests.snapshots.factories import (
     full_spec,
     hash_of,
 )
-from tests.snapshots.records import frame_of
 
 UNKNOWABLE = ("size", "tarball", "namespace", "package_hash", "dependencies")
-
-
-def compared(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
-    """Compare two contents."""
-    return Comparison(frame_of(base), frame_of(head))
 
 
 def as_json(value: Any) -> Any:
@@ -116,19 +111,19 @@ def build(text: str) -> list[Spec]:
 @pytest.mark.parametrize(("base", "head", "kind"), KINDS)
 def test_package_change_kinds(base: str, head: str, kind: PackageChangeKind | None) -> None:
     """The newest version decides first, then the set of versions, the hashes, other facts."""
-    changes = compared(build(base), build(head)).packages
+    changes = compare(build(base), build(head)).packages
     assert [(change.name, change.kind) for change in changes] == ([("hdf5", kind)] if kind else [])
 
 
-def test_package_change_tells_versions() -> None:
+def test_versions_of_a_package_change() -> None:
     """Versions are newest first, what was added and what was removed too."""
-    (change,) = compared(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
+    (change,) = compare(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
     assert (change.newest_before, change.newest_after) == ("1.10", "2.0")
     assert change.versions_before == ("1.10", "1.9", "1.2")
     assert change.versions_after == ("2.0", "1.11", "1.10")
     assert change.versions_added == ["2.0", "1.11"]
     assert change.versions_removed == ["1.9", "1.2"]
-    (added,) = compared(build(""), build("1.2")).packages
+    (added,) = compare(build(""), build("1.2")).packages
     assert (added.newest_before, added.newest_after, added.versions_before) == (None, "1.2", ())
 
 
@@ -146,7 +141,7 @@ def test_package_change_tells_versions() -> None:
 def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The stack root and facts that one side does not know are no change."""
     old, new = full_spec(**before), full_spec(**after)
-    comparison = compared([old], [new])
+    comparison = compare([old], [new])
     tables = comparison.specs, comparison.packages, comparison.stacks
     assert not any(len(table) for table in tables)
     assert not comparison.changed_facts().get("hdf5", {})
@@ -169,9 +164,9 @@ def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
     ],
 )
 def test_one_fact(name: str, value: Any) -> None:
-    """A fact of a hash that both have is told with its values before and after."""
+    """A change of a hash that both have states the fact with its values before and after."""
     old, new = full_spec(), full_spec(**{name: value})
-    comparison = compared([old], [new])
+    comparison = compare([old], [new])
     (change,) = comparison.specs
     assert change.kind is SpecChangeKind.CHANGED
     assert comparison.changed_facts().get("hdf5", {}) == {name: 1}
@@ -205,7 +200,7 @@ def test_select_specs(
     kinds: list[SpecChangeKind] | None, conditions: SpecFilter | None, labels: set[str]
 ) -> None:
     """A change is chosen where its spec meets the conditions, as it was or as it is."""
-    changes = compared(BASE, HEAD).specs.select(kinds, conditions)
+    changes = compare(BASE, HEAD).specs.select(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
 
 
@@ -223,7 +218,7 @@ def test_select_packages(
     kinds: list[PackageChangeKind] | None, search: str | None, names: list[str]
 ) -> None:
     """Changes are chosen by kind and by a text in the name, in any case."""
-    changes = compared(BASE, HEAD).packages.select(kinds, search)
+    changes = compare(BASE, HEAD).packages.select(kinds, search)
     assert [change.name for change in changes] == names
 
 
@@ -238,7 +233,7 @@ def test_select_packages(
 )
 def test_packages_in_order(field: PackageChangeField, descending: bool, names: list[str]) -> None:
     """What was added comes before what has other specs; each is found at its place."""
-    changes = compared(BASE, HEAD).packages.ordered(field, descending=descending)
+    changes = compare(BASE, HEAD).packages.ordered(field, descending=descending)
     assert [change.name for change in changes] == names
     assert [changes.find(name) for name in [*names, "zlib", "nope"]] == [0, 1, None, None]
 
@@ -246,7 +241,7 @@ def test_packages_in_order(field: PackageChangeField, descending: bool, names: l
 @pytest.mark.parametrize("descending", [False, True])
 def test_specs_in_order(descending: bool) -> None:
     """By package and hash, or by kind and then so; each is found at its place."""
-    changes = compared(BASE, HEAD).specs
+    changes = compare(BASE, HEAD).specs
     kinds = list(SpecChangeKind)
     assert len({it.kind for it in changes}) == len(kinds)
     by_kind = sorted(changes, key=lambda it: kinds.index(it.kind))
@@ -259,68 +254,49 @@ def test_specs_in_order(descending: bool) -> None:
         assert [ordered.find(it.hash) for it in ordered] == [*range(len(ordered))]
 
 
-UNKNOWABLE_FACTS = ("size", "namespace", "package_hash", "explicit")
-NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compared]
-NONE_CHANGED: dict[str, int] = {}
-
-
-def differing(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> set[str]:
-    """Return the facts that count as changed, as deepdiff tells them from the records."""
-    from deepdiff import DeepDiff  # takes long to import, in every process of the suite
-
-    values = [msgspec.structs.asdict(spec) for spec in (before, after)]
-    unknown = {name for name in UNKNOWABLE_FACTS if None in [facts[name] for facts in values]}
-    if not tell_stacks(states):
-        unknown.add("stacks")
-    for facts in values:
-        facts["stacks"] = [stack for stack in facts["stacks"] if stack != "root"]
-        for name in {*NEVER_COMPARED, *unknown}:
-            del facts[name]
-    old, new = values
-    return set(DeepDiff(old, new, ignore_order=True).affected_root_keys)
+def changed_facts(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> list[Any]:
+    """Return the facts that differ with their values, by name; stacks where both sides have any."""
+    changes = changed_fields(before, after)
+    return changes if tell_stacks(states) else [it for it in changes if it["path"] != "stacks"]
 
 
 @given(pairs())
 def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
-    """What was added, removed and changed is what sets of records say, by package and hash."""
+    """What was added, removed and changed, and in which facts, follows from sets of records."""
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
     comparison = compare(*states)
-    expected = [(SpecChangeKind.ADDED, head[it].name, it) for it in head.keys() - base.keys()]
-    expected += [(SpecChangeKind.REMOVED, base[it].name, it) for it in base.keys() - head.keys()]
     shared = base.keys() & head.keys()
-    changed = [it for it in shared if differing(base[it], head[it], states)]
-    expected += [(SpecChangeKind.CHANGED, head[it].name, it) for it in changed]
-    assert [(it.kind, it.name, it.hash) for it in comparison.specs] == sorted(
-        expected, key=lambda change: change[1:]
-    )
-    assert comparison.num_unchanged == len(shared) - len(changed)
-    for change in comparison.specs:
-        assert (change.before is not None) == (change.hash in base)
-        assert (change.after is not None) == (change.hash in head)
-        if change.before is not None:
-            assert comparison.base.hashes.at(change.before) == change.hash
-        if change.after is not None:
-            assert comparison.head.hashes.at(change.after) == change.hash
+    facts = {it: changed_facts(base[it], head[it], states) for it in shared}
+    expected = [(head[it].name, it, SpecChangeKind.ADDED) for it in head.keys() - base.keys()]
+    expected += [(base[it].name, it, SpecChangeKind.REMOVED) for it in base.keys() - head.keys()]
+    expected += [(head[it].name, it, SpecChangeKind.CHANGED) for it in shared if facts[it]]
+    changes = list(comparison.specs)
+    assert [(it.name, it.hash, it.kind) for it in changes] == sorted(expected)
+    assert comparison.num_unchanged == sum(not its for its in facts.values())
+    for change, fields in zip(changes, fields_of(comparison), strict=True):
+        assert hash_at(comparison.base, change.before) == (
+            change.hash if change.hash in base else None
+        )
+        assert hash_at(comparison.head, change.after) == (
+            change.hash if change.hash in head else None
+        )
+        assert [as_json(msgspec.structs.asdict(it)) for it in fields] == facts.get(change.hash, [])
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for digest, changed in facts.items():
+        counts[head[digest].name].update(it["path"] for it in changed)
+    assert comparison.changed_facts() == {name: its for name, its in counts.items() if its}
 
 
-@given(pairs())
-def test_changed_facts(states: tuple[list[Spec], list[Spec]]) -> None:
-    """Of each package it is counted how many of its specs have another value of a fact."""
-    base, head = ({spec.hash: spec for spec in specs} for specs in states)
-    expected: dict[str, Counter[str]] = {}
-    for digest in base.keys() & head.keys():
-        facts = differing(base[digest], head[digest], states)
-        expected.setdefault(head[digest].name, Counter()).update(facts)
-    comparison = compare(*states)
-    for name in {spec.name for spec in (*states[0], *states[1])}:
-        assert comparison.changed_facts().get(name, {}) == expected.get(name, NONE_CHANGED)
+def hash_at(frame: Frame, row: int | None) -> str | None:
+    """Return the hash of a row."""
+    return None if row is None else frame.hashes.at(row)
 
 
 @given(pairs())
 def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
     """A stack is the set of its hashes; root, the union of all stacks, is left out.
 
-    Where a side tells no stacks, none came and none went.
+    Where a side states no stacks, none came and none went.
     """
     if not tell_stacks(states):
         assert not compare(*states).stacks
@@ -375,61 +351,6 @@ def test_packages_fold_the_specs(states: tuple[list[Spec], list[Spec]]) -> None:
         assert change.specs_changed == counts[change.name, SpecChangeKind.CHANGED]
 
 
-@given(SPECS)
-def test_a_content_has_no_changes_to_itself(specs: list[Spec]) -> None:
-    """Nothing was added, removed or changed, whatever the order of the specs."""
-    comparison = compare(specs, specs[::-1])
-    assert not comparison.specs
-    assert not comparison.packages
-    assert not comparison.stacks
-    assert comparison.num_unchanged == len(specs)
-
-
-@given(pairs())
-def test_backwards(states: tuple[list[Spec], list[Spec]]) -> None:
-    """What was added on the way there is removed on the way back."""
-    there, back = compare(*states), compare(*reversed(states))
-    swapped = {"ADDED": "REMOVED", "REMOVED": "ADDED", "CHANGED": "CHANGED"}
-    assert sorted((swapped[it.kind.name], it.hash) for it in there.specs) == sorted(
-        (it.kind.name, it.hash) for it in back.specs
-    )
-    assert {it.name for it in there.stacks} == {it.name for it in back.stacks}
-
-
-@given(pairs())
-def test_changes_are_found(states: tuple[list[Spec], list[Spec]]) -> None:
-    """By what names them, at their places; what did not change is at none."""
-    comparison = compare(*states)
-    for table, name in (
-        (comparison.specs, "hash"),
-        (comparison.packages, "name"),
-        (comparison.stacks, "name"),
-    ):
-        assert [table.find(getattr(it, name)) for it in table] == [*range(len(table))]
-        assert table.find("nothing") is None
-
-
-@given(pairs())
-def test_field_changes_agree_with_the_comparison(states: tuple[list[Spec], list[Spec]]) -> None:
-    """A hash has changed where some of its facts have, and those are told by name."""
-    base, head = ({spec.hash: spec for spec in specs} for specs in states)
-    comparison = compare(*states)
-    for change, fields in zip(comparison.specs, fields_of(comparison), strict=True):
-        names: set[str] = set()
-        if change.kind is SpecChangeKind.CHANGED:
-            names = differing(base[change.hash], head[change.hash], states)
-        assert [it.path for it in fields] == sorted(names)
-        for field in fields:
-            values = [getattr(side[change.hash], field.path) for side in (base, head)]
-            if field.path == "stacks":
-                values = [set(value) - {"root"} for value in values]
-                assert [set(field.before), set(field.after)] == values
-            elif field.path == "variants":
-                assert [tuple(field.before), tuple(field.after)] == values
-            else:
-                assert [field.before, field.after] == values
-
-
 def optional(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...] | None]:
     """Draw some of the values, or None for no condition."""
     return st.none() | st.lists(st.sampled_from(values), max_size=2).map(tuple)
@@ -460,7 +381,7 @@ def of_hashes(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def assert_alike(one: Comparison, other: Comparison) -> None:
-    """Hold that two comparisons tell the same."""
+    """Assert that two comparisons have the same changes."""
     assert of_hashes(one) == of_hashes(other)
     assert fields_of(one) == fields_of(other)
     assert list(one.packages) == list(other.packages)
@@ -475,12 +396,15 @@ def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
 ) -> None:
     """As if both contents held nothing else; a hash that both have stays whole.
 
-    But whether a source tells stacks is known from all that it holds.
+    But whether a source states stacks follows from all that it holds.
     """
     hashes = {spec.hash for specs in states for spec in specs if meets(spec, conditions)}
     kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
     assume(tell_stacks(kept) == tell_stacks(states))
-    assert_alike(compare(*states).narrowed(conditions), compare(*kept))
+    comparison = compare(*states)
+    narrowed = comparison.narrowed(conditions)
+    assert_alike(narrowed, compare(*kept))
+    assert list(narrowed.specs) == list(comparison.specs.select(conditions=conditions))
 
 
 @FEWER_EXAMPLES
@@ -494,16 +418,6 @@ def test_narrowing_twice(
     assume(tell_stacks(kept) == tell_stacks(states))
     twice = compare(*states).narrowed(one).narrowed(other)
     assert_alike(twice, compare(*kept).narrowed(other))
-
-
-@given(pairs(), FILTERS)
-def test_the_narrowed_specs_are_those_that_are_selected(
-    states: tuple[list[Spec], list[Spec]], conditions: SpecFilter
-) -> None:
-    """To select of all changes chooses the same ones, with the same rows."""
-    comparison = compare(*states)
-    selected: list[SpecChange] = list(comparison.specs.select(conditions=conditions))
-    assert list(comparison.narrowed(conditions).specs) == selected
 
 
 @pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])
