@@ -1,7 +1,8 @@
-"""Columns: what goes in comes out, and what is asked of codes is true of the values."""
+"""Columns: what goes in comes out, and what codes say is true of the values."""
 
 import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -49,7 +50,7 @@ def texts_column(values: list[str | None]) -> Column[str | None]:
     return column_of(chunked(values, pa.string()), lambda text: (len(text), text))
 
 
-def lists_column(values: list[tuple[str, ...]]) -> ListColumn:
+def lists_column(values: Sequence[tuple[str, ...] | None]) -> ListColumn:
     """Return a column of lists."""
     return list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
 
@@ -60,27 +61,18 @@ def some_rows(number: int) -> Rows:
 
 
 @given(TEXTS)
-def test_texts_come_back(values: list[str | None]) -> None:
-    """Each row has its value and its JSON text; the distinct values are sorted, None first."""
+def test_texts(values: list[str | None]) -> None:
+    """Each row has its value and JSON text; distinct values are sorted, None first, and counted."""
     column = texts_column(values)
     assert [column.at(row) for row in range(len(values))] == values
     distinct = sorted(set(values) - {None}, key=lambda text: (len(text or ""), text))
     assert list(column.values) == [None] * (None in values) + distinct
     rows = some_rows(len(values))
     assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
-
-
-@given(TEXTS)
-def test_counts_of_texts(values: list[str | None]) -> None:
-    """Values are counted and listed as Counter would, without None, in the column's order."""
-    column = texts_column(values)
-    rows = some_rows(len(values))
-    expected = Counter(values[row] for row in rows)
-    del expected[None]
-    counts = column.counts(rows)
-    assert dict(counts) == expected
-    assert [value for value, _ in counts] == column.present(rows)
-    assert column.present(rows) == [value for value in column.values if value in expected]
+    counts = Counter(values[row] for row in rows)
+    del counts[None]
+    assert column.counts(rows) == [(it, counts[it]) for it in column.values if it in counts]
+    assert column.present(rows) == [it for it in column.values if it in counts]
     assert column.counts(slice(1, 3)) == column.counts(np.arange(len(values), dtype=np.int32)[1:3])
 
 
@@ -103,42 +95,28 @@ def test_fingerprints_compare_columns(one: list[str | None], other: list[str | N
         assert (left_print == after.fingerprints[after.codes[row]]) == (left == right)
 
 
-@given(LISTS)
-def test_lists_come_back(values: list[tuple[str, ...]]) -> None:
-    """Each row has its list in its own order, also an empty one; items are sorted, each once."""
+@given(LISTS | UNKNOWN_LISTS)
+def test_lists(values: list[tuple[str, ...] | None]) -> None:
+    """Each row has its list in its own order; what is not known is None, and holds nothing."""
     column = lists_column(values)
     assert [column.at(row) for row in range(len(values))] == values
     assert len(set(column.values)) == len(column.values)
-    assert list(column.items) == sorted({item for value in values for item in value})
+    assert list(column.items) == sorted({item for value in values for item in value or ()})
     rows = some_rows(len(values))
     assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
-
-
-@given(UNKNOWN_LISTS)
-def test_unknown_lists_are_none(values: list[tuple[str, ...] | None]) -> None:
-    """What is not known is not an empty list, and holds nothing."""
-    column = list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
-    assert [column.at(row) for row in range(len(values))] == values
-    rows = some_rows(len(values))
-    assert column.mapped_at(repr, rows) == [repr(values[row]) for row in rows]
     assert column.known()[column.codes].tolist() == [value is not None for value in values]
-    for word in WORDS:
-        held = [word in (value or ()) for value in values]
-        assert column.having(word)[column.codes].tolist() == held
-    counted = column.counts(slice(None))
-    assert dict(counted) == Counter(value for value in values if value is not None)
+    for word in (*WORDS, "nobody"):
+        assert column.having(word)[column.codes].tolist() == [word in (it or ()) for it in values]
+    assert dict(column.counts(slice(None))) == Counter(it for it in values if it is not None)
 
 
 @given(LISTS.map(lambda lists: [tuple(dict.fromkeys(items)) for items in lists]))
-def test_items_of_lists(values: list[tuple[str, ...]]) -> None:
-    """Items are found and counted row by row, as a walk over the lists would."""
+def test_counts_of_items(values: list[tuple[str, ...] | None]) -> None:
+    """Items are counted row by row and sorted, as a walk over the lists would."""
     column = lists_column(values)
-    for word in (*WORDS, "nobody"):
-        assert column.having(word)[column.codes].tolist() == [word in value for value in values]
     rows = some_rows(len(values))
-    expected = Counter(item for row in rows for item in values[row])
-    assert dict(column.item_counts(rows)) == expected
-    assert [item for item, _ in column.item_counts(rows)] == sorted(expected)
+    expected = Counter(item for row in rows for item in values[row] or ())
+    assert column.item_counts(rows) == sorted(expected.items())
 
 
 @given(LISTS)

@@ -100,7 +100,7 @@ def test_columns(past: list[list[Spec]], max_bytes: int) -> None:
 
 
 @given(PASTS, ROOMS, seeded(random_filter), st.sampled_from(PackageField))
-def test_questions(
+def test_filters_orders_and_facets(
     past: list[list[Spec]], max_bytes: int, conditions: SpecFilter, field: PackageField
 ) -> None:
     """Filters, orders and facets are those of frames that share nothing."""
@@ -173,15 +173,15 @@ def test_other_facts_of_a_hash_are_a_record() -> None:
     (specs,) = states(1, 50)
     other = [replace(it, stacks=("hep",)) for it in specs]
     pool, room = Pool(), ArrayCache(0)
-    for asked, number in ((specs, 50), (other, 100), (specs, 100), (other, 100)):
-        pool.share(frame_of(asked), room)
+    for state, number in ((specs, 50), (other, 100), (specs, 100), (other, 100)):
+        pool.share(frame_of(state), room)
         assert pool.num_records == number
 
 
 @pytest.mark.untraced
 def test_memory() -> None:
     """Twenty states that differ by five in a hundred take less than six times one."""
-    past = [frame_of(specs) for specs in states(20, 2_000)]
+    past = [frame_of(specs) for specs in states(20, 700)]
 
     def share(number: int) -> list[Frame]:
         pools = Pools(unpacked_bytes=0)
@@ -202,7 +202,7 @@ def test_memory() -> None:
 @pytest.mark.untraced
 def test_counted_memory() -> None:
     """What is counted for a pool and its frames is about what they take."""
-    past = [frame_of(specs) for specs in states(5, 3_000)]
+    past = [frame_of(specs) for specs in states(5, 1_000)]
 
     def share() -> list[Frame]:
         pools = Pools(unpacked_bytes=0)
@@ -270,8 +270,8 @@ def test_memory_comes_back() -> None:
 
 @pytest.mark.parametrize("max_bytes", [0, 2_000, 1 << 20])
 def test_threads(max_bytes: int) -> None:
-    """Frames join while others of the pool are asked."""
-    past = states(6, 60)
+    """Frames join while others of the pool are read."""
+    past = states(6, 20)
     owned = [frame_of(specs) for specs in past]
     pools = Pools(max_bytes)
 
@@ -294,7 +294,7 @@ def test_threads(max_bytes: int) -> None:
 @pytest.mark.parametrize("number", range(15))
 def test_without_memory(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A frame that cannot be added leaves nothing behind that others would be read from."""
-    first, second, third = states(3, 60)
+    first, second, third = states(3, 20)
     pools = Pools(0)
     base = pools.share(frame_of(first))
     left = number

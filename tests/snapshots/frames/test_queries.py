@@ -187,27 +187,31 @@ EXTERNAL = (
         ("app languages==fortran", ""),
     ],
 )
-def test_what_is_found(query: str, found: str) -> None:
+def test_conditions(query: str, found: str) -> None:
     """Each kind of condition on a spec, and on what it depends on near or far."""
     assert selected(WORLD, query, EXTERNAL) == {hash_of(name) for name in found.split()}
 
 
-def test_facts_that_no_source_states() -> None:
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("%gcc", {APP}),
+        (f"^gcc/{GCC}", {APP}),
+        ("%gcc target=x86_64", set()),
+        ("^gcc languages=c", set()),
+        # The version of a compiler is known from what it compiled.
+        ("%gcc@13", {APP}),
+        ("%gcc@12", set()),
+        ("^llvm@18", {LIB}),
+    ],
+)
+def test_facts_that_no_source_states(query: str, expected: set[str]) -> None:
     """What is known by its edges alone has a name and a hash, and meets no other condition."""
-    assert selected(WORLD, "%gcc") == selected(WORLD, f"^gcc/{GCC}") == {APP}
-    assert selected(WORLD, "%gcc target=x86_64") == set()
-    assert selected(WORLD, "^gcc languages=c") == set()
-
-
-def test_a_version_that_is_told_by_what_was_compiled() -> None:
-    """The version of a compiler is known from what it compiled where nothing else tells it."""
-    assert selected(WORLD, "%gcc@13") == {APP}
-    assert selected(WORLD, "%gcc@12") == set()
-    assert selected(WORLD, "^llvm@18") == {LIB}
+    assert selected(WORLD, query) == expected
 
 
 def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
-    """Gcc provides fortran where it was built for it; what is not known of it is not held so."""
+    """Gcc provides fortran where it was built for it, and where its variants are not known."""
     edge = Dependency("gcc", GCC, ("build",), ("fortran",))
     specs = [a_spec("user", name="user", dependencies=(edge,))]
     assert selected(specs, "%fortran", EXTERNAL) == set()
@@ -216,7 +220,7 @@ def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
 
 @pytest.mark.parametrize("sigil", ["%", "^"])
 def test_versions_of_a_virtual_package(sigil: str) -> None:
-    """Where a provider does not tell which versions of mpi it provides, they are not known."""
+    """Where a provider does not state which versions of mpi it provides, they are not known."""
     with pytest.raises(InvalidArgument, match="versions of mpi: mpi is a virtual package"):
         selected(WORLD, f"lib {sigil}mpi@3")
 
@@ -237,20 +241,20 @@ def test_versions_of_a_virtual_package(sigil: str) -> None:
         ("4:", (), False),
     ],
 )
-def test_versions_that_are_told(
+def test_versions_that_a_provider_states(
     sigil: str, versions: str, provided: tuple[str, ...], is_provided: bool
 ) -> None:
-    """Some version that is asked for has to be among those that the provider provides."""
-    told = [
+    """Some version of the query has to be among those that the provider provides."""
+    specs = [
         replace(spec, provided_virtuals=provided) if spec.name == "openmpi" else spec
         for spec in WORLD
     ]
-    found = selected(told, f"lib {sigil}mpi@{versions}")
+    found = selected(specs, f"lib {sigil}mpi@{versions}")
     assert found == ({LIB} if is_provided else set())
 
 
-def test_versions_that_a_provider_outside_tells() -> None:
-    """An external mpi tells them as others do; one of which nothing is known does not."""
+def test_versions_that_a_provider_outside_states() -> None:
+    """An external mpi states them as others do; one of which nothing is known does not."""
     inside = [spec for spec in WORLD if spec.name != "openmpi"]
     mpi = a_spec("openmpi", name="openmpi", stacks=(), dependencies=())
     outside = [replace(mpi, provided_virtuals=("mpi@3.1",))]
@@ -262,7 +266,7 @@ def test_versions_that_a_provider_outside_tells() -> None:
 
 
 def test_versions_of_what_has_none() -> None:
-    """Of a virtual package without versions every one is provided, told or not."""
+    """Of a virtual package without versions every one is provided, stated or not."""
     edge = Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",))
     for provided in (None, ("zlib-api",)):
         specs = [
@@ -272,8 +276,8 @@ def test_versions_of_what_has_none() -> None:
         assert selected(specs, "^zlib-api@2") == {hash_of("user")}
 
 
-def test_pages_are_asked_by_compilers() -> None:
-    """Where no dependencies are known, a spec is asked for its one compiler, if it has one."""
+def test_specs_of_pages_have_one_compiler() -> None:
+    """Where no dependencies are known, ``%`` is about the one compiler of a spec, if it has one."""
     specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler=None)]
     assert selected(specs, "%gcc@13") == {hash_of("a")}
     assert selected(specs, "%cmake") == selected(specs, "%cxx=cmake") == set()
@@ -387,7 +391,7 @@ def test_known_names(query: str) -> None:
     assert unknown_names(parse(query), FRAME, graph, lambda: ["petsc"]) == ()
 
 
-def test_nobody_is_asked_without_need() -> None:
+def test_nothing_is_loaded_without_need() -> None:
     """The graph is loaded for a name that is no package here, others for one not known here."""
 
     def refuse() -> NoReturn:
@@ -426,13 +430,13 @@ def test_an_unknown_spec(query: str, name: str, nearest: tuple[str, ...]) -> Non
     ],
 )
 def test_unknown_names(query: str, unknown: dict[str, tuple[str, ...]]) -> None:
-    """Behind ``%`` and ``^``, and where only the case differs, the name is told and no error."""
+    """Behind ``%`` and ``^``, and where only the case differs, names are returned, not an error."""
     names = parse(query), FRAME, graph, lambda: ["petsc"]
     require_known(*names)
     assert {it.name: it.nearest for it in unknown_names(*names)} == unknown
 
 
-def test_what_is_said_of_an_unknown_name() -> None:
+def test_text_of_an_unknown_name() -> None:
     """The name, and which are nearest."""
     assert str(UnknownName("meson")) == "nothing is named 'meson'"
     assert str(UnknownName("meso", ("meson",))) == "nothing is named 'meso'; nearest: meson"
