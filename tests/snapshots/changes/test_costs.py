@@ -14,7 +14,6 @@ from snapshots.changes.costs import (
     BuildCost,
     Costs,
     costs_by_number,
-    duration,
     sum_of,
 )
 from snapshots.frames.frame import Frame
@@ -127,6 +126,7 @@ def test_sums_by_number() -> None:
     ("cost", "text"),
     [
         (BuildCost(0.2, None, None, 0, 0), "0 seconds"),
+        (BuildCost(1, None, None, 0, 0), "1 second"),
         (BuildCost(59.4, None, None, 0, 0), "59 seconds"),
         (BuildCost(59.6, None, None, 0, 0), "1.0 minutes"),
         (BuildCost(3_600, None, None, 3, 0), "1.0 hours (3 estimated)"),
@@ -139,8 +139,3 @@ def test_sums_by_number() -> None:
 def test_as_people_read_it(cost: BuildCost, text: str) -> None:
     """The largest unit, the cost, and how far it is known."""
     assert str(cost) == text
-
-
-def test_one_second() -> None:
-    """It is one."""
-    assert duration(1) == "1 second"

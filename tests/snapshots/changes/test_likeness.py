@@ -1,7 +1,6 @@
 """How alike specs are: what lies below them, and how far their versions are apart."""
 
 from collections.abc import Sequence
-from random import Random
 
 import numpy as np
 import pytest
@@ -12,71 +11,25 @@ from snapshots.changes import likeness
 from snapshots.changes.likeness import Below, version_places
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from tests.snapshots.changes.graphs import edge, node, side_of
-from tests.snapshots.factories import seeded
+from tests.model.builds import weeks
+from tests.model.states import State
+from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.records import frame_of
-
-Item = tuple[str, str | None]
-
-
-def random_specs(random: Random) -> list[Spec]:
-    """Return specs that depend on any of them, themselves included, and on what is absent."""
-    labels = [f"{random.choice('abc')}:{number}" for number in range(random.randrange(1, 7))]
-    specs = []
-    for label in labels:
-        below = {random.choice([*labels, "absent"]) for _ in range(random.randrange(4))}
-        edges = [edge(it) for it in sorted(below)]
-        if random.random() < 0.3:
-            edges.append(edge("gcc", ("build",), ("c",)))
-        compiler = random.choice((None, "gcc@12", "gcc@13"))
-        version = random.choice("12")
-        known = random.random() < 0.9
-        specs.append(node(label, *(edges if known else ()), compiler=compiler, version=version))
-    return specs
-
-
-def below_by_walking(specs: Sequence[Spec], spec: Spec) -> set[Item]:
-    """Return the names and versions of all that a spec depends on, itself left out."""
-    known = {it.hash: it for it in specs}
-    found: set[str] = set()
-    items: set[Item] = set()
-    left = [spec.hash]
-    walked: set[str] = set()
-    while left:
-        digest = left.pop()
-        if digest in walked or digest not in known:
-            continue
-        walked.add(digest)
-        one = known[digest]
-        edges = one.dependencies or ()
-        if one.compiler and not any("c" in it.virtuals for it in edges):
-            name, _, version = one.compiler.partition("@")
-            items.add((name, version))
-        for it in edges:
-            if it.hash not in known:
-                items.add((it.name, None))
-            elif it.hash != spec.hash:
-                items.add((it.name, known[it.hash].version))
-            found.add(it.hash)
-            left.append(it.hash)
-    return items
 
 
 def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
-    """Hold numbers and shares of all rows of two contents against plain sets."""
+    """Assert that numbers and shares of all rows of two contents are those of the model's sets."""
     sides = side_of(base), side_of(head)
     rows = [np.arange(len(side.frame), dtype=np.int32) for side in sides]
     made = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
     sets = [
-        [below_by_walking(specs, next(it for it in specs if it.hash == digest)) for digest in texts]
-        for specs, texts in zip(
-            (base, head), (side.frame.hashes.texts for side in sides), strict=True
-        )
+        [state.below(state.specs[digest]) for digest in side.frame.hashes.texts]
+        for state, side in zip(map(State, (base, head)), sides, strict=True)
     ]
     numbers = [*made.base_numbers.tolist(), *made.head_numbers.tolist()]
     by_number = dict(zip(numbers, [*sets[0], *sets[1]], strict=True))
     assert [by_number[number] for number in numbers] == [*sets[0], *sets[1]]
-    assert len({frozenset(it) for it in by_number.values()}) == len(by_number)
+    assert len({*by_number.values()}) == len(by_number)
     ours = np.repeat(made.base_numbers, len(head))
     theirs = np.tile(made.head_numbers, len(base))
     expected = [
@@ -87,17 +40,10 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     assert made.shares(ours, theirs).tolist() == expected
 
 
-CONTENTS = seeded(random_specs)
-
-
-@given(CONTENTS, CONTENTS, st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
-def test_against_plain_walks(
-    base: list[Spec], head: list[Spec], num_bytes: int, kept_bytes: int
-) -> None:
-    """Cycles, what is absent, and compilers that are no dependencies are taken in.
-
-    So it is whether the sets are small enough to be made at once and kept, or not.
-    """
+@given(weeks(), st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
+def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes: int) -> None:
+    """Sets with cycles, absent specs and compilers that are no dependencies; kept or made anew."""
+    base, head = ([*state.specs.values()] for state in week)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
         patch.setattr(likeness, "_KEPT_BYTES", kept_bytes)
@@ -115,12 +61,12 @@ def test_against_plain_walks(
     ],
 )
 def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
-    """So it is where there is nothing, and where specs depend on themselves."""
+    """The model agrees where there is nothing, and where specs depend on themselves."""
     check(base, head)
 
 
 def test_only_some_rows() -> None:
-    """Rows are asked for in any order; what none of them reaches is not looked at."""
+    """Rows come in any order; what none of them reaches does not count."""
     specs = [node("a", "b"), node("b", "c"), node("c"), node("d", "c")]
     side = side_of(specs)
     rows = np.array([side.frame.hashes.find(specs[it].hash) for it in (1, 0)], np.int32)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -221,26 +221,17 @@ def some_pairs(base: State, head: State, number: int) -> Iterator[tuple[Spec, Sp
 
 
 @FEWER_EXAMPLES
-@given(st.one_of(weeks(), towers))
+@given(st.one_of(weeks(), towers, towers.map(lambda states: (states[1], states[1]))))
 def test_against_the_model(states: tuple[State, State]) -> None:
-    """Any two specs of two states, of one package and of two."""
+    """Any two specs of two states, or of one, of one package and of two."""
     for before, after in some_pairs(*states, 2):
         check(*states, before, after)
-
-
-@FEWER_EXAMPLES
-@given(towers)
-def test_two_specs_of_one_content(states: tuple[State, State]) -> None:
-    """Both sides may be one revision."""
-    state, _ = states
-    for before, after in some_pairs(state, state, 2):
-        check(state, state, before, after)
 
 
 def test_real_weeks() -> None:
     """Pairs of real specs, a week apart and across packages."""
     base, head = (State(*records(date)) for date in dates())
-    for before, after in islice(some_pairs(base, head, 12), 24):
+    for before, after in some_pairs(base, head, 4):
         check(base, head, before, after)
 
 
@@ -277,7 +268,7 @@ HEAD = app(
 )
 
 
-def test_all_that_differs_is_told() -> None:
+def test_everything_that_differs() -> None:
     """Variants one by one, edges one by one, the way down, what is shared; then the same nested."""
     pair = found_of(BASE, HEAD).pair
     assert pair.facts == []

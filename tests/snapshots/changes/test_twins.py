@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
+from hypothesis import strategies as st
 
-from snapshots.changes.cause_names import CauseKind
+from snapshots.changes import twins as twins_module
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
@@ -77,8 +78,14 @@ def _crowd(random: Random) -> State:
 CROWDS = seeded(_crowd)
 
 
+def both_sides(pair: tuple[State, State]) -> State:
+    """Return one state of both sides of a change, which is full of twins."""
+    base, head = pair
+    return State({**base.specs, **head.specs}.values(), {**base.nodes, **head.nodes}.values())
+
+
 def check(state: State, some: set[str] | None = None) -> None:
-    """Hold the twins of a state against the model."""
+    """Assert that the twins of a state are those of the model."""
     found = Found(state, some)
     groups = questions.twins(state, some)
     assert found.groups() == groups
@@ -93,7 +100,7 @@ def check(state: State, some: set[str] | None = None) -> None:
         assert set(found.hashes(rows)) == {
             other for other, cause in expected.main.items() if cause == name
         }
-    for group, (first, others) in zip(found.twins, groups_in_order(found), strict=True):
+    for group, (first, others) in zip(found.twins, found.groups().items(), strict=True):
         names = {found.names[number] for number in found.twins.causes_of(group)}
         assert names == set().union(*(expected.involved[other] for other in others))
         assert found.twins.find(first) == group.number
@@ -104,34 +111,16 @@ def check(state: State, some: set[str] | None = None) -> None:
         }
 
 
-def groups_in_order(found: Found) -> list[tuple[str, list[str]]]:
-    """Return the first and the others of each group, as they are listed."""
-    return [*found.groups().items()]
-
-
 @FEWER_EXAMPLES
-@given(CROWDS)
-def test_against_the_model(state: State) -> None:
-    """Groups, the first of each, causes, and what would be one."""
-    check(state)
+@given(CROWDS | towers.map(both_sides), st.booleans(), st.sampled_from([0, twins_module._FEW]))
+def test_against_the_model(state: State, is_part: bool, few: int) -> None:
+    """Groups, the first of each, causes, and what would be one; of some of the specs, too.
 
-
-@FEWER_EXAMPLES
-@given(CROWDS)
-def test_some_rows(state: State) -> None:
-    """Only they are twins of each other; what reaches them is counted in all of the revision."""
-    assume(len(state.specs) > 2)
-    check(state, {*sorted(state.specs)[::2]})
-
-
-@FEWER_EXAMPLES
-@given(towers)
-def test_tall_states(pair: tuple[State, State]) -> None:
-    """Both sides of a change at once are full of twins."""
-    base, head = pair
-    nodes = [*{**base.specs, **head.specs}.values()]
-    outside = {**base.nodes, **head.nodes}
-    check(State(nodes, [spec for digest, spec in outside.items()]))
+    What reaches few twins is looked up row by row, what reaches many for all at once.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twins_module, "_FEW", few)
+        check(state, {*sorted(state.specs)[::2]} if is_part else None)
 
 
 @pytest.mark.parametrize("date", dates())
@@ -214,21 +203,9 @@ def test_no_twins() -> None:
         assert found.twins.find("a" * 32) is None
 
 
-def test_many_twins_of_one_package() -> None:
-    """They are one group; nothing is said of each pair of them."""
-    specs = [a_spec(f"{number}", dependencies=()) for number in range(3_000)]
-    found = Found(State(specs))
-    (group,) = found.twins
-    assert len(group.rows) == 3_000
-    (rows,) = found.twins.saved([group])
-    assert len(rows) == 2_999
-    assert found.causes.name_of(0).kind is CauseKind.UNKNOWN
-    assert found.twins.num_bytes > 0
-
-
 def test_long_chains_of_twins() -> None:
     """Two of them stand side by side; nothing is walked by recursion."""
-    size = 400
+    size = 150
     builds = [Build(name="p0", recipe="r1"), Build(name="p0", recipe="r2")]
     for number in range(1, size):
         for side in range(2):
@@ -237,15 +214,6 @@ def test_long_chains_of_twins() -> None:
     found = Found(state_of(builds, rounds=size))
     saved = [len(rows) for rows in found.twins.saved(found.twins)]
     assert saved == [*range(size, 0, -1)]
-
-
-@FEWER_EXAMPLES
-@given(CROWDS)
-def test_few_twins_are_counted_as_many_are(state: State) -> None:
-    """What reaches them is found row by row, or for all at once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("snapshots.changes.twins._FEW", 0)
-        check(state)
 
 
 def test_thousands_of_twins() -> None:
@@ -269,3 +237,4 @@ def test_thousands_of_twins() -> None:
     assert {name.kind for name in found.names} == {Kind.RECIPE, Kind.UNKNOWN}
     saved = [len(rows) for rows in found.twins.saved(found.twins)]
     assert saved == [2 * (many - 1), many - 1]
+    assert found.twins.num_bytes > 0
