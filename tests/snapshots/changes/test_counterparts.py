@@ -319,11 +319,3 @@ def test_many_unlike_ones_with_a_stack_in_common(
         for n in range(20)
     ]
     assert paired(base, head) == expected(*(f"base{n} head{19 - n}" for n in range(20)))
-
-
-def test_five_thousand_equal_specs() -> None:
-    """They are as many pairs, each once."""
-    base, head = (
-        [hdf5(f"{side}{n}", f"zlib:{side}") for n in range(5_000)] for side in ("base", "head")
-    )
-    assert len(paired(base, head, [node("zlib:base"), node("zlib:head", version="2")])) == 5_000

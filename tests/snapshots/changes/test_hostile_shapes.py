@@ -11,8 +11,8 @@ from tests.snapshots.factories import a_spec, hash_of
 
 ADDED = SpecChangeKind.ADDED
 
-MANY = 5_000
-DEEP = 3_000
+MANY = 2_000
+DEEP = 1_500
 
 
 class Week:
