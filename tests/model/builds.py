@@ -29,7 +29,7 @@ class Need(NamedTuple):
 class Build(NamedTuple):
     """What a spec is made of: its hash follows from this and from what it needs.
 
-    ``place`` is ``cache``; ``stated`` where its source tells of it though it is elsewhere;
+    ``place`` is ``cache``; ``stated`` where its source states it though it is elsewhere;
     ``named`` where it stands in edges alone; ``gone`` where it is nowhere. Without ``is_told`` its
     dependencies are not known. ``compiler`` counts where no dependency is one.
     """
@@ -57,7 +57,7 @@ Builds = Sequence[Build]
 
 
 def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> State:
-    """Return what a source tells of builds, each known by its place in the list.
+    """Return what a source states of builds, each known by its place in the list.
 
     With ``cycles`` a need can also be met by the build itself, or the one that follows it. Builds
     that have everything in common are one spec, in the stacks of all. A chain of more builds than
@@ -125,7 +125,7 @@ def _spec(
 def _compiler(
     build: Build, builds: Builds, hashes: Sequence[str], edges: Sequence[Dependency]
 ) -> str | None:
-    """Return the compiler as a reader finds it: among the dependencies, where they tell of one."""
+    """Return the compiler as a reader finds it: among the dependencies, if any is one."""
     for edge in edges if build.is_told else ():
         if is_to_compiler(edge):
             compiler = builds[hashes.index(edge.hash)]
@@ -147,7 +147,7 @@ def _reached(inside: dict[str, Spec], outside: dict[str, Spec]) -> set[str]:
 
 
 def as_pages_tell(state: State) -> State:
-    """Return what is left of a state where no dependencies and no recipes are told."""
+    """Return what is left of a state where no dependencies and no recipes are stated."""
     return State(
         replace(spec, dependencies=None, package_hash=None, namespace=None, spec_format=None)
         for spec in state.specs.values()

@@ -398,7 +398,7 @@ def _by_common_key(
 def _most_alike_first(
     base: State, head: State, candidates: list[Candidate], votes: Counter[Pair]
 ) -> list[list[Pair]]:
-    """Return the hashes of candidates of one key, in lists of those that nothing else tells apart.
+    """Return the hashes of candidates of one key, in lists of those that only hashes distinguish.
 
     Those with most votes come first, then the most alike.
     """

@@ -1,4 +1,4 @@
-"""What cachelog says of two states, in the model's terms: hashes in place of rows and numbers."""
+"""The explanation of two states, in the model's terms: hashes in place of rows and numbers."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -105,7 +105,7 @@ class Explained:
 
     @property
     def together(self) -> dict[Cause, set[Cause]]:
-        """The causes that can't be told apart from each."""
+        """The causes that are involved in the same specs as each."""
         numbers = self._by_cause("together")
         return {it: {self.causes[other] for other in others} for it, others in numbers.items()}
 

@@ -133,7 +133,7 @@ def coverage_json(specs: Iterable[Spec]) -> list[Json]:
 
 
 def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
-    """Return who needs a package's specs, those with most specs first; None: nothing is told."""
+    """Return who needs a package's specs, those with most specs first; None: nothing is stated."""
     if all(spec.dependencies is None for spec in specs):
         return None
     hashes = {spec.hash for spec in specs if spec.name == name}
@@ -148,7 +148,7 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
     """Return a package with every field that is a value, and what of it there is."""
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
-    told = values["stacks"] if num_stacks(specs) is not None else None
+    stacks = values["stacks"] if num_stacks(specs) is not None else None
     of_stacks = [{"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")]
     return {
         "name": name,
@@ -158,19 +158,19 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "platforms": values["platforms"],
         "targets": values["targets"],
         "stacks": values["stacks"],
-        "stackNames": told,
-        "stackNodes": stack_nodes(told),
+        "stackNames": stacks,
+        "stackNodes": stack_nodes(stacks),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
         "numSpecsByStack": of_stacks,
-        "stackCounts": None if told is None else of_stacks,
+        "stackCounts": None if stacks is None else of_stacks,
         "coverage": coverage_json(mine),
         "dependents": dependents_json(name, specs),
     }
 
 
 def num_stacks(specs: Iterable[Spec]) -> int | None:
-    """Return how many stacks a revision has but root; None where it tells none."""
+    """Return how many stacks a revision has but root; None where it states none."""
     stacks = {stack for spec in specs for stack in spec.stacks} - {ROOT_STACK}
     return len(stacks) if stacks or not specs else None
 
@@ -271,7 +271,7 @@ def _newest_by_place(specs: Sequence[Spec]) -> dict[object, Any]:
 
 
 def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
-    """Return what became of a package as far as its versions tell; None where nothing did."""
+    """Return what became of a package as far as its versions say; None where nothing did."""
     if not before or not after:
         return "ADDED" if after else "REMOVED"
     newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]

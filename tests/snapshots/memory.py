@@ -1,4 +1,4 @@
-"""How much memory things take, as Python's own tracing of allocations tells it."""
+"""How much memory things take, as Python's own tracing of allocations measures it."""
 
 import gc
 import tracemalloc

@@ -23,15 +23,15 @@ def with_digest(content: Content) -> pa.Table:
     return rows.append_column(SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
 
-def has_facts(asked: SpecConstraint, spec: Spec) -> bool:
+def has_facts(constraint: SpecConstraint, spec: Spec) -> bool:
     """Tell whether a spec meets all conditions on its own facts, those of dependencies left out."""
     return (
-        asked.name in (None, spec.name)
-        and asked.namespace in (None, spec.namespace)
-        and spec.hash.startswith(asked.hash_prefix or "")
-        and (asked.versions is None or asked.versions.includes(spec.version))
-        and asked.platform in (None, "*", spec.platform)
-        and asked.operating_system in (None, "*", spec.operating_system)
-        and (asked.targets is None or asked.targets.includes(spec.target))
-        and all(it.propagate or it.matches(spec.variants) for it in asked.variants)
+        constraint.name in (None, spec.name)
+        and constraint.namespace in (None, spec.namespace)
+        and spec.hash.startswith(constraint.hash_prefix or "")
+        and (constraint.versions is None or constraint.versions.includes(spec.version))
+        and constraint.platform in (None, "*", spec.platform)
+        and constraint.operating_system in (None, "*", spec.operating_system)
+        and (constraint.targets is None or constraint.targets.includes(spec.target))
+        and all(it.propagate or it.matches(spec.variants) for it in constraint.variants)
     )

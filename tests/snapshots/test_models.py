@@ -29,7 +29,7 @@ from tests.snapshots.factories import a_revision, a_spec, day, digest_of
 
 
 def test_short_form() -> None:
-    """A record tells its own short form."""
+    """A record has a short form."""
     assert a_spec().short == "hdf5@1.14.5+mpi~cxx arch=linux-ubuntu22.04-x86_64_v3 %gcc@13.2.0"
 
 
@@ -120,7 +120,7 @@ def test_what_a_frame_declares_is_there() -> None:
 
 
 def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
-    """Its content and its key tell of the revision and of the stack; the revision is as it was."""
+    """Its content and its key name the revision and the stack; the revision is as it was."""
     revision = a_revision("develop", 1)
     stack = StackInfo.uncounted(revision, "e4s")
     assert (stack.name, revision.name) == ("develop:e4s", "develop")
@@ -152,5 +152,5 @@ def test_a_stack_of_a_revision_has_names_of_its_own() -> None:
     ],
 )
 def test_local_paths_are_not_public(location: str, public: str) -> None:
-    """Of a path of the operator's machine only the last part is told; URLs are."""
+    """Of a path of the operator's machine only the last part is public; URLs are."""
     assert Source(kind="index", location=location, importer="x").public_location == public

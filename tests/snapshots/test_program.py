@@ -18,7 +18,7 @@ def test_a_program_that_is_not_installed_has_version_0(monkeypatch: pytest.Monke
 
 
 def test_the_name_of_an_importer_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process asks for it once."""
+    """A process reads it once."""
     monkeypatch.setattr(program, "version", lambda _: "1.2.3")
     program.importer_name.cache_clear()
     try:

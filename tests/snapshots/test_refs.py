@@ -181,7 +181,7 @@ def test_natural_order_of_families() -> None:
 
 
 def test_a_revision_has_a_title() -> None:
-    """Its tag, its day in UTC and as much of its digest as tells it from others."""
+    """Its tag, its day in UTC and as much of its digest as makes it unique."""
     revision = a_revision("develop", 19)
     day = revision.taken_at.date()
     assert title(revision) == f"develop of {day} ({revision.digest[:12]})"
@@ -203,7 +203,7 @@ NO_PATH = ["develop", "develop-json", "develop~1", ".json", "..", ".spack-db", "
 
 
 @pytest.mark.parametrize("text", [*A_PATH, *NO_PATH])
-def test_a_path_is_told_by_its_beginning_or_end(text: str) -> None:
+def test_paths_have_a_beginning_or_an_end_of_their_own(text: str) -> None:
     """It begins with /, ./ or ../, or ends in .json or .lock."""
     assert parse_side(text) == SideWords(text, is_path=text in A_PATH)
 

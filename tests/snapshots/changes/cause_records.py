@@ -1,4 +1,4 @@
-"""All that is told of causes, each as a record, to compare them by."""
+"""Causes as records with all of their facts, to compare them by."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from snapshots.changes.vocabulary import cause_title
 
 
 class CauseRecord(NamedTuple):
-    """A cause: its name, and what ``Causes`` tells of its number under the same names."""
+    """A cause: its name, and what ``Causes`` has of its number under the same names."""
 
     kind: CauseKind
     package: str | None

@@ -1,4 +1,4 @@
-"""Finds the causes of small contents, and tells them briefly."""
+"""The causes of small contents, briefly."""
 
 from collections.abc import Iterable
 
@@ -43,7 +43,7 @@ def all_rows(side: Side) -> Rows:
     return np.arange(len(side.frame), dtype=np.int32)
 
 
-def told(causes: Causes) -> list[tuple[str, int, int]]:
+def titles_and_numbers(causes: Causes) -> list[tuple[str, int, int]]:
     """Return the title of each cause, and how many specs it explains and is involved in."""
     return [(it.title, it.num_specs, it.num_involved) for it in records(causes)]
 

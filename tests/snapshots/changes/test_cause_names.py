@@ -217,7 +217,7 @@ def test_keys_and_choices() -> None:
 
 
 def test_facts_of_a_cause() -> None:
-    """All own facts that differ are told, of lists what one side alone has."""
+    """All own facts that differ, of lists what one side alone has."""
     before = node("a:1", edge("y", ["link"], ["v"]), "z", variants=("+a", "+b"))
     after = node("a:2", "z", "x", variants=("+a", "~b"), version="2", target="zen4")
     (cause,) = records(causes_of(side_of([before]), side_of([after])))

@@ -18,7 +18,14 @@ from snapshots.changes.cause_names import (
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.sides import Side
 from tests.snapshots.changes.cause_records import records
-from tests.snapshots.changes.finding import all_rows, causes_of, named, names_on, row_of, told
+from tests.snapshots.changes.finding import (
+    all_rows,
+    causes_of,
+    named,
+    names_on,
+    row_of,
+    titles_and_numbers,
+)
 from tests.snapshots.changes.graphs import RECIPE, node, side_of
 
 OTHER_RECIPE = "b" * 52 + "===="
@@ -45,7 +52,7 @@ def test_what_lies_below() -> None:
         ]
     )
     causes = causes_of(base, head)
-    assert told(causes) == [("zlib 1 → 2", 4, 4)]
+    assert titles_and_numbers(causes) == [("zlib 1 → 2", 4, 4)]
     assert records(causes)[0].packages == ("app", "left", "right", "zlib")
     assert names_on(causes, head, "app:2") == ["app", "left", "zlib"]
     assert names_on(causes, head, "zlib:2") == ["zlib"]
@@ -67,7 +74,7 @@ def test_main_causes() -> None:
         [node(f"{name}:2", *(f"{it}:2" for it in edges), **facts) for name, edges, facts in specs]
     )
     causes = causes_of(base, head)
-    assert told(causes) == [
+    assert titles_and_numbers(causes) == [
         ("recipe of most changed", 2, 3),
         ("x 1 → 2", 2, 3),
         ("y 1 → 2", 1, 3),
@@ -145,7 +152,7 @@ def test_equal_causes_are_one() -> None:
     )
     pairs = [(f"{name}:1{it}", f"{name}:2{it}") for name in "yz" for it in targets]
     causes = causes_of(base, head, pairs)
-    assert told(causes) == [("recipe of y changed", 2, 2), ("z 1 → 2", 2, 2)]
+    assert titles_and_numbers(causes) == [("recipe of y changed", 2, 2), ("z 1 → 2", 2, 2)]
     (fact,) = records(causes)[0].facts
     least = min(pairs[:2], key=lambda pair: node(pair[0]).hash)
     assert (fact.before, fact.after) == (RECIPE, least[1][3] * 52 + "====")
@@ -156,13 +163,13 @@ def test_circles() -> None:
     base = [node("a:1", "b:1"), node("b:1", "a:1"), node("top:1", "a:1")]
     head = [node("a:2", "b:2"), node("b:2", "a:2"), node("top:2", "a:2")]
     causes = causes_of(side_of(base), side_of(head))
-    assert told(causes) == [
+    assert titles_and_numbers(causes) == [
         ("a changed, it is not known why", 3, 3),
         ("b changed, it is not known why", 0, 3),
     ]
     changed = [head[0], node("b:2", "a:2", version="2"), head[2]]
     causes = causes_of(side_of(base), side_of(changed))
-    assert told(causes) == [("b 1 → 2", 3, 3)]
+    assert titles_and_numbers(causes) == [("b 1 → 2", 3, 3)]
     assert names_on(causes, side_of(changed), "top:2") == ["top", "a", "b"]
 
     itself = causes_of(side_of([node("a:1", "a:1")]), side_of([node("a:2", "a:2")]))

@@ -191,7 +191,7 @@ def test_a_dimension_that_a_side_does_not_state(
 
 
 def test_usual_dimensions() -> None:
-    """Places are counted by stack and target, by target alone where a source tells no stacks."""
+    """Places are counted by stack and target, by target alone where a source states no stacks."""
     without = [replace(spec, stacks=("root",)) for spec in BASE]
     assert usual_dimensions(compare(BASE, HEAD)) == [STACK, TARGET]
     assert usual_dimensions(compare(BASE, [])) == [STACK, TARGET]

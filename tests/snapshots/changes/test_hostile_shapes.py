@@ -1,4 +1,4 @@
-"""Graphs that Spack does not make: explanations of them end, and say what can be said."""
+"""Graphs that Spack does not make: explanations of them end."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ class Week:
         return Dependency(name, hash_of(f"{name} {label} {side}"), ("build",))
 
     def explained(self) -> Explained:
-        """Return what is said of the two sides."""
+        """Return the explanation of the two sides."""
         base, head = self._specs
         return Explained(State(base), State(head))
 

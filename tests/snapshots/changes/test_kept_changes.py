@@ -41,17 +41,15 @@ NUMBERS = st.lists(
 
 
 @given(NUMBERS, NUMBERS, NUMBERS)
-def test_wanted_numbers_are_found_where_they_stand(
-    some: list[int], wanted: list[int], others: list[int]
-) -> None:
+def test_places_of_numbers(some: list[int], wanted: list[int], others: list[int]) -> None:
     """Each as often as it is there, in an array of its own or a part of another one."""
     numbers = np.array([*some, *wanted, *others], np.int64)
     known = {*some, *wanted[::2]}
     expected = [place for place, number in enumerate(numbers.tolist()) if number in known]
-    told = np.array([*known], np.int64)
-    assert places_of(told, numbers).tolist() == expected
+    known_numbers = np.array([*known], np.int64)
+    assert places_of(known_numbers, numbers).tolist() == expected
     apart = np.repeat(numbers, 2)[::2]
-    assert places_of(told, apart).tolist() == expected
+    assert places_of(known_numbers, apart).tolist() == expected
 
 
 @pytest.mark.untraced

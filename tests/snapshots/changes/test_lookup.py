@@ -37,7 +37,7 @@ def nearest_of(wanted: ConcreteSpec, there: Sequence[Spec]) -> str | None:
 
 
 def test_roots_and_dependencies_are_counted_apart() -> None:
-    """Roots come first, and a hash that is wanted twice counts once, as a root if it is one."""
+    """Roots come first, and a hash that is listed twice counts once, as a root if it is one."""
     there = [a_spec("a"), a_spec("b", name="zlib")]
     wishes = [
         wanted_of(a_spec("b", name="zlib")),
@@ -58,7 +58,7 @@ def test_roots_and_dependencies_are_counted_apart() -> None:
     assert [it.is_root for it in found.wanted.specs] == [True, True, False, False]
 
 
-def test_nothing_wanted_and_nothing_there() -> None:
+def test_empty_sides() -> None:
     """Either can be empty."""
     assert look_up([], [a_spec("a")]).num_found == 0
     found = look_up([wanted_of(a_spec("a"))], [])
@@ -105,7 +105,7 @@ def test_what_is_nearer(nearer: dict[str, Any], farther: dict[str, Any]) -> None
     assert nearest_of(wish, [near, far, *others]) == near.hash
 
 
-def test_what_is_not_told_is_not_compared() -> None:
+def test_unstated_facts_are_not_compared() -> None:
     """It decides nothing, and never differs."""
     wish = ConcreteSpec(hash=hash_of("wanted"), name="hdf5", version="1.14.4")
     there = [
@@ -118,7 +118,7 @@ def test_what_is_not_told_is_not_compared() -> None:
 
 
 def test_what_differs() -> None:
-    """In the order of telling, as JSON has it; what the revision does not know is left out."""
+    """In the order of the facts, as JSON has them; what the revision does not know is left out."""
     wish = wanted_of(full_spec("wanted"), version="1.14.4", variants=("~mpi",))
     found = look_up([wish], [a_spec("a", compiler=None)])
     assert found.differences(0) == [
@@ -170,9 +170,9 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
     wishes = []
     for number in range(6):
         facts = random_facts(random)
-        told: dict[str, Any] = {it: facts[it] for it in COMPARED if random.random() < 0.7}
+        stated: dict[str, Any] = {it: facts[it] for it in COMPARED if random.random() < 0.7}
         name = random.choice(("hdf5", "zlib", "none"))
-        wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **told))
+        wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **stated))
     there = [replace(spec, name=random.choice(("hdf5", "zlib"))) for spec in there]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("snapshots.changes.lookup._PAIRS_AT_ONCE", at_once)

@@ -25,7 +25,7 @@ from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
 
 ALIKE = "abcdefghijkl"
-"""The beginning that hashes share which are told apart only by what follows it."""
+"""The beginning that hashes share that differ only in what follows it."""
 
 BASE32 = str.maketrans("0189", "wxyz")
 """What stands for the digits that no hash has."""
@@ -180,7 +180,7 @@ def large_frames() -> tuple[Frame, Frame]:
 
 
 def test_the_memory_of_a_comparison_is_what_it_says() -> None:
-    """Measured once everything was asked of it; what frames keep of their own is theirs."""
+    """Measured after every use of it; what frames keep of their own is theirs."""
     base, head = large_frames()
 
     def use(comparison: Comparison) -> None:

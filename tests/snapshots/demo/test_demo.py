@@ -116,8 +116,8 @@ def test_years_grow_linearly() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 60])
-def test_as_many_revisions_as_asked(number: int) -> None:
-    """Every history has the number asked for, tags that are valid and different, and an end."""
+def test_number_of_revisions(number: int) -> None:
+    """Every history has that number of revisions, tags that are valid and different, and an end."""
     tags = [s.tag for s in history(revisions=number, packages=2, specs=5)]
     assert len(set(map(check_tag, tags))) == number
     assert tags[-1] == "develop"
@@ -132,7 +132,7 @@ def test_every_revision_is_marked_as_synthetic(revisions: list[Snapshot]) -> Non
         assert snapshot.source.importer.startswith("cachelog ")
 
 
-def test_sizes_stay_about_what_was_asked(revisions: list[Snapshot]) -> None:
+def test_sizes_stay_near_the_arguments(revisions: list[Snapshot]) -> None:
     """The first revision is exact, the later ones are larger by some percent, or smaller once."""
     assert len(revisions[0].content) == 6000
     assert len(revisions[0].content.packages) == 300
@@ -159,7 +159,7 @@ def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> 
     ],
 )
 def test_bad_numbers_are_refused_at_once(arguments: dict[str, int], name: str) -> None:
-    """The call itself fails, before any revision is asked for."""
+    """The call itself fails, before any revision is made."""
     for made_up in (history, develop_history):
         with pytest.raises(InvalidArgument) as caught:
             made_up(**arguments)

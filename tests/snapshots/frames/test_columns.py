@@ -78,7 +78,7 @@ def test_texts(values: list[str | None]) -> None:
 
 @given(TEXTS, TEXTS)
 def test_masks_over_texts(values: list[str | None], wanted: list[str | None]) -> None:
-    """A mask marks the distinct values that are wanted, accepted, known; unknown ones no matter."""
+    """A mask marks the distinct values that are listed, accepted or known."""
     column = texts_column(values)
     assert column.among(wanted).tolist() == [value in wanted for value in column.values]
     assert column.known().tolist() == [value is not None for value in column.values]
@@ -222,7 +222,7 @@ def test_columns_with_too_many_values_are_not_combined(monkeypatch: pytest.Monke
 
 
 def test_what_is_kept_is_bounded_by_bytes() -> None:
-    """Whatever is asked for, however often: memory stays within what is counted."""
+    """Whatever is combined, however often: memory stays within what is counted."""
     num_rows = 20_000
     draw = np.random.default_rng(1)
     columns = {

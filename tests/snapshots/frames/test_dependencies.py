@@ -257,7 +257,7 @@ def test_a_long_way() -> None:
 
 
 def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A graph is read from the catalog when it is asked for first, and kept."""
+    """A graph is read from the catalog at its first use, and kept."""
     catalog = Catalog(str(tmp_path_factory.mktemp("catalog")))
     edge = Dependency("zlib", hash_of("zlib"), ("build",))
     (made,) = catalog.publish([a_snapshot([a_spec(dependencies=(edge,))])])

@@ -66,7 +66,7 @@ def test_compilers(compilers: tuple[str, ...], labels: str) -> None:
     ],
 )
 def test_variants(variants: tuple[str, ...], labels: str) -> None:
-    """All variants must be there, in whatever spelling they are asked for."""
+    """All variants must be there, in whatever spelling the condition has."""
     assert found(SpecFilter(variants=variants)) == labels
 
 
@@ -111,7 +111,7 @@ def test_conditions_of_packages_on_specs() -> None:
 
 
 def test_masks_are_over_distinct_values() -> None:
-    """A condition is asked once of each distinct value, however many rows have it."""
+    """A condition is evaluated once for each distinct value, however many rows have it."""
     table = Content.of(SPECS * 2).table()
     compilers = column_of(table["compiler"], str)
     assert built_with(compilers, ("gcc",)).tolist() == [

@@ -103,7 +103,7 @@ def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
     ],
 )
 def test_match_of_colliding_keys(base: str, head: str, expected: list[int]) -> None:
-    """Hashes that share their first twelve characters are told apart by the rest."""
+    """Hashes that share their first twelve characters differ in the rest."""
     one, other = (
         hashes_of(["abcdefghijkl" + letter * 20 for letter in side]) for side in (base, head)
     )

@@ -59,7 +59,7 @@ def test_gathered() -> None:
 
 
 def test_room_is_bounded() -> None:
-    """The latest are kept, and of the others those that were asked for again."""
+    """The latest are kept, and of the others those that were read again."""
     room = ArrayCache(24)
     made: list[int] = []
 

@@ -23,35 +23,35 @@ class Walk:
         self._nodes = {spec.hash: spec for spec in (*outside, *specs)}
         self._in_cache = {spec.hash for spec in specs}
 
-    def selected(self, asked: SpecConstraint) -> set[str]:
-        """Return the hashes of the specs that a query asks for."""
+    def selected(self, constraint: SpecConstraint) -> set[str]:
+        """Return the hashes of the specs that meet a query."""
         return {
             spec.hash
             for spec in self.specs
-            if self._meets(asked, spec)
-            and all(self._has_transitive(spec, it) for it in asked.transitive)
+            if self._meets(constraint, spec)
+            and all(self._has_transitive(spec, it) for it in constraint.transitive)
         }
 
-    def _meets(self, asked: SpecConstraint, spec: Spec) -> bool:
+    def _meets(self, constraint: SpecConstraint, spec: Spec) -> bool:
         return (
-            has_facts(asked, spec)
-            and all(self._has_direct(spec, it) for it in asked.direct)
+            has_facts(constraint, spec)
+            and all(self._has_direct(spec, it) for it in constraint.direct)
             and all(
                 not variant.contradicts(node.variants)
-                for variant in asked.variants
+                for variant in constraint.variants
                 if variant.propagate
                 for node in (spec, *self._stated_below(spec))
             )
         )
 
-    def _has_direct(self, spec: Spec, asked: DependencyConstraint) -> bool:
+    def _has_direct(self, spec: Spec, constraint: DependencyConstraint) -> bool:
         if self._is_of_old(spec):
             # All that is known of the compiler is its name and version.
-            return spec.compiler is not None and asked.spec.is_compiler(spec.compiler)
+            return spec.compiler is not None and constraint.spec.is_compiler(spec.compiler)
         return any(
-            self._leads_to(edge, asked.spec)
-            and set(asked.types) <= set(edge.types)
-            and (not asked.virtuals or bool(set(asked.virtuals) & set(edge.virtuals)))
+            self._leads_to(edge, constraint.spec)
+            and set(constraint.types) <= set(edge.types)
+            and (not constraint.virtuals or bool(set(constraint.virtuals) & set(edge.virtuals)))
             for edge in spec.dependencies or ()
         )
 
@@ -60,11 +60,11 @@ class Walk:
             return spec.hash in self._in_cache or spec.compiler is not None
         return spec.compiler is not None and not any(map(_is_to_compiler, spec.dependencies))
 
-    def _has_transitive(self, spec: Spec, asked: DependencyConstraint) -> bool:
+    def _has_transitive(self, spec: Spec, constraint: DependencyConstraint) -> bool:
         edges = [edge for edge in spec.dependencies or () if "build" in edge.types]
         edges += self._edges_below(spec, {"link", "run"})
         return any(
-            self._leads_to(edge, asked.spec) and set(asked.virtuals) <= set(edge.virtuals)
+            self._leads_to(edge, constraint.spec) and set(constraint.virtuals) <= set(edge.virtuals)
             for edge in edges
         )
 
@@ -84,34 +84,40 @@ class Walk:
         edges = self._edges_below(spec, {"build", "link", "run", "test"})
         return [self._nodes[edge.hash] for edge in edges if edge.hash in self._nodes]
 
-    def _leads_to(self, edge: Dependency, asked: SpecConstraint) -> bool:
+    def _leads_to(self, edge: Dependency, constraint: SpecConstraint) -> bool:
         node = self._nodes.get(edge.hash)
-        if asked.name is not None and asked.name in edge.virtuals and self._provides(edge, asked):
-            direct = node is not None and all(self._has_direct(node, it) for it in asked.direct)
-            if direct or not asked.direct:
+        if (
+            constraint.name is not None
+            and constraint.name in edge.virtuals
+            and self._provides(edge, constraint)
+        ):
+            direct = node is not None and all(
+                self._has_direct(node, it) for it in constraint.direct
+            )
+            if direct or not constraint.direct:
                 return True
         if node is not None:
-            return self._meets(asked, node)
-        return self._is_bare(edge, asked)
+            return self._meets(constraint, node)
+        return self._is_bare(edge, constraint)
 
-    def _provides(self, edge: Dependency, asked: SpecConstraint) -> bool:
-        """Tell whether versions of a virtual package are provided; all are, where none are told."""
+    def _provides(self, edge: Dependency, constraint: SpecConstraint) -> bool:
+        """Tell whether versions of a virtual package are provided; all are if none are stated."""
         node = self._nodes.get(edge.hash)
-        if asked.versions is None or node is None or node.provided_virtuals is None:
+        if constraint.versions is None or node is None or node.provided_virtuals is None:
             return True
         for text in node.provided_virtuals:
             name, at, versions = text.partition("@")
             limits = parse_versions(versions) if at else None
-            if name == asked.name and any(
-                asked.versions.includes(it) and (limits is None or limits.includes(it))
+            if name == constraint.name and any(
+                constraint.versions.includes(it) and (limits is None or limits.includes(it))
                 for it in SOME_VERSIONS
             ):
                 return True
         return False
 
-    def refuses(self, asked: SpecConstraint) -> bool:
-        """Tell whether a query is about versions of mpi that a provider does not tell."""
-        below = [it.spec for it in (*asked.direct, *asked.transitive)]
+    def refuses(self, constraint: SpecConstraint) -> bool:
+        """Tell whether a query is about versions of mpi that a provider does not state."""
+        below = [it.spec for it in (*constraint.direct, *constraint.transitive)]
         is_about = any(it.name == "mpi" and it.versions is not None for it in below)
         providers = [
             self._nodes.get(edge.hash)
@@ -119,25 +125,28 @@ class Walk:
             for edge in spec.dependencies or ()
             if "mpi" in edge.virtuals
         ]
-        is_told = all(it is not None and it.provided_virtuals is not None for it in providers)
-        return (is_about and not is_told) or any(map(self.refuses, below))
+        are_stated = all(it is not None and it.provided_virtuals is not None for it in providers)
+        return (is_about and not are_stated) or any(map(self.refuses, below))
 
-    def _is_bare(self, edge: Dependency, asked: SpecConstraint) -> bool:
-        """Tell whether a spec of which no record is there is asked for."""
+    def _is_bare(self, edge: Dependency, constraint: SpecConstraint) -> bool:
+        """Tell whether a spec without a record meets a query."""
         bare = SpecConstraint(
-            name=asked.name, versions=asked.versions, hash_prefix=asked.hash_prefix
+            name=constraint.name, versions=constraint.versions, hash_prefix=constraint.hash_prefix
         )
-        if asked != bare or asked.name not in (None, edge.name):
+        if constraint != bare or constraint.name not in (None, edge.name):
             return False
-        if asked.versions is not None and not any(
-            map(asked.versions.includes, self._told_versions.get((edge.name, edge.hash), ()))
+        if constraint.versions is not None and not any(
+            map(
+                constraint.versions.includes,
+                self._compiler_versions.get((edge.name, edge.hash), ()),
+            )
         ):
             return False
-        return edge.hash.startswith(asked.hash_prefix or "")
+        return edge.hash.startswith(constraint.hash_prefix or "")
 
     @cached_property
-    def _told_versions(self) -> dict[tuple[str, str], list[str]]:
-        """The versions of compilers, by name and hash, as told by what they compiled."""
+    def _compiler_versions(self) -> dict[tuple[str, str], list[str]]:
+        """The versions of compilers, by name and hash, as what they compiled states them."""
         versions: dict[tuple[str, str], list[str]] = {}
         for spec in self.specs:
             name, _, version = (spec.compiler or "").partition("@")

@@ -105,7 +105,7 @@ def test_variants_are_a_set(texts: list[str], random: Random) -> None:
 
 @given(st.lists(VARIANTS.filter(bool), max_size=5))
 def test_checked_variants(texts: list[str]) -> None:
-    """Good variants are spelled as unchecked ones are, however often they are asked for."""
+    """Good variants are spelled as unchecked ones are, however often they are read."""
     assert checked_variants(texts) == checked_variants(texts) == canonical_variants(texts)
 
 

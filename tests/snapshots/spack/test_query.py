@@ -134,7 +134,7 @@ def test_records() -> None:
 
 
 def test_what_follows_a_dependency_belongs_to_it() -> None:
-    """What stands behind ``%`` or ``^`` is asked of that dependency, up to the next of them."""
+    """What follows ``%`` or ``^`` is about that dependency, up to the next of them."""
     constraint = parse("hdf5 %gcc +binutils ^zlib@1.3 %clang@19 ~pic os=centos7")
     assert constraint.variants == ()
     assert constraint.direct == (DependencyConstraint(parse("gcc +binutils")),)
@@ -361,7 +361,7 @@ def test_matches(text: str, *, expected: bool) -> None:
 
 
 def test_unknown_facts_do_not_match() -> None:
-    """A spec without a known namespace has none that could be asked for."""
+    """A spec without a known namespace meets no query for one."""
     spec = Spec(
         hash=SPEC.hash,
         name="zlib",
@@ -411,7 +411,7 @@ def test_compilers(asked: str, compiler: str, *, expected: bool) -> None:
     ],
 )
 def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool) -> None:
-    """Quotes, full checksums and propagated values in the data do not hide what is asked for."""
+    """Quotes, full checksums and propagated values in the data do not hide a match."""
     (constraint,) = parse(asked).variants
     assert constraint.matches((spelled,)) is expected
 

@@ -56,7 +56,7 @@ def test_kinds(
 
 
 def test_only_what_touched_the_package_is_an_entry() -> None:
-    """First and last seen span what the entries tell; a return is told apart from what is new."""
+    """First and last seen span the entries; a return is another reason than what is new."""
     past = a_past(
         ("develop", 0, [OTHER]),
         ("develop", 1, [zlib("1"), OTHER]),

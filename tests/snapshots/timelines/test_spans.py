@@ -85,7 +85,7 @@ def test_each_series_has_spans_of_its_own() -> None:
 
 
 def test_the_newest_that_has_a_hash_is_the_one_taken_last() -> None:
-    """An old release that was built again later is newer, and tells the version."""
+    """An old release that was built again later is newer, and has the version."""
     late = a_spec("one", name="zlib", version="1.fixed", variants=())
     past = a_past(("v0.1", 9, [late]), ("v0.2", 1, [ONE]))
     (history,) = hash_histories(past.rows(), [hash_of("one")], past.history).values()
@@ -134,7 +134,7 @@ def test_a_series_goes_by_its_own_order() -> None:
 
 
 def test_where_it_never_was_in_the_series() -> None:
-    """What was taken last of all others tells it, and why it went there."""
+    """The one of all others that was taken last counts, and why the hash went there."""
     past = a_past(("develop", 1, [A]), ("develop", 2, [B]), ("main", 3, [A]), ("main", 4, [B]))
     gone = SpecChangeReason.PACKAGE_GONE
     assert seen(past, "develop") == ("develop", gone, "develop")

@@ -86,7 +86,7 @@ def test_what_is_outside_the_array() -> None:
 
 
 def test_a_text_that_would_take_too_long_is_left() -> None:
-    """Lines in front of the value of which each line could be the last are told."""
+    """Lines in front of the value of which each line could be the last are returned."""
     text = "[[rule]]\nname = 1\nforbid = '''\n" + "]\n" * 20_000 + "'''\n[[rule]]\n"
     assert lines_of(text, "rule") == {(0, None): 1, (0, "name"): 2}
 
@@ -243,7 +243,7 @@ def test_each_fault_has_its_place(
     assert str(caught.value) == str(error)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_listed_at_once() -> None:
     """In the order of the file; of very many only the first."""
     text = rule("forbid = 'x'\nlevel = 'y'\nat-most = 1") + "\n" + rule("color = 'red'")
     with pytest.raises(RulesError) as caught:
