@@ -80,6 +80,13 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
     assert found == set(expected.items())
 
 
+def test_more_unlike_candidates_than_counterparts() -> None:
+    """Of candidates that are as much alike the first by hash gets the only counterpart."""
+    base, head = classes_of([(0, 1), (0, 2)]), classes_of([(0, 3)])
+    taken = take_in_order(base, [0, 1], head, [0, 0], [0, 2], Ties(2, 1))
+    assert [*map(list, taken)] == [[0], [0]]
+
+
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [

@@ -140,11 +140,14 @@ def test_other_dependencies(
 
 
 def test_a_dependency_that_stands_twice() -> None:
-    """Edges of one name pair by their types; there equal hashes first, then by version."""
+    """Edges of one name pair by their types; there equal hashes first, then by version.
+
+    An edge whose name stands once has no other partner.
+    """
     build, link = ["build"], ["link"]
     base = side_of(
         [
-            node("a:1", edge("z:b1", build), edge("z:l1", link), edge("z:k", link)),
+            node("a:1", edge("z:b1", build), edge("z:l1", link), edge("z:k", link), edge("y:1")),
             node("z:b1"),
             node("z:l1", variants=("+x",)),
             node("z:k"),
@@ -152,7 +155,7 @@ def test_a_dependency_that_stands_twice() -> None:
     )
     head = side_of(
         [
-            node("a:2", edge("z:l2", link), edge("z:b2", build), edge("z:k", link)),
+            node("a:2", edge("z:l2", link), edge("z:b2", build), edge("z:k", link), edge("y:2")),
             node("z:b2", version="2"),
             node("z:l2", variants=("+y",)),
             node("z:k"),
@@ -160,6 +163,7 @@ def test_a_dependency_that_stands_twice() -> None:
     )
     causes = causes_of(base, head, [("a:1", "a:2")])
     assert sorted((it.kind.value, it.before, it.after) for it in records(causes)) == [
+        ("external", None, None),
         ("variants", "+x", "+y"),
         ("version", "1", "2"),
     ]
