@@ -1,10 +1,24 @@
 """The name and version of the program."""
 
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError
 
 import pytest
 
 from snapshots import program
+
+
+def forget() -> None:
+    """Forget the name and version that the process has read."""
+    program.importer_name.cache_clear()
+    program.cachelog_version.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _uncached() -> Iterator[None]:
+    forget()
+    yield
+    forget()
 
 
 def test_a_program_that_is_not_installed_has_version_0(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,10 +34,6 @@ def test_a_program_that_is_not_installed_has_version_0(monkeypatch: pytest.Monke
 def test_the_name_of_an_importer_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process reads it once."""
     monkeypatch.setattr(program, "version", lambda _: "1.2.3")
-    program.importer_name.cache_clear()
-    try:
-        assert program.importer_name() == "cachelog 1.2.3"
-        monkeypatch.undo()
-        assert program.importer_name() == "cachelog 1.2.3"
-    finally:
-        program.importer_name.cache_clear()
+    assert program.importer_name() == "cachelog 1.2.3"
+    monkeypatch.undo()
+    assert program.importer_name() == "cachelog 1.2.3"
