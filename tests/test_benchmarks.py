@@ -34,7 +34,7 @@ REFERENCES = {
 def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
     """Each subject has its reference first, with ratio 1, and cachelog after it."""
     file, document = tmp_path / "results.json", tmp_path / "document.md"
-    document.write_text("Before.\n\n| Years of revisions | 1 |\n| --- | --- |\n\nAfter.\n")
+    document.write_text("Before.\n\n| Page | 1 |\n\n| Years of revisions | 1 |\n\nAfter.\n")
     options = ["--quick", "--in-process", "--json", str(file), "--cache", str(tmp_path / "cache")]
     options += ["--write", str(document)]
     done = subprocess.run(
@@ -56,7 +56,10 @@ def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
         for it in found:
             assert 0 < it["low"] <= it["median"] <= it["high"]
             assert it["contender"] in done.stdout
-    before, table, after = document.read_text().split("\n\n")
+    before, pages, table, after = document.read_text().split("\n\n")
+    assert len(pages.splitlines()) > 10
+    years = orjson.loads((tmp_path / "results" / "years.json").read_bytes())
+    assert {it["benchmark"] for it in years["measurements"]} == {"years"}
     assert (before, after) == ("Before.", "After.\n")
     head, _, *rows = table.splitlines()
     assert [it.strip() for it in head.split("|")[2:5]] == ["10 revisions", "20 revisions", "Times"]

@@ -1,32 +1,58 @@
-"""docs/benchmarks.md: the figures are those of a run of the benchmark."""
+"""docs/benchmarks.md and docs/attacks.md: the figures are those of runs in docs/results/."""
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
 
-from tests.benchmarks.over_http import table
+from tests.benchmarks.__main__ import TABLES, table_of
+from tests.benchmarks.documents import replace_table
 from tests.benchmarks.results import Results
-from tests.hostile.report import replace_table
+from tests.hostile.report import AttackRun, by_group
+from tests.hostile.soak import MixedLoad
 from tests.test_docs import DOCUMENTS, ROOT
 
-TEXT = DOCUMENTS["benchmarks.md"]
+
+def data_of(name: str) -> bytes:
+    """Return the results of a run that a document shows."""
+    return (ROOT / "docs" / "results" / f"{name}.json").read_bytes()
 
 
-def test_the_table_of_requests_is_of_a_run_of_the_benchmark() -> None:
-    """The figures, sizes, machine, noise and commit are those of the file that it wrote."""
-    data = (ROOT / "tests" / "benchmarks" / "results.json").read_bytes()
-    results = msgspec.json.decode(data, type=Results)
+def holds(document: str, table: str, run: Any) -> None:
+    """Hold that a document shows the table, and the commit and the machine after it."""
+    text = DOCUMENTS[document]
+    assert replace_table(text, table, run.commit) == text
+    after = text[text.index(table) + len(table) :].split("\n| ")[0].split("\n## ")[0]
+    assert f"at commit {run.commit}" in after
+    assert f"{run.machine.cores} shared cores of an {run.machine.cpu}" in after
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_of_a_run_of_the_benchmarks(name: str) -> None:
+    """The figures, the machine and the commit are those of the file that it wrote."""
+    results = msgspec.json.decode(data_of(name), type=Results)
     assert not results.quick
-    assert replace_table(TEXT, table(results.measurements)) == TEXT
-    speed = TEXT.split("\n## Requests over HTTP\n")[1].split("\n## ")[0]
-    assert results.commit in speed
-    assert f"{results.machine.cores} shared cores of an {results.machine.cpu}" in speed
+    holds("benchmarks.md", table_of(name, results.measurements), results)
+
+
+def test_the_sizes_and_the_noise_of_requests_are_those_of_their_run() -> None:
+    """As the sentences around the table have them."""
+    results = msgspec.json.decode(data_of("requests"), type=Results)
+    speed = DOCUMENTS["benchmarks.md"].split("\n## Requests over HTTP\n")[1].split("\n## ")[0]
     factors = [float(text) for note in results.notes for text in re.findall(r"\d\.\d\d", note)]
     assert f"{min(factors)} to {max(factors)}" in speed
     for subject in {it.subject for it in results.measurements if "HTTP" in it.subject}:
         (size,) = re.findall(r"([\d,]+) bytes", subject)
         assert (f"{size[:-4]} kB" if len(size) > 3 else f"{size} bytes") in speed
+
+
+def test_the_tables_of_attacks_are_of_a_run() -> None:
+    """Those of single attacks, and of mixed load."""
+    attacks = msgspec.json.decode(data_of("attacks"), type=AttackRun)
+    holds("attacks.md", by_group(attacks.attacks), attacks)
+    mixed = msgspec.json.decode(data_of("soak"), type=MixedLoad)
+    holds("attacks.md", mixed.table(), mixed)
 
 
 @pytest.mark.parametrize("document", ["benchmarks.md", "attacks.md"])

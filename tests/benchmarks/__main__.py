@@ -1,14 +1,16 @@
 """``python -m tests.benchmarks``: measure cachelog beside other ways to do the same."""
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from tests.benchmarks.machine import Use, commit, describe
+import msgspec
+
+from tests.benchmarks.documents import write_figures
+from tests.benchmarks.machine import Load, commit, describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
 from tests.benchmarks.queries import QUERIES
@@ -40,15 +42,20 @@ SEPARATE = {
 }
 """Programs of their own, run where they are named; with what a quick run passes to them."""
 
-TABLES = ("ages", "over_http")
-"""The modules that make a table for a document."""
+TABLES = {
+    "requests": ("over_http:table", {*QUERIES}),
+    "work": ("documents:work_table", {"compare", "explain", "import", "scale"}),
+    "pages": ("pages:table", {"pages"}),
+    "years": ("ages:table", {"years"}),
+}
+"""Those of docs/benchmarks.md: what makes each, and the benchmarks that it is made of."""
 
 
 def main() -> None:
     """Run what is asked for, print a table, and write JSON if asked to."""
     options = _options()
     names = options.names or [*BENCHMARKS]
-    load_before, use_before = os.getloadavg()[0], Use.now()
+    before = Load.now()
     plan = _plan(options)
     if plan.mercurius:
         import_module("tests.benchmarks.mercurius").install(plan.data)
@@ -64,7 +71,7 @@ def main() -> None:
         measurements += _measured(plan, name)
     results = Results(
         commit=commit(),
-        machine=describe(plan, load_before, use_before),
+        machine=describe(before, plan),
         quick=options.quick,
         notes=plan.notes,
         measurements=measurements,
@@ -73,17 +80,23 @@ def main() -> None:
     if options.json:
         write_json(results, options.json)
     if options.write:
-        _write_tables(measurements, options.write)
+        _write_tables(results, options.write)
 
 
-def _write_tables(measurements: Sequence[Measurement], document: Path) -> None:
-    """Replace the tables in a document of which all was measured."""
-    replace_table = import_module("tests.hostile.report").replace_table
-    text = document.read_text("utf-8")
-    for module in TABLES:
-        if table := import_module(f"tests.benchmarks.{module}").table(measurements):
-            text = replace_table(text, table, commit())
-    document.write_text(text, "utf-8")
+def _write_tables(results: Results, document: Path) -> None:
+    """Replace the tables in a document of which all was measured, and write their results."""
+    for name, (_, benchmarks) in TABLES.items():
+        of_table = [it for it in results.measurements if it.benchmark in benchmarks]
+        if table := table_of(name, of_table):
+            written = msgspec.structs.replace(results, measurements=of_table)
+            write_figures(document, name, table, results.commit, written)
+
+
+def table_of(name: str, measurements: Sequence[Measurement]) -> str:
+    """Return one of TABLES in Markdown; empty where not all of it was measured."""
+    module, _, function = TABLES[name][0].partition(":")
+    table: str = getattr(import_module(f"tests.benchmarks.{module}"), function)(measurements)
+    return table
 
 
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
@@ -132,7 +145,8 @@ def _options() -> argparse.Namespace:
         "--write",
         type=Path,
         metavar="FILE",
-        help="replace the table of 'years' in a document, or that of all requests over HTTP",
+        help="replace the tables in a document of which all is measured, and write their results "
+        "to results/ beside it",
     )
     parser.add_argument("--quick", action="store_true", help="little data, short: does it run?")
     parser.add_argument("--in-process", action="store_true", help="start no servers")

@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
+from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, Target, beside_first
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
@@ -31,7 +32,6 @@ from tests.benchmarks.years import (
     read_states,
     with_history,
 )
-from tests.hostile.report import aligned
 
 FLAT_TARGET = Target(1.3)
 """How much dearer a catalog of many revisions may be than one of few."""

@@ -46,37 +46,44 @@ class Machine(msgspec.Struct, frozen=True):
     others: float
 
 
-class Use(NamedTuple):
-    """Processor seconds since some moment: of all cores, those in use, and this run's share."""
+class Load(NamedTuple):
+    """The load average, and processor seconds so far: of all cores, those in use, and this run's.
 
+    Processes of the run count once they have ended.
+    """
+
+    average: float
     all: float
     busy: float
     own: float
 
     @classmethod
-    def now(cls) -> "Use":
-        """Return the seconds so far; processes of the run count once they have ended."""
+    def now(cls) -> "Load":
+        """Return the load at this moment."""
         jiffies = [int(text) for text in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
         per_second = os.sysconf("SC_CLK_TCK")
         idle = jiffies[3] + jiffies[4]
         return cls(
-            sum(jiffies) / per_second, (sum(jiffies) - idle) / per_second, sum(os.times()[:4])
+            os.getloadavg()[0],
+            sum(jiffies) / per_second,
+            (sum(jiffies) - idle) / per_second,
+            sum(os.times()[:4]),
         )
 
-    def others_since(self, before: "Use") -> float:
+    def others_since(self, before: "Load") -> float:
         """Return the share of all that others have used since an earlier moment."""
         others = (self.busy - before.busy) - (self.own - before.own)
         return max(0.0, others / (self.all - before.all))
 
 
-def describe(plan: Plan, load_before: float, use_before: Use) -> Machine:
-    """Return the machine as it is at the end of a run."""
+def describe(before: Load, plan: Plan | None = None) -> Machine:
+    """Return the machine as it is at the end of a run; ``plan`` is that of the benchmarks."""
     versions = {name: found for name in _LIBRARIES if (found := _version(name))}
     if shutil.which("wrk"):
         # wrk tells its version with a usage text, and leaves with 1.
         said = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
         versions["wrk"] = said.split()[1]
-    if plan.mercurius:
+    if plan is not None and plan.mercurius:
         versions |= mercurius.versions(plan.data)
     return Machine(
         cpu=_cpu(),
@@ -84,8 +91,8 @@ def describe(plan: Plan, load_before: float, use_before: Use) -> Machine:
         system=platform.platform(),
         python=platform.python_version(),
         versions=versions,
-        load_average=(load_before, os.getloadavg()[0]),
-        others=Use.now().others_since(use_before),
+        load_average=(before.average, os.getloadavg()[0]),
+        others=Load.now().others_since(before),
     )
 
 

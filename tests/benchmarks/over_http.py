@@ -18,12 +18,12 @@ import orjson
 
 from tests.benchmarks import mercurius
 from tests.benchmarks.asgi_apps import BODY_BYTES, CATALOG
+from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, pinned, serving
 from tests.benchmarks.queries import QUERIES, request_body, require_same
 from tests.benchmarks.results import rounded
-from tests.hostile.report import aligned
 
 CONNECTIONS = 8
 NOISE = 0.1

@@ -4,7 +4,8 @@ What is loaded and compared stays so for all. Cold, no page is kept; repeated, i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -21,16 +22,19 @@ from server.pages.routes import PAGES, SPEC_PAIR, Page
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from tests.benchmarks.documents import aligned
 from tests.benchmarks.in_process import average
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
 from tests.schema.usual import api
 
+_PARAMETERS = re.compile(r"{[^}]*}(\.\.\.{[^}]*})?")
 _PAGE, _COMPARISON = Target(30, "median"), Target(60, "median")
 _SIZE = Target(100, "median")
 
 _ALONE = "its document alone"
 _COLD, _REPEATED = "cachelog: the page, cold", "cachelog: the page, repeated"
+_HTML = "cachelog: its HTML"
 
 _FACTS = """{
   revision(ref: "develop") {
@@ -47,6 +51,22 @@ _CAUSES = """query Causes($base: String!, $head: String!) {
 }"""
 
 Ask = Callable[[], Awaitable[bytes]]
+
+
+def table(measurements: Sequence[Measurement]) -> str:
+    """Return the pages as a table in Markdown; empty where none was measured."""
+    made = {it.subject: it for it in measurements if it.contender == _COLD}
+    sizes = {it.subject: it for it in measurements if it.contender == _HTML}
+    rows = [
+        (
+            f"`{_PARAMETERS.sub('…', path)}`",
+            f"{it.median:.0f} ms",
+            f"{it.target.at_most:g} ms" if it.target else "",
+            f"{sizes[path].median:.0f} kB",
+        )
+        for path, it in made.items()
+    ]
+    return aligned([("Page", "Made", "Of at most", "HTML"), *rows]) if rows else ""
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
@@ -77,9 +97,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 "pages", page.path, turns, unit="ms", rounds=plan.rounds, targets={_COLD: target}
             )
             size = len(bodies[_COLD]) / 1_000
-            yield summary(
-                "pages", page.path, "cachelog: its HTML", unit="kB", values=[size], target=_SIZE
-            )
+            yield summary("pages", page.path, _HTML, unit="kB", values=[size], target=_SIZE)
         runner.run(running.aclose())
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.machine import commit
+from tests.benchmarks.documents import write_figures
+from tests.benchmarks.machine import Load, commit, describe
 from tests.hostile import report
 from tests.hostile.runner import (
     ANSWER_SECONDS,
@@ -32,13 +33,16 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks with TEXT in the name")
     parser.add_argument("--loaded", action="store_true", help="allow for a machine that is busy")
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="replace the table of groups in a document"
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="replace the table of groups in a document, and write the figures beside it",
     )
     asked = parser.parse_args()
     chosen = [
         it for it in ATTACKS if asked.only in it.name and (asked.full or asked.only or not it.long)
     ]
-    results = []
+    before, results = Load.now(), []
     with tempfile.TemporaryDirectory() as folder:
         catalog = made_catalog(Path(folder), full=asked.full)
         bounds = Bounds(
@@ -51,11 +55,11 @@ def main() -> int:
             for result in run_all(server, chosen, bounds):
                 results.append(result)
                 print(report.line(result), flush=True)
-    table = report.by_group(results)
+    run = report.AttackRun(commit(), describe(before), report.figures(results))
+    table = report.by_group(run.attacks)
     print(f"\n{table}\n")
     if asked.write:
-        text = report.replace_table(asked.write.read_text("utf-8"), table, commit())
-        asked.write.write_text(text, "utf-8")
+        write_figures(asked.write, "attacks", table, run.commit, run)
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 

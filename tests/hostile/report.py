@@ -1,8 +1,11 @@
 """The tables of a run: one line an attack, and one for each group of them."""
 
-import re
 from collections.abc import Sequence
 
+import msgspec
+
+from tests.benchmarks.documents import aligned
+from tests.benchmarks.machine import Machine
 from tests.hostile.runner import Bounds, Result
 
 HEAD = (
@@ -26,55 +29,60 @@ def line(result: Result) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def by_group(results: Sequence[Result]) -> str:
-    """Return a short table: of each group of attacks, the worst of everything."""
+class Figures(msgspec.Struct, frozen=True):
+    """What of an attack a document shows: seconds, and bytes."""
+
+    group: str
+    attack: str
+    slowest: float
+    victim_p99: float
+    peak_bytes: int
+    hurts: tuple[str, ...]
+
+
+class AttackRun(msgspec.Struct, frozen=True):
+    """All figures of a run; ``commit`` is that of the code, ``-dirty`` where files differ."""
+
+    commit: str
+    machine: Machine
+    attacks: list[Figures]
+
+
+def figures(results: Sequence[Result]) -> list[Figures]:
+    """Return what a document shows of each attack."""
     # What draws attacks takes half a second to import; other tables do without.
     from tests.hostile.table import GROUPS
 
-    rows: list[tuple[str, ...]] = [
-        ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
+    groups = {attack.name: name for name, attacks in GROUPS.items() for attack in attacks}
+    return [
+        Figures(
+            groups[it.attack.name],
+            it.attack.name,
+            it.slowest,
+            it.victim.p99,
+            it.peak_bytes,
+            it.hurts,
+        )
+        for it in results
     ]
-    for name, attacks in GROUPS.items():
-        names = {attack.name for attack in attacks}
-        if found := [it for it in results if it.attack.name in names]:
-            rows.append(_row(name, found))
-    rows.append(_row("all", results))
-    return aligned(rows)
 
 
-def _row(name: str, found: Sequence[Result]) -> tuple[str, ...]:
+def by_group(attacks: Sequence[Figures]) -> str:
+    """Return a short table: of each group of attacks, the worst of everything."""
+    head = ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
+    groups = {it.group: [other for other in attacks if other.group == it.group] for it in attacks}
+    return aligned([head, *(_row(*group) for group in groups.items()), _row("all", attacks)])
+
+
+def _row(name: str, attacks: Sequence[Figures]) -> tuple[str, ...]:
     return (
         name,
-        str(len(found)),
-        str(sum(bool(it.hurts) for it in found)),
-        f"{max(it.slowest for it in found):.1f} s",
-        f"{1_000 * max(it.victim.p99 for it in found):.0f} ms",
-        f"{max(it.peak_bytes for it in found) >> 20:,} MB",
+        str(len(attacks)),
+        str(sum(bool(it.hurts) for it in attacks)),
+        f"{max(it.slowest for it in attacks):.1f} s",
+        f"{1_000 * max(it.victim_p99 for it in attacks):.0f} ms",
+        f"{max(it.peak_bytes for it in attacks) >> 20:,} MB",
     )
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown: the first row is its head, all columns but one are numbers."""
-    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-    lines = [[name.ljust(first), *map(str.rjust, numbers, others)] for name, *numbers in rows]
-    rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [lines[0], rule, *lines[1:]])
-
-
-def replace_table(text: str, table: str, commit: str = "") -> str:
-    """Return a text with a table in the place of the one whose head begins with the same cell.
-
-    ``commit`` takes the place of the one that is named next. Raises ValueError where there is no
-    such table.
-    """
-    first = re.escape(table.partition(" | ")[0].rstrip())
-    found = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
-    if found is None:
-        raise ValueError(f"there is no table that begins with {table.partition(' | ')[0]}")
-    after = text[found.end() :]
-    if commit:
-        after = re.sub(r"\bat commit [0-9a-f]{8}(?:-dirty)?", f"at commit {commit}", after, count=1)
-    return f"{text[: found.start()]}{table}\n{after}"
 
 
 def summary(results: Sequence[Result], bounds: Bounds) -> str:

@@ -3,7 +3,7 @@
 Clients ask small, large and new things of a real server. Every few seconds ``cachelog import``
 publishes another revision into its catalog. Nothing may fail, no answer may be torn (its parts
 contradict each other), and memory must not rise over the last half. With ``--write FILE`` the
-figures replace those in a document.
+figures replace those in a document, and are written to results/ beside it.
 """
 
 import argparse
@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.machine import commit
+from tests.benchmarks.documents import aligned, write_figures
+from tests.benchmarks.machine import Load, Machine, commit, describe
 from tests.hostile.attack import HOST
-from tests.hostile.report import aligned, replace_table
 from tests.hostile.target import AttackedServer, attacked
 from tests.server.servers import environ
 
@@ -72,8 +73,22 @@ class Soaked(NamedTuple):
         third, fourth = self.resident[-2 * quarter : -quarter], self.resident[-quarter:]
         return sorted(fourth)[quarter // 2] / sorted(third)[quarter // 2]
 
-    def table(self, seconds: float) -> str:
-        """Return what a run of so many seconds found, as a table in Markdown."""
+
+class MixedLoad(msgspec.Struct, frozen=True):
+    """The figures of a run; ``commit`` is that of the code, ``-dirty`` where files differ."""
+
+    commit: str
+    machine: Machine
+    seconds: float
+    answers: int
+    imports: int
+    errors: int
+    peak_bytes: int
+    end_bytes: int
+    rise: float
+
+    def table(self) -> str:
+        """Return the figures as a table in Markdown."""
         head = (
             "Mixed load",
             "Answers",
@@ -84,12 +99,12 @@ class Soaked(NamedTuple):
             "Rise",
         )
         figures = (
-            f"{seconds:g} s",
-            f"{self.asked:,}",
-            str(self.imported),
-            str(len(self.complaints)),
-            f"{max(self.resident) >> 20:,} MB",
-            f"{self.resident[-1] >> 20:,} MB",
+            f"{self.seconds:g} s",
+            f"{self.answers:,}",
+            str(self.imports),
+            str(self.errors),
+            f"{self.peak_bytes >> 20:,} MB",
+            f"{self.end_bytes >> 20:,} MB",
             f"{100 * (self.rise - 1):+.0f} %",
         )
         return aligned([head, figures])
@@ -239,17 +254,30 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--every", type=float, default=20.0, help="seconds between two imports")
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="replace the table in a document"
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="replace the table in a document, and write the figures to results/ beside it",
     )
     asked = parser.parse_args()
+    before = Load.now()
     found = soak(asked.seconds, every=asked.every)
     for complaint in found.complaints:
         print(complaint)
-    table = found.table(asked.seconds)
-    print(table)
+    figures = MixedLoad(
+        commit(),
+        describe(before),
+        asked.seconds,
+        found.asked,
+        found.imported,
+        len(found.complaints),
+        max(found.resident),
+        found.resident[-1],
+        found.rise,
+    )
+    print(figures.table())
     if asked.write:
-        text = replace_table(asked.write.read_text("utf-8"), table, commit())
-        asked.write.write_text(text, "utf-8")
+        write_figures(asked.write, "soak", figures.table(), figures.commit, figures)
     return int(bool(found.complaints) or found.rise > RISE)
 
 

@@ -6,10 +6,10 @@ from unittest import mock
 
 import pytest
 
+from tests.benchmarks.documents import aligned, replace_table
 from tests.hostile import runner
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.generated import drawn
-from tests.hostile.report import aligned, replace_table
 from tests.hostile.runner import Bounds, run_all, run_one
 from tests.hostile.soak import Soaked
 from tests.hostile.victim import Suffered, suffered
