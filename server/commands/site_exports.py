@@ -15,7 +15,7 @@ from server.settings import settings_from
 from server.site.export import Site, export, server_of
 from server.site.folder import SiteFolder
 from server.site.links import SiteLinks
-from server.site.questions import choose, documents_of, own_documents
+from server.site.queries import choose, documents_of, own_documents
 from server.terminal.console import note, progress
 from server.terminal.parameters import open_catalog, require_series
 from snapshots.program import cachelog_version

@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from server.pages.addresses import path_of
-from server.site.questions import Chosen
+from server.site.queries import Chosen
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted, versioned
 

@@ -20,7 +20,7 @@ from server.settings import Settings
 from server.site.entries import INDEX_FILE, SiteEntry, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
 from server.site.links import SiteLinks, SitePage, page_file, relative
-from server.site.questions import Chosen, SiteDocument, SiteQuestion
+from server.site.queries import Chosen, SiteDocument, SiteQuestion
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
 

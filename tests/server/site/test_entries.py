@@ -14,7 +14,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from server.settings import Settings
 from server.site.entries import SiteEntry, entries
-from server.site.questions import choose
+from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import SECONDS
 from tests.server.pages.asked import asked

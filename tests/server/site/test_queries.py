@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.site.questions import Role, choose, documents_of, own_documents
+from server.site.queries import Role, choose, documents_of, own_documents
 from snapshots.errors import InvalidArgument
 from snapshots.history import History
 from tests.snapshots.factories import a_revision, digest_of
