@@ -149,3 +149,17 @@ def test_filters_take_every_spelling(world: World, name: str) -> None:
     expected = sum(listings.matches(spec, canonical) for spec in world.newest.specs)
     assert counts == [expected] * len(counts)
     assert expected
+
+
+MATCHES = """query($text: String!, $beside: String!) { revision {
+  matches(query: $text) { totalCount } specs(matching: $beside) { totalCount } } }"""
+
+
+def test_a_query_that_cannot_be_answered_nulls_its_own_field(world: World) -> None:
+    """The fields beside it are answered; a query that can be answered matches as elsewhere."""
+    name = world.newest.specs[0].name
+    both = world.data(MATCHES, text=name, beside=name)["revision"]
+    assert both["matches"] == both["specs"] != {"totalCount": 0}
+    response = world.ask(MATCHES, text="no-such-package", beside=name)
+    assert [error["path"] for error in response["errors"]] == [["revision", "matches"]]
+    assert response["data"]["revision"] == {"matches": None, "specs": both["specs"]}
