@@ -258,6 +258,8 @@ def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch
 
 
 def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if values.count(None) == len(values):  # a fact that the source does not have
+        return pa.nulls(len(values), field.type)
     if not pa.types.is_list(field.type):
         return pa.array(values, field.type)
     # Few lists are distinct objects, and converting one takes as long as converting all its texts.
