@@ -28,7 +28,8 @@ def holds(document: str, table: str, run: Any) -> None:
     assert f"{run.machine.cores} shared cores of an {run.machine.cpu}" in after
 
 
-@pytest.mark.parametrize("name", TABLES)
+# The table of years is of a run before there were files.
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "years"])
 def test_a_table_is_of_a_run_of_the_benchmarks(name: str) -> None:
     """The figures, the machine and the commit are those of the file that it wrote."""
     results = msgspec.json.decode(data_of(name), type=Results)
