@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-STATIC = ("ruff check", "ruff format --check", "mypy --num-workers 2", "lint-imports")
+STATIC = ("ruff check", "ruff format --check", "mypy", "lint-imports")
 DYNAMIC = ("pytest -n auto --dist worksteal --cov", "python -m tests.coverage_floor")
 
 

@@ -53,12 +53,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Return how many processes ``-n auto`` starts: one more than there are cores.
+    """Return how many processes ``-n auto`` starts: two more than there are cores.
 
-    Many tests wait, for a server to start or for a client to be given up; one more computes then.
+    Many tests wait, for a server to start or for a client to be given up; others compute then.
     """
     is_set = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
-    return None if is_set else len(os.sched_getaffinity(0)) + 1
+    return None if is_set else len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.hookimpl(wrapper=True)
