@@ -17,7 +17,7 @@ import httpx
 from selenium import webdriver
 
 from tests.server.browsers import chromium_in
-from tests.server.pages.seeing import seen_as, settle
+from tests.server.pages.browser import seen_as, settle
 from tests.server.pages.tour import tour
 from tests.server.servers import serving
 

@@ -22,7 +22,7 @@ from tests.snapshots.sources.buildcache.folders import (
     text,
 )
 from tests.snapshots.sources.buildcache.indexes import database, node, small_database
-from tests.snapshots.sources.buildcache.misbehaving import Server, serving, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, serving, status
 from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
     USER,

@@ -16,7 +16,7 @@ from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.laying import laid_always
+from tests.snapshots.overlays import laid_always
 from tests.snapshots.recipes.repositories import RecipesRepository, recipe
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from tests.snapshots.catalog.emulators import Emulator
-from tests.snapshots.laying import laid_always
+from tests.snapshots.overlays import laid_always
 from tests.test_tables_doc import QUESTIONS, TEXT, VIEW, states
 
 PROGRAMS = dict(

@@ -12,7 +12,7 @@ import yaml
 
 from server.settings import settings_from
 from tests.deploy.files import DEPLOY, PORT, ROOT, commands_of, compose, own_services
-from tests.deploy.parsing import is_valid, require_command
+from tests.deploy.parsers import is_valid, require_command
 from tests.memory import max_memory
 
 SERVERS = ("server-1", "server-2")

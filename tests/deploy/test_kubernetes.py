@@ -11,7 +11,7 @@ from starlette.routing import Mount, Route
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings, settings_from
 from tests.deploy.files import PORT, ROOT, containers, manifest, manifests, manifests_of, pods
-from tests.deploy.parsing import require_command
+from tests.deploy.parsers import require_command
 from tests.memory import max_memory
 
 VERSIONS = ("1.30", "1.37")

@@ -17,7 +17,7 @@ import yaml
 
 from snapshots.catalog.catalog import Catalog
 from tests.deploy.files import DEPLOY
-from tests.deploy.parsing import is_valid
+from tests.deploy.parsers import is_valid
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.deploy.files import ROOT
-from tests.deploy.parsing import is_valid
+from tests.deploy.parsers import is_valid
 
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 

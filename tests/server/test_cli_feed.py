@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.deploy.parsing import require_command
+from tests.deploy.parsers import require_command
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog
 from tests.server.site.sites import files_in
-from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.notes.atom.feed_readers import read_feed
 from tests.snapshots.templates import copied
 
 DATED = "develop-DATE"

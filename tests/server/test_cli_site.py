@@ -11,7 +11,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     installation,
     small_database,
 )
-from tests.snapshots.sources.buildcache.misbehaving import serving
+from tests.snapshots.sources.buildcache.misbehaving_servers import serving
 from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
     USER,

@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from docs.hooks import ELSEWHERE
 from schema import api
 from server.settings import Settings
-from tests.server.pages.seeing import complaints, loaded, seen_as, settle, sideways
+from tests.server.pages.browser import complaints, loaded, seen_as, settle, sideways
 from tests.server.servers import application, until
 from tests.server.test_cli import EVERY
 

@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.pages.seeing import complaints, settle
+from tests.server.pages.browser import complaints, settle
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.test_docs import DOCUMENTS

@@ -17,7 +17,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo.revisions import develop_history
 from tests.server import npm
 from tests.server.browsers import SECONDS
-from tests.server.pages.seeing import complaints
+from tests.server.pages.browser import complaints
 from tests.server.servers import application, free_port, until
 
 ROOT = Path(__file__).parents[2]

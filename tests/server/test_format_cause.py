@@ -9,7 +9,7 @@ import pytest
 from server.settings import Settings
 from tests import real_data
 from tests.server.commands import cachelog
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.server.servers import application
 from tests.snapshots.sources.buildcache.rehashing import rehashed
 

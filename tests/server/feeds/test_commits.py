@@ -9,7 +9,7 @@ from snapshots.catalog.catalog import Catalog
 from tests.server.commands import cachelog
 from tests.server.feeds.endpoints import SERIES, Served
 from tests.server.test_cli_recipes import GETTEXT, Week
-from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.notes.atom.feed_readers import read_feed
 
 URL = "https://github.com/spack/spack-packages"
 

@@ -10,7 +10,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history as demo
 from tests.server.feeds.endpoints import SERIES, Served
-from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
 def test_the_feed_of_a_series(demo_catalog: Path) -> None:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.server.servers import application, until
-from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
 def test_every_feed_that_the_page_names_is_there(client: httpx.Client) -> None:

@@ -16,7 +16,7 @@ from snapshots.history import History
 from snapshots.timelines.growth import Growth
 from tests.server.feeds.endpoints import SERIES, Served
 from tests.snapshots.catalog.pasts import forget_stories
-from tests.snapshots.notes.atom.reading import read_feed
+from tests.snapshots.notes.atom.feed_readers import read_feed
 
 pytestmark = pytest.mark.anyio
 

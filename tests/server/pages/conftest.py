@@ -9,7 +9,7 @@ from selenium import webdriver
 
 from tests.server import npm
 from tests.server.browsers import fresh_profile
-from tests.server.pages.seeing import complaints, seen_as
+from tests.server.pages.browser import complaints, seen_as
 from tests.server.pages.tour import tour
 
 HERE = Path(__file__).parent

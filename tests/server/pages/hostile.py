@@ -15,7 +15,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, Source, Spec
 from snapshots.recipes.commits import SpackChange
-from tests.server.pages.reading import Shown
+from tests.server.pages.page_reader import Shown
 from tests.server.pages.recipes import keep_recipes
 from tests.snapshots.factories import a_spec, day, hash_of
 

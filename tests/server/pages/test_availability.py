@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.server.pages.catalogs import published
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
 ARM = a_spec("1", target="neoverse_v1", stacks=("e4s-arm", "root"))

@@ -5,7 +5,7 @@ import pytest
 from lxml import etree
 
 from server.pages.documents import document
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 
 SVG = "{http://www.w3.org/2000/svg}"
 

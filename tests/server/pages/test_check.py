@@ -16,7 +16,7 @@ from server.pages.renderer import MINUS, Renderer
 from server.pages.views import MOST_MISSING, missing_groups
 from snapshots.models import Spec
 from tests.server.pages.catalogs import published
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file

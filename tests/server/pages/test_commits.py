@@ -17,8 +17,8 @@ from snapshots.recipes.commits import FoundBy, Recipes, SpackChange
 from tests import real_data
 from tests.model.real import STACKS
 from tests.server.commands import cachelog
-from tests.server.pages.comparing import PAIR, rows
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.demo_comparison import PAIR, rows
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.recipes import REPOSITORY, SPACK, keep_recipes
 from tests.server.servers import application
 from tests.snapshots.recipes.repositories import the_week

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from tests.server.pages.comparing import (
+from tests.server.pages.demo_comparison import (
     BASE,
     HEAD,
     PAIR,
@@ -17,7 +17,7 @@ from tests.server.pages.comparing import (
     rows,
     told,
 )
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 
 
 @pytest.mark.parametrize("tab", TABS)

@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from snapshots.spack.names import ROOT_STACK
-from tests.server.pages.asked import asked
-from tests.server.pages.comparing import BASE, HEAD, PAIR, TABS, links, told
-from tests.server.pages.reading import shown
+from tests.server.pages.api_answers import asked
+from tests.server.pages.demo_comparison import BASE, HEAD, PAIR, TABS, links, told
+from tests.server.pages.page_reader import shown
 
 FORM = "form[aria-label='What the comparison is narrowed to']"
 NAMES = ("stack", "package", "matching")

@@ -9,8 +9,8 @@ from server.pages.renderer import MINUS
 from snapshots.models import Spec
 from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.server.pages.catalogs import served
-from tests.server.pages.comparing import figures_of, links, rows
-from tests.server.pages.reading import shown
+from tests.server.pages.demo_comparison import figures_of, links, rows
+from tests.server.pages.page_reader import shown
 
 PAIR = "/compare/develop~1...develop"
 BEFORE = (

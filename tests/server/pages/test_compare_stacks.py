@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from server.pages.routes import TABS
-from tests.server.pages.asked import asked
-from tests.server.pages.comparing import links
-from tests.server.pages.reading import shown
+from tests.server.pages.api_answers import asked
+from tests.server.pages.demo_comparison import links
+from tests.server.pages.page_reader import shown
 
 _FACTS = """{
   revision(ref: "develop") { digest stacks { name numSpecs numPackages } }

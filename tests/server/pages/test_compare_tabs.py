@@ -7,10 +7,19 @@ import httpx
 import pytest
 
 from server.pages.renderer import MINUS
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
-from tests.server.pages.comparing import BASE, HEAD, PAIR, in_words, links, numbers, rows, told
-from tests.server.pages.reading import shown
+from tests.server.pages.demo_comparison import (
+    BASE,
+    HEAD,
+    PAIR,
+    in_words,
+    links,
+    numbers,
+    rows,
+    told,
+)
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec
 
 

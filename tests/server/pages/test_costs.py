@@ -10,7 +10,7 @@ import pytest
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.server.servers import application
 from tests.snapshots.costs import rows
 

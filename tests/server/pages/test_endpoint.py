@@ -17,7 +17,7 @@ from server.pages.renderer import POLICY, Renderer
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.servers import application
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}

@@ -34,7 +34,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.server.servers import PATIENCE, application
 
 WITH_TABLES = [page for page in PAGES if page.table]

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from tests.server.pages.asked import answered, asked
-from tests.server.pages.reading import shown
+from tests.server.pages.api_answers import answered, asked
+from tests.server.pages.page_reader import shown
 
 
 @pytest.fixture(scope="module")

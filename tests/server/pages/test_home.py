@@ -13,9 +13,9 @@ from server.pages.addresses import Address
 from server.pages.renderer import MINUS, Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
-from tests.server.pages.asked import LARGE, answered
+from tests.server.pages.api_answers import LARGE, answered
 from tests.server.pages.catalogs import without_sizes
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.servers import application
 
 HOME = PAGES[0]

@@ -11,7 +11,7 @@ from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.expensive import IS_QUICK
 from tests.server.pages.hostile import BREAKS, TAG, faults, is_relative, published
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.test_check import locked
 from tests.server.servers import application
 from tests.snapshots.factories import hash_of

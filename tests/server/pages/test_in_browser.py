@@ -17,8 +17,8 @@ from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from tests.expensive import IS_QUICK
 from tests.server.browsers import SECONDS
-from tests.server.pages.asked import asked
-from tests.server.pages.seeing import (
+from tests.server.pages.api_answers import asked
+from tests.server.pages.browser import (
     complaints,
     loaded,
     run_in_every_page,

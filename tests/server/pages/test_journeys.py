@@ -16,8 +16,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import SECONDS
-from tests.server.pages.asked import asked
-from tests.server.pages.seeing import seen_as, settle, sideways, violations
+from tests.server.pages.api_answers import asked
+from tests.server.pages.browser import seen_as, settle, sideways, violations
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node

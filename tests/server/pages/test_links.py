@@ -4,7 +4,7 @@ import httpx
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 
 
 def test_links_lead_to_pages(history_client: httpx.Client, addresses: dict[str, str]) -> None:

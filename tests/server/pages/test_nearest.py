@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from server.pages.renderer import MINUS
 from snapshots.models import Dependency
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec, day, hash_of
 
 PACKAGE = """query($name: String!) { revision(ref: "develop") { package(name: $name) {

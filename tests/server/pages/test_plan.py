@@ -7,7 +7,7 @@ import pytest
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.test_check import LOCK, built, locked
 from tests.server.servers import application
 from tests.snapshots.costs import rows

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import published
-from tests.server.pages.comparing import numbers, rows
-from tests.server.pages.reading import shown
+from tests.server.pages.demo_comparison import numbers, rows
+from tests.server.pages.page_reader import shown
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 

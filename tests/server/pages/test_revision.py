@@ -5,9 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec
 
 PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {

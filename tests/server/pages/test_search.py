@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from server.pages.views import hash_in
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
-from tests.server.pages.reading import Shown, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.snapshots.factories import a_spec, hash_of
 
 SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {

@@ -9,7 +9,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.server.browsers import SECONDS
-from tests.server.pages.seeing import settle, violations
+from tests.server.pages.browser import settle, violations
 
 _OPTIONS = """
 return [...document.querySelectorAll(".suggestions [role=option] span")].map((it) => it.innerText)

@@ -2,8 +2,8 @@
 
 import httpx
 
-from tests.server.pages.asked import answered
-from tests.server.pages.reading import shown
+from tests.server.pages.api_answers import answered
+from tests.server.pages.page_reader import shown
 
 
 def test_what_cost_most(history_client: httpx.Client) -> None:

@@ -11,9 +11,9 @@ from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from server.pages.views import spec_view
 from snapshots.contents import Content, Snapshot
-from tests.server.pages.asked import answered, asked
+from tests.server.pages.api_answers import answered, asked
 from tests.server.pages.catalogs import published, served
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, full_spec, hash_of
 
 BUSY = """

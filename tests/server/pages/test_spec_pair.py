@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from snapshots.texts import short_hash
-from tests.server.pages.asked import answered, asked
-from tests.server.pages.reading import shown
+from tests.server.pages.api_answers import answered, asked
+from tests.server.pages.page_reader import shown
 
 REBUILT = """{ compare(base: "develop~1", head: "develop") {
   specs(first: 1, kinds: [ADDED], reasons: [REBUILT, REPLACES]) {

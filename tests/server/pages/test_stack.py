@@ -4,9 +4,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 from tests.snapshots.factories import a_spec
 
 STACK = """{ revision(ref: "develop") { stack(name: "e4s") { numPackages numSpecs

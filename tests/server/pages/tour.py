@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from tests.server.pages.reading import shown
+from tests.server.pages.page_reader import shown
 
 _FACTS = """
 {

@@ -17,8 +17,8 @@ from server.site.entries import SiteEntry, entries
 from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
 from tests.server.browsers import SECONDS
-from tests.server.pages.asked import asked
-from tests.server.pages.seeing import settle
+from tests.server.pages.api_answers import asked
+from tests.server.pages.browser import settle
 from tests.server.servers import application
 from tests.server.site.sites import exported, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day

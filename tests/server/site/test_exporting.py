@@ -13,7 +13,7 @@ from lxml import html
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from tests.server.pages.asked import asked
+from tests.server.pages.api_answers import asked
 from tests.server.site.sites import exported, files_in, index_of
 
 DOCUMENTS = Path(__file__).parents[3] / "server" / "site" / "documents"

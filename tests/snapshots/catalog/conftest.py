@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from tests.snapshots import forking, laying
+from tests.snapshots import forks, overlays
 from tests.snapshots.keeping import published
 from tests.snapshots.templates import copied
 
@@ -15,13 +15,13 @@ from tests.snapshots.templates import copied
 @pytest.fixture(scope="session")
 def processes() -> ForkServerContext:
     """Return a context whose processes start fast: what they import is there already."""
-    return forking.begin_anew()
+    return forks.begin_anew()
 
 
 @pytest.fixture
 def laid_always() -> Iterator[None]:
     """Lay every content over another one that can be, however small."""
-    with laying.laid_always():
+    with overlays.laid_always():
         yield
 
 

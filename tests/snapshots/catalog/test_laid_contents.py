@@ -17,7 +17,7 @@ from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS
-from tests.snapshots import laying
+from tests.snapshots import overlays
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.keeping import HOUR, clean, drop, grow_old, hours_ago, listed, stored
 from tests.snapshots.templates import copied
@@ -63,7 +63,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish four states of develop: one is whole, the others are laid over it."""
     folder = tmp_path_factory.mktemp("template")
     template = Catalog(str(folder))
-    with laying.laid_always():
+    with overlays.laid_always():
         publish(template, 0)
         publish(template, 1, 2)
         publish(template, 3)

@@ -19,7 +19,7 @@ from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, NoCatalog
-from tests.snapshots import laying
+from tests.snapshots import overlays
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
@@ -42,7 +42,7 @@ def emulator(emulator: Emulator) -> Iterator[Emulator]:
 def published() -> str:
     """Return the location of a catalog of three states, of which the newer two are overlays."""
     location = "s3://bucket/published"
-    with laying.laid_always():
+    with overlays.laid_always():
         for number in range(3):
             publish(Catalog(location), number, number)
     return location

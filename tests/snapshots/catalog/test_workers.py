@@ -35,7 +35,7 @@ from snapshots.catalog.workers import (
     processes,
 )
 from snapshots.errors import CatalogError, InvalidArgument, SourceError
-from tests.snapshots import forking
+from tests.snapshots import forks
 
 _location: list[str] = []
 
@@ -68,7 +68,7 @@ def test_interrupts_never_reach_one() -> None:
         with processes(1, "there", begin) as pool:
             assert pool.submit(is_deaf).result()
     finally:
-        forking.begin_anew()
+        forks.begin_anew()
     assert not is_deaf()
 
 

@@ -32,7 +32,7 @@ from snapshots.models import Dependency, Spec
 from snapshots.spack.query import parse
 from tests.snapshots.factories import a_spec, hash_of, seeded
 from tests.snapshots.frames.random_queries import random_query, random_specs
-from tests.snapshots.frames.walking import Walk
+from tests.snapshots.frames.walks import Walk
 from tests.snapshots.records import frame_of
 
 

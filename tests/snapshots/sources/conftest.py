@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.snapshots.sources.buildcache.misbehaving import Server, serving
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, serving
 
 
 @pytest.fixture

@@ -12,7 +12,13 @@ import pytest
 
 from snapshots.sources.boundary import AddressRefused, Boundary
 from snapshots.sources.network import BoundedBackend, Overdue, keep_within
-from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, serving, silence
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Server,
+    content,
+    send,
+    serving,
+    silence,
+)
 from tests.snapshots.sources.certificates import contexts
 
 

@@ -15,7 +15,7 @@ from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, a_revision, a_spec
-from tests.snapshots.notes.atom.reading import Somewhere, read_feed
+from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
 from tests.snapshots.timelines.pasts import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")

@@ -10,7 +10,7 @@ from snapshots.notes.sentences import html
 from snapshots.notes.stories import NUM_TOLD, told_in
 from snapshots.notes.templates import story, story_of
 from tests.snapshots.factories import a_spec
-from tests.snapshots.notes.atom.reading import Somewhere, read_feed
+from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
 from tests.snapshots.notes.atom.test_feeds import PAST, grown
 from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
 

@@ -7,7 +7,7 @@ from snapshots.contents import Snapshot
 from snapshots.models import Spec
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.sources.buildcache.misbehaving import Server, document
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document
 from tests.snapshots.sources.readings import read_cache
 
 QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5, proof=False)

@@ -23,7 +23,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 
 from snapshots.sources.buildcache.oci import tag_of
-from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, content, send, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Reply,
+    Server,
+    content,
+    send,
+    status,
+)
 
 DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
 """The registry of the distribution project, if it is installed."""

@@ -16,7 +16,13 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.fetching import QUICK
-from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, silence, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Server,
+    content,
+    send,
+    silence,
+    status,
+)
 from tests.snapshots.sources.buildcache.readings import snapshots
 
 PUBLIC = "93.184.216.34"

@@ -14,7 +14,7 @@ from snapshots.sources.buildcache.oci import Challenge, challenges, credentials_
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
-from tests.snapshots.sources.buildcache.misbehaving import (
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
     document,

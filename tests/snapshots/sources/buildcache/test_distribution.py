@@ -9,7 +9,7 @@ import pytest
 from snapshots.errors import SourceError
 from snapshots.sources.settings import Login
 from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
-from tests.snapshots.sources.buildcache.misbehaving import Server, document
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document
 from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
 from tests.snapshots.sources.buildcache.registries import (
     DISTRIBUTION,

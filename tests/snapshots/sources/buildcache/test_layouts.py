@@ -34,7 +34,7 @@ from tests.snapshots.sources.buildcache.folders import (
     signed,
     text,
 )
-from tests.snapshots.sources.buildcache.misbehaving import Server, content, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, status
 
 QUICK = ReadSettings(attempts=1, timeout=5, max_index_bytes=1000)
 

@@ -21,7 +21,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     node,
     small_database,
 )
-from tests.snapshots.sources.buildcache.misbehaving import (
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
     document,

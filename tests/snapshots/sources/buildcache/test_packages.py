@@ -26,7 +26,7 @@ from tests.snapshots.sources.buildcache.folders import (
     put,
     signed,
 )
-from tests.snapshots.sources.buildcache.misbehaving import (
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
     content,

@@ -48,7 +48,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     node,
     small_database,
 )
-from tests.snapshots.sources.buildcache.misbehaving import Server, content, document, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, document, status
 from tests.snapshots.sources.buildcache.readings import (
     QUICK,
     by_hash,

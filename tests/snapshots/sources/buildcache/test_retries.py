@@ -12,7 +12,7 @@ from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK, fetched, keeping, kept, loaded
-from tests.snapshots.sources.buildcache.misbehaving import (
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
     content,

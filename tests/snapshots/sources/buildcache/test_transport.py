@@ -13,7 +13,7 @@ from snapshots.sources.reports import Report
 from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK, fetched, keeping, kept, loaded
 from tests.snapshots.sources.buildcache.folders import put
-from tests.snapshots.sources.buildcache.misbehaving import (
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
     in_turn,

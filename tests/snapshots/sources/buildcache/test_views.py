@@ -13,7 +13,7 @@ from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
 from tests.snapshots.sources.buildcache.indexes import WRAPPER, database, node, small_database
-from tests.snapshots.sources.buildcache.misbehaving import Server
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash
 from tests.snapshots.sources.readings import read_locations
 

@@ -26,7 +26,7 @@ from tests.snapshots.sources.buildcache.folders import (
     text,
 )
 from tests.snapshots.sources.buildcache.indexes import documents_of
-from tests.snapshots.sources.buildcache.misbehaving import Server
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
 from tests.snapshots.sources.buildcache.registries import index_image, serve, spec_image
 from tests.snapshots.sources.buildcache.rehashing import rehashed

@@ -12,7 +12,13 @@ from snapshots.sources import boundary
 from snapshots.sources.boundary import kind_of
 from snapshots.sources.git.clones import destination, open_repository
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.sources.buildcache.misbehaving import Server, content, serving, silence, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Server,
+    content,
+    serving,
+    silence,
+    status,
+)
 from tests.snapshots.sources.git.repositories import (
     ZLIB,
     Repository,

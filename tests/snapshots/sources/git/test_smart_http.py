@@ -10,7 +10,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from snapshots.errors import SourceError
-from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, send, serving, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Reply,
+    Server,
+    send,
+    serving,
+    status,
+)
 from tests.snapshots.sources.git.repositories import (
     ZLIB,
     Repository,

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from tests.server.pages.asked import answered
-from tests.server.pages.reading import Shown
+from tests.server.pages.api_answers import answered
+from tests.server.pages.page_reader import Shown
 
 BASE, HEAD = "develop-2025-01-05", "develop"
 PAIR = f"/compare/{BASE}...{HEAD}"
