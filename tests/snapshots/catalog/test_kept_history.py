@@ -1,8 +1,9 @@
 """The history that imports keep, and that is filled in later: it is that of the contents."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -423,17 +424,23 @@ def test_no_more_is_ahead_than_there_is_room_for(
     catalog.refresh()
     submitted: list[Future[object]] = []
     most = 0
-    submit = ThreadPoolExecutor.submit
 
-    def submitting(self: ThreadPoolExecutor, *arguments: object) -> Future[object]:
-        nonlocal most
-        future: Future[object] = submit(self, *arguments)  # type: ignore[arg-type]
-        submitted.append(future)
-        most = max(most, sum(not it.done() for it in submitted))
-        return future
+    @contextmanager
+    def watched(*arguments: Any) -> Iterator[ThreadPoolExecutor]:
+        with in_one_thread(*arguments) as pool:
+            submit = pool.submit
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
-    monkeypatch.setattr("snapshots.catalog.workers.processes", in_one_thread)
+            def submitting(*arguments: Any) -> Future[object]:
+                nonlocal most
+                future: Future[object] = submit(*arguments)
+                submitted.append(future)
+                most = max(most, sum(not future.done() for future in submitted))
+                return future
+
+            monkeypatch.setattr(pool, "submit", submitting)
+            yield pool
+
+    monkeypatch.setattr("snapshots.catalog.workers.processes", watched)
     monkeypatch.setattr("snapshots.catalog.pairs._PAIRS_EACH", 1)
     filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
     assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
