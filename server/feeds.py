@@ -270,21 +270,21 @@ class FeedMaker:
 
         That of a content that cannot be read is left out.
         """
-        in_memory = {both.pair: self.stories.kept(both) for both in neighbours}
+        in_memory = {step.pair: self.stories.kept(step) for step in neighbours}
         stories = {pair: text for pair, text in in_memory.items() if text is not None}
-        missing = [both for both in neighbours if both.pair not in stories]
+        missing = [step for step in neighbours if step.pair not in stories]
         if missing:
             stories |= await self._lanes.loading.run(partial(self._read_stories, missing))
-        for both in missing:
-            if both.pair not in stories and (text := await self._kept(self.stories, both)):
-                stories[both.pair] = text
+        for step in missing:
+            if step.pair not in stories and (text := await self._kept(self.stories, step)):
+                stories[step.pair] = text
         return stories
 
     def _read_stories(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
         stories = self._library.past.kept_stories(neighbours)
-        for both in neighbours:
-            if (text := stories.get(both.pair)) is not None:
-                self.stories.keep(both, text)
+        for step in neighbours:
+            if (text := stories.get(step.pair)) is not None:
+                self.stories.keep(step, text)
         return stories
 
     async def _commits(self, neighbours: Sequence[Neighbours]) -> dict[RevisionInfo, EntryCommits]:

@@ -197,8 +197,8 @@ class TableLog:
 
         The oldest goes first, so that who is interrupted leaves no gap.
         """
-        for name, found in _versions_of(self._storage.sizes(self.folder)).items():
-            if found < version:
+        for name, own_version in _versions_of(self._storage.sizes(self.folder)).items():
+            if own_version < version:
                 self._storage.remove(f"{self.folder}/{name}")
 
     def _path(self, version: int) -> str:

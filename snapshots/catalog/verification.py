@@ -158,6 +158,9 @@ class KeptPairs:
             yield pair, sums
 
 
+_CHANGES = [name for name in READ_ON_DEMAND if name not in NULLABLE]
+# Feeds can do without stories, and older ones are in other words.
+_CAUSES = [name for name in NULLABLE if name != "story"]
 _NO_SUMS = np.zeros((len(_KINDS) + 2, 2), np.uint64)
 
 
@@ -500,25 +503,19 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 stored = copies.get(made.pair) or [_NO_SUMS]
                 if not all(np.array_equal(sums, expected) for sums in stored):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
-                elif made.counts != counts[made.pair] or not self._says_the_same(
-                    made, of_causes=False
-                ):
+                elif made.counts != counts[made.pair] or not self._agrees(made, _CHANGES):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
-                elif not self._says_the_same(made, of_causes=True):
+                elif not self._agrees(made, _CAUSES):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other causes")
 
-    def _says_the_same(self, made: KeptChanges, *, of_causes: bool) -> bool:
-        """Tell whether each row of a pair in ``comparisons`` has what was made of it now.
+    def _agrees(self, made: KeptChanges, columns: Sequence[str]) -> bool:
+        """Tell whether each row of a pair in ``comparisons`` has the values that are made now.
 
-        Of causes that is asked of the rows that have some of this version. Of stories, which feeds
-        can do without, there may be none, and older ones in other words.
+        Rows whose causes are missing, or of another version, are left out if causes are compared.
         """
-        columns = [it for it in READ_ON_DEMAND if it not in NULLABLE]
-        if of_causes:
-            columns = [it for it in NULLABLE if it != "story"]
         expected = comparisons_table([made], "", None).select(["base", "head", *columns])
         for rows in self.catalog.changes.comparisons([made.pair], columns):
-            if of_causes:
+            if "causes_format" in columns:
                 rows = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
             if len(rows) and not rows.equals(pa.concat_tables([expected] * len(rows))):
                 return False

@@ -193,7 +193,7 @@ def page_after(
 
 
 _FEW_VERSIONS = 5
-_DONE = ("added", "removed", "changed")
+_CHANGE_KINDS = ("added", "removed", "changed")
 
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
@@ -235,7 +235,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
             listed = enumerated(*_listed(versions))
             sentences.append(Sentence(what, *listed, " of ", Name(name), f" {verb}."))
     counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
-    specs = _counts_told(zip(counts, _DONE, strict=True))
+    specs = _counts_told(zip(counts, _CHANGE_KINDS, strict=True))
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
     reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
     if reasons:
@@ -284,8 +284,8 @@ def _specs(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
 
 def _packages(counts: PairCounts) -> Sentence | None:
     numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
-    told = _counts_told(zip(numbers, _DONE, strict=True))
-    return Sentence(f"Packages: {told}.") if told else None
+    packages = _counts_told(zip(numbers, _CHANGE_KINDS, strict=True))
+    return Sentence(f"Packages: {packages}.") if packages else None
 
 
 def _net(before: int, after: int) -> str:
