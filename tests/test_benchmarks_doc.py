@@ -1,13 +1,13 @@
 """docs/benchmarks.md and docs/attacks.md: the figures are those of runs in docs/results/."""
 
 import re
-from typing import Any
 
 import msgspec
 import pytest
 
 from tests.benchmarks.__main__ import TABLES, table_of
 from tests.benchmarks.documents import replace_table
+from tests.benchmarks.machine import Run
 from tests.benchmarks.results import Results
 from tests.hostile.report import AttackRun, by_group
 from tests.hostile.soak import MixedLoad
@@ -19,7 +19,7 @@ def data_of(name: str) -> bytes:
     return (ROOT / "docs" / "results" / f"{name}.json").read_bytes()
 
 
-def holds(document: str, table: str, run: Any) -> None:
+def holds(document: str, table: str, run: Run) -> None:
     """Hold that a document shows the table, and the commit and the machine after it."""
     text = DOCUMENTS[document]
     assert replace_table(text, table, run.commit) == text

@@ -89,7 +89,7 @@ def _write_tables(results: Results, document: Path) -> None:
         of_table = [it for it in results.measurements if it.benchmark in benchmarks]
         if table := table_of(name, of_table):
             written = msgspec.structs.replace(results, measurements=of_table)
-            write_figures(document, name, table, results.commit, written)
+            write_figures(document, name, table, written)
 
 
 def table_of(name: str, measurements: Sequence[Measurement]) -> str:

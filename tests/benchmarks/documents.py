@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.benchmarks.machine import Run
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.results import rounded
 
@@ -60,22 +61,19 @@ def replace_table(text: str, table: str, commit: str = "") -> str:
     such table.
     """
     first = re.escape(table.partition(" | ")[0].rstrip())
-    found = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
-    if found is None:
+    older = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
+    if older is None:
         raise ValueError(f"there is no table that begins with {table.partition(' | ')[0]}")
-    after = text[found.end() :]
+    after = text[older.end() :]
     if commit:
         after = re.sub(r"\bat commit [0-9a-f]{8}(?:-dirty)?", f"at commit {commit}", after, count=1)
-    return f"{text[: found.start()]}{table}\n{after}"
+    return f"{text[: older.start()]}{table}\n{after}"
 
 
-def write_figures(document: Path, name: str, table: str, commit: str, results: object) -> None:
-    """Replace a table in a document, and write the results of its run to ``results/`` beside it.
-
-    ``results`` is what msgspec encodes; the file is ``NAME.json``.
-    """
-    text = replace_table(document.read_text("utf-8"), table, commit)
+def write_figures(document: Path, name: str, table: str, run: Run) -> None:
+    """Replace a table in a document, and write its run to ``results/NAME.json`` beside it."""
+    text = replace_table(document.read_text("utf-8"), table, run.commit)
     file = document.parent / "results" / f"{name}.json"
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
     document.write_text(text, "utf-8")

@@ -46,6 +46,13 @@ class Machine(msgspec.Struct, frozen=True):
     others: float
 
 
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run on a machine; ``commit`` is that of the code, ``-dirty`` where files differ."""
+
+    commit: str
+    machine: Machine
+
+
 class Load(NamedTuple):
     """The load average, and processor seconds so far: of all cores, those in use, and this run's.
 

@@ -7,17 +7,15 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.machine import Machine
+from tests.benchmarks.machine import Run
 from tests.benchmarks.measurements import Measurement
 
 _WIDTH = 132
 
 
-class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a run measured; ``commit`` is that of the code, ``-dirty`` where files differ."""
+class Results(Run, frozen=True, kw_only=True):
+    """All that a run measured."""
 
-    commit: str
-    machine: Machine
     quick: bool
     notes: list[str]
     measurements: list[Measurement]

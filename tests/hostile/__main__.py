@@ -55,11 +55,13 @@ def main() -> int:
             for result in run_all(server, chosen, bounds):
                 results.append(result)
                 print(report.line(result), flush=True)
-    run = report.AttackRun(commit(), describe(before), report.figures(results))
+    run = report.AttackRun(
+        commit=commit(), machine=describe(before), attacks=report.figures(results)
+    )
     table = report.by_group(run.attacks)
     print(f"\n{table}\n")
     if asked.write:
-        write_figures(asked.write, "attacks", table, run.commit, run)
+        write_figures(asked.write, "attacks", table, run)
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tests.benchmarks.documents import aligned
-from tests.benchmarks.machine import Machine
+from tests.benchmarks.machine import Run
 from tests.hostile.runner import Bounds, Result
 
 HEAD = (
@@ -40,11 +40,9 @@ class Figures(msgspec.Struct, frozen=True):
     hurts: tuple[str, ...]
 
 
-class AttackRun(msgspec.Struct, frozen=True):
-    """All figures of a run; ``commit`` is that of the code, ``-dirty`` where files differ."""
+class AttackRun(Run, frozen=True, kw_only=True):
+    """All figures of a run of attacks."""
 
-    commit: str
-    machine: Machine
     attacks: list[Figures]
 
 

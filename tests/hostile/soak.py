@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
-import msgspec
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.documents import aligned, write_figures
-from tests.benchmarks.machine import Load, Machine, commit, describe
+from tests.benchmarks.machine import Load, Run, commit, describe
 from tests.hostile.attack import HOST
 from tests.hostile.target import AttackedServer, attacked
 from tests.server.servers import environ
@@ -74,11 +73,9 @@ class Soaked(NamedTuple):
         return sorted(fourth)[quarter // 2] / sorted(third)[quarter // 2]
 
 
-class MixedLoad(msgspec.Struct, frozen=True):
-    """The figures of a run; ``commit`` is that of the code, ``-dirty`` where files differ."""
+class MixedLoad(Run, frozen=True, kw_only=True):
+    """The figures of a run of mixed load."""
 
-    commit: str
-    machine: Machine
     seconds: float
     answers: int
     imports: int
@@ -261,24 +258,24 @@ def main() -> int:
     )
     asked = parser.parse_args()
     before = Load.now()
-    found = soak(asked.seconds, every=asked.every)
-    for complaint in found.complaints:
+    soaked = soak(asked.seconds, every=asked.every)
+    for complaint in soaked.complaints:
         print(complaint)
     figures = MixedLoad(
-        commit(),
-        describe(before),
-        asked.seconds,
-        found.asked,
-        found.imported,
-        len(found.complaints),
-        max(found.resident),
-        found.resident[-1],
-        found.rise,
+        commit=commit(),
+        machine=describe(before),
+        seconds=asked.seconds,
+        answers=soaked.asked,
+        imports=soaked.imported,
+        errors=len(soaked.complaints),
+        peak_bytes=max(soaked.resident),
+        end_bytes=soaked.resident[-1],
+        rise=soaked.rise,
     )
     print(figures.table())
     if asked.write:
-        write_figures(asked.write, "soak", figures.table(), figures.commit, figures)
-    return int(bool(found.complaints) or found.rise > RISE)
+        write_figures(asked.write, "soak", figures.table(), figures)
+    return int(bool(soaked.complaints) or soaked.rise > RISE)
 
 
 if __name__ == "__main__":
