@@ -26,8 +26,7 @@ from snapshots.changes.sides import (
     row_hashes,
     stating_compilers,
 )
-from snapshots.frames.columns import Mask, Rows, begins_of_runs
-from snapshots.frames.graphs import places_of_runs
+from snapshots.frames.columns import Mask, Rows, begins_of_runs, places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Numbers = npt.NDArray[np.int64]
@@ -80,11 +79,7 @@ class Candidates:
     def stacks_of(self, places: Places) -> "Items":
         """Return the stacks of some candidates, root left out; owners are places in ``places``."""
         column = self.side.frame.stacks
-        lists = column.codes[self.rows[places]]
-        starts = np.searchsorted(column.owner, np.arange(len(column.values) + 1))
-        counts = np.diff(starts)[lists]
-        items = column.flat[places_of_runs(starts[lists], counts)]
-        owners = np.repeat(np.arange(len(places)), counts)
+        owners, items = column.items_of(column.codes[self.rows[places]])
         hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
         kept = items != column.item_index.get(ROOT_STACK, -1)
         return Items(owners[kept], hashes[items[kept]].astype(np.uint64))

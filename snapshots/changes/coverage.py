@@ -21,7 +21,6 @@ from snapshots.changes.pairings import ChangeTable, CommonNames
 from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
 from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK, natural_order
 from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
@@ -211,7 +210,8 @@ def _columns_of_cells(
     """Return for each cell of each row the package's place, and the code of each value."""
     in_list = np.empty(0, np.int32)
     if any(axis.dimension is CoverageDimension.STACK for axis in axes):
-        rows, in_list = rows_by_stack(frame, rows)
+        owners, in_list = frame.stacks.items_of(frame.stacks.codes[rows])
+        rows = rows[owners]
     columns = [packages[frame.package.codes[rows]]]
     for axis in axes:
         is_stack = axis.dimension is CoverageDimension.STACK
@@ -219,16 +219,6 @@ def _columns_of_cells(
         columns.append(axis.codes[side][own])
     has_all = np.logical_and.reduce([codes != _NONE for codes in columns])
     return columns if has_all.all() else [codes[has_all] for codes in columns]
-
-
-def rows_by_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
-    """Return each row as often as it has stacks, root too, and the code of each stack."""
-    stacks = frame.stacks
-    lengths = np.bincount(stacks.owner, minlength=len(stacks.values))
-    starts = np.cumsum(lengths) - lengths
-    lists = stacks.codes[rows]
-    codes = stacks.flat[places_of_runs(starts[lists], lengths[lists])]
-    return np.repeat(rows, lengths[lists]), codes
 
 
 def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[Keys, int]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.changes.coverage import folded, rows_by_stack
+from snapshots.changes.coverage import folded
 from snapshots.changes.pairings import Pairing, code_of
 from snapshots.changes.reasons import REASONS, Codes, Reasoning, SpecChangeReason
 from snapshots.frames.columns import Column, Rows
@@ -103,10 +103,10 @@ def _changed_rows(
 
 def _cells(frame: Frame, rows: Rows, values: Sequence[_Values]) -> tuple[Numbers, Rows]:
     """Return the codes of the cells of some rows, a line for each fact, and whose each cell is."""
-    in_stacks, stacks = rows_by_stack(frame, rows)
+    places, stacks = frame.stacks.items_of(frame.stacks.codes[rows])
     is_root = np.array([item == ROOT_STACK for item in frame.stacks.items], np.bool_)[stacks]
     of_items = values[-1].codes_of(frame.stacks.items)[stacks[~is_root]]
-    owners = np.concatenate([rows, in_stacks[~is_root]])
+    owners = np.concatenate([rows, rows[places[~is_root]]])
     columns: list[Column[str | None]] = [getattr(frame, name) for name in _FACTS]
     codes = [
         known.codes_of(column.values)[column.codes[owners]]

@@ -2,24 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from itertools import chain
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
-from snapshots.frames.columns import Codes, Column, Mask, Rows, begins_of_runs, rows_where
+from snapshots.changes.sides import mixed, row_hashes
+from snapshots.frames.columns import (
+    Codes,
+    Column,
+    Mask,
+    Rows,
+    begins_of_runs,
+    places_of_runs,
+    rows_where,
+)
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import VersionKey, version_key
 
 _UNKNOWN = -1
-_ODD = 0x9E3779B97F4A7C15 - (1 << 64)
-"""A factor that loses nothing, as it is odd."""
-
-Fingerprints = npt.NDArray[np.int64]
 
 
 class PackageTotals:
@@ -305,19 +308,6 @@ def _kinds(
     return package_kinds(is_before, is_after, rebuilt, newest)
 
 
-class _Builds(msgspec.Struct, frozen=True):
-    """Builds of some packages by where they are: an architecture, or a stack.
-
-    ``packages`` are the places of the packages, ``wheres`` fingerprints, and ``versions`` codes of
-    the frame; of one package and place the newest stands first.
-    """
-
-    frame: Frame
-    packages: Codes
-    wheres: Fingerprints
-    versions: Codes
-
-
 def _fell_where_both_are(pairing: Pairing, names: CommonNames, places: Codes) -> Mask:
     """Return which packages fell on an architecture, or in a stack, that both sides have.
 
@@ -326,80 +316,46 @@ def _fell_where_both_are(pairing: Pairing, names: CommonNames, places: Codes) ->
     fell = np.zeros(len(places), np.bool_)
     if not len(places):
         return fell
-    sides = (
-        (pairing.base, pairing.base_rows, names.in_base),
-        (pairing.head, pairing.head_rows, names.in_head),
-    )
-    chosen = [(frame, *_rows_of(frame, compared, of[places])) for frame, compared, of in sides]
-    for where in (_by_architecture, _by_stack):
-        before, after = (where(*side) for side in chosen)
-        fell[_falling(before, after)] = True
+    base, head = pairing.base, pairing.head
+    keys, packages, before = _newest(base, pairing.base_rows, names.in_base[places])
+    keys_of_head, _, after = _newest(head, pairing.head_rows, names.in_head[places])
+    _, ours, theirs = np.intersect1d(keys, keys_of_head, assume_unique=True, return_indices=True)
+    old, new = _version_keys(base, before[ours]), _version_keys(head, after[theirs])
+    is_older = [newer < older for older, newer in zip(old, new, strict=True)]
+    fell[packages[ours][is_older]] = True
     return fell
 
 
-def _rows_of(frame: Frame, compared: Rows | slice, codes: Codes) -> tuple[Rows, Codes]:
-    """Return the compared rows of some packages, and for each the place of its package."""
+def _newest(
+    frame: Frame, compared: Rows | slice, codes: Codes
+) -> tuple[npt.NDArray[np.uint64], Codes, Codes]:
+    """Return where packages are, an architecture or a stack, and their newest versions there.
+
+    Each is a hash of the package and where it is, the place of the package in ``codes``, and the
+    code of the version.
+    """
     starts, ends = frame.starts[codes], frame.starts[codes + 1]
     rows = places_of_runs(starts.astype(np.int64), ends - starts).astype(np.int32)
     packages = np.repeat(np.arange(len(codes), dtype=np.int32), ends - starts)
-    if isinstance(compared, slice):
-        return rows, packages
-    among = np.isin(rows, compared)
-    return rows[among], packages[among]
+    if not isinstance(compared, slice):
+        is_compared = np.isin(rows, compared)
+        rows, packages = rows[is_compared], packages[is_compared]
+    owners, items = frame.stacks.items_of(frame.stacks.codes[rows])
+    is_stack = np.array([item != ROOT_STACK for item in frame.stacks.items], np.bool_)[items]
+    owners, items = owners[is_stack], items[is_stack]
+    stacks = np.fromiter(map(hash, frame.stacks.items), np.int64, len(frame.stacks.items))
+    architectures = row_hashes(frame, rows, ("platform", "operating_system", "target"))
+    places = np.concatenate([architectures, stacks[items].astype(np.uint64)])
+    every = np.concatenate([np.arange(len(rows)), owners])
+    # Of one package the newest version stands first.
+    keys, first = np.unique(mixed(packages[every].astype(np.uint64), places), return_index=True)
+    return keys, packages[every[first]], frame.version.codes[rows[every[first]]]
 
 
-def _by_architecture(frame: Frame, rows: Rows, packages: Codes) -> _Builds:
-    wheres = np.zeros(len(rows), np.int64)
-    for column in (frame.platform, frame.operating_system, frame.target):
-        wheres = wheres * _ODD + column.fingerprints[column.codes[rows]]
-    return _Builds(frame, packages, wheres, frame.version.codes[rows])
-
-
-def _by_stack(frame: Frame, rows: Rows, packages: Codes) -> _Builds:
-    stacks = frame.stacks
-    lengths = np.bincount(stacks.owner, minlength=len(stacks.values))
-    lists = stacks.codes[rows]
-    starts = (np.cumsum(lengths) - lengths)[lists]
-    items = stacks.flat[places_of_runs(starts, lengths[lists])]
-    own = np.repeat(np.arange(len(rows)), lengths[lists])
-    is_stack = np.array([item != ROOT_STACK for item in stacks.items], np.bool_)[items]
-    names = np.fromiter(map(hash, stacks.items), np.int64, len(stacks.items))
-    own, items = own[is_stack], items[is_stack]
-    return _Builds(frame, packages[own], names[items], frame.version.codes[rows[own]])
-
-
-def _falling(before: _Builds, after: _Builds) -> Rows:
-    """Return the places of the packages that fell where both have builds."""
-    sides = before, after
-    _, wheres = np.unique(np.concatenate([side.wheres for side in sides]), return_inverse=True)
-    size = int(wheres.max(initial=0)) + 1
-    keys = np.concatenate([side.packages for side in sides]).astype(np.int64) * size + wheres
-    newest = [
-        np.unique(of_side, return_index=True) for of_side in np.split(keys, [len(before.packages)])
-    ]
-    common, *firsts = np.intersect1d(
-        newest[0][0], newest[1][0], assume_unique=True, return_indices=True
-    )
-    codes = [
-        side.versions[first[places]]
-        for side, (_, first), places in zip(sides, newest, firsts, strict=True)
-    ]
-    old, new = _ranked((before.frame, codes[0]), (after.frame, codes[1]))
-    return np.unique(common[new < old] // size)
-
-
-def _ranked(*sides: tuple[Frame, Codes]) -> list[Codes]:
-    """Return the versions with these codes of frames as numbers that are in Spack's order."""
-    distinct = [np.unique(codes, return_inverse=True) for _, codes in sides]
-    keys = [
-        [version_key(frame.version.values[code]) for code in codes.tolist()]
-        for (frame, _), (codes, _) in zip(sides, distinct, strict=True)
-    ]
-    rank_of = {key: rank for rank, key in enumerate(sorted({*chain(*keys)}))}
-    return [
-        np.array([rank_of[key] for key in of_side], np.int32)[places]
-        for of_side, (_, places) in zip(keys, distinct, strict=True)
-    ]
+def _version_keys(frame: Frame, codes: Codes) -> list[VersionKey]:
+    """Return the versions with some codes as Spack orders them."""
+    keys = {code: version_key(frame.version.values[code]) for code in np.unique(codes).tolist()}
+    return list(map(keys.__getitem__, codes.tolist()))
 
 
 def package_kinds(

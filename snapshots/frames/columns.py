@@ -182,9 +182,20 @@ class ListColumn(Column[tuple[str, ...]]):
     def item_counts(self, rows: Rows | slice) -> list[tuple[str, int]]:
         """Return how many of the rows hold each item, in the order of ``items``."""
         per_list = np.bincount(self.codes[rows], minlength=len(self.values))
-        counts = np.bincount(self.flat, per_list[self.owner], minlength=len(self.items))
-        pairs = zip(self.items, counts.astype(np.int64).tolist(), strict=True)
+        pairs = zip(self.items, self.total_by_item(per_list).tolist(), strict=True)
         return [(item, count) for item, count in pairs if count]
+
+    def total_by_item(self, of_lists: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return for each item the sum of the values of the distinct lists that hold it."""
+        totals = np.zeros(len(self.items), np.int64)
+        np.add.at(totals, self.flat, of_lists[self.owner])
+        return totals
+
+    def items_of(self, lists: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], Codes]:
+        """Return each item of some of the distinct lists: its place in ``lists``, and its code."""
+        lengths = np.bincount(self.owner, minlength=len(self.values))
+        places = places_of_runs((np.cumsum(lengths) - lengths)[lists], lengths[lists])
+        return np.repeat(np.arange(len(lists)), lengths[lists]), self.flat[places]
 
 
 class PlainColumn:
@@ -275,6 +286,34 @@ def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
     return begins
 
 
+def places_of_runs(
+    starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
+    before = np.cumsum(counts) - counts
+    places: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    return places
+
+
+_MARKED = 1 << 20
+
+
+def distinct_below(
+    bound: int, numbers: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Codes]:
+    """Return the distinct numbers, rising, and the place of each; all are below ``bound``."""
+    if bound > _MARKED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32)
+    # Marking takes a tenth of the time of sorting.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    distinct = np.flatnonzero(marked)
+    place_of = np.zeros(bound, np.int32)
+    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, place_of[numbers]
+
+
 def _value_bytes(value: object) -> int:
     """Return about how many bytes a distinct value takes, with its index entry and its text."""
     if isinstance(value, tuple):
@@ -362,7 +401,6 @@ BYTES_PER_ROW = 96
 BYTES_AT_LEAST = 256_000
 
 _ENTRY_BYTES = 500
-_MARKED = 1 << 20
 
 Part = tuple[Column[Any], Codes]
 """A column, and the code of its value in each combination."""
@@ -451,8 +489,8 @@ def _combined(before: Combination, name: str, column: Column[Any]) -> Combinatio
     if name in before.parts:
         return before
     size = len(column.values)
-    pairs, codes = _distinct(
-        before.codes.astype(np.int64) * size + column.codes, before.num_combinations * size
+    pairs, codes = distinct_below(
+        before.num_combinations * size, before.codes.astype(np.int64) * size + column.codes
     )
     if len(pairs) > MAX_COMBINATIONS:
         return None
@@ -460,20 +498,6 @@ def _combined(before: Combination, name: str, column: Column[Any]) -> Combinatio
     parts = {other: (own, values[of_before]) for other, (own, values) in before.parts.items()}
     parts[name] = column, (pairs % size).astype(np.int32)
     return Combination(codes.astype(np.int16), parts)
-
-
-def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
-    """Return the distinct numbers, and the place of each among them; all are below ``bound``."""
-    if bound > _MARKED:
-        distinct, places = np.unique(numbers, return_inverse=True)
-        return distinct, places.astype(np.int32)
-    # Marking takes a tenth of the time of sorting.
-    marked = np.zeros(bound, np.bool_)
-    marked[numbers] = True
-    distinct = np.flatnonzero(marked)
-    place_of = np.zeros(bound, np.int32)
-    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
-    return distinct, place_of[numbers]
 
 
 def _entry_bytes(value: Combination | list[str] | None) -> int:

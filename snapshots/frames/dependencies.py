@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.columns import Column, Mask
+from snapshots.frames.columns import Column, Mask, places_of_runs
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import Adjacency, Edges, Nodes, Numbers, places_of_runs
+from snapshots.frames.graphs import Adjacency, Edges, Nodes, Numbers
 from snapshots.frames.hashes import Hashes, match
 from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, places_of_runs
 
 Nodes = npt.NDArray[np.int64]
 Edges = npt.NDArray[np.int64]
@@ -33,13 +33,6 @@ class Adjacency:
         starts = self.starts[nodes]
         places = places_of_runs(starts, self.starts[nodes + 1] - starts)
         return places if self.edges is None else self.edges[places].astype(np.int64)
-
-
-def places_of_runs(starts: Edges, counts: Edges) -> Edges:
-    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
-    before = np.cumsum(counts) - counts
-    places: Edges = np.arange(counts.sum()) + np.repeat(starts - before, counts)
-    return places
 
 
 # -- order from below

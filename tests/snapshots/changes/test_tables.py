@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import diff, package_changes, stack_changes
+from snapshots.changes import diff, package_changes
 from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import CommonNames
@@ -105,35 +105,6 @@ def test_records_are_made_for_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
     assert not made
     assert [*specs[10:13], *packages[:2]] == made
     assert len(made) == 5
-
-
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 130])
-def test_any_number_of_stacks(count: int) -> None:
-    """Stacks are kept as bits of words: the last of a word and the first of the next are two."""
-    names = [f"stack{number}" for number in range(count)]
-    base = [a_spec(name, stacks=(name, "root")) for name in names]
-    head = [replace(spec, stacks=("new", *spec.stacks)) for spec in base[1:]]
-    changes = {change.name: change for change in compare(base, head).stacks}
-    assert set(changes) == ({"stack0", "new"} if count > 1 else {"stack0"})
-    assert changes["stack0"].specs_removed == 1
-    if count > 1:
-        assert (changes["new"].specs_added, changes["new"].num_specs_after) == (count - 1,) * 2
-        assert changes["new"].packages_added == ("hdf5",)
-
-
-def test_many_stacks_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parts of the stacks together say the same as all at once."""
-    base = [
-        a_spec(f"{number}", name=f"p{number % 9}", size=number, stacks=(f"s{number}", f"t{number}"))
-        for number in range(120)
-    ]
-    head = [replace(it, stacks=(*it.stacks[1:], f"u{it.size}")) for it in base[30:]]
-    whole = compare(base, head).stacks
-    monkeypatch.setattr(stack_changes, "_MOST_MARKS", 1)
-    parted = compare(base, head).stacks
-    assert list(parted) == list(whole)
-    assert len(whole) == 240
-    assert (parted.num_stacks, parted.num_bytes) == (whole.num_stacks, whole.num_bytes)
 
 
 @pytest.mark.untraced
