@@ -232,17 +232,15 @@ class HistoryTables:
         of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
 
         def meets(rows: pa.Table) -> pa.ChunkedArray:
-            if of_hashes is None:
-                return pc.is_in(rows["name"], of_names)
-            has_hash = pc.is_in(rows["hash"], of_hashes)
-            # Looked at first without the name, which most rows in the same place have.
-            is_whole = "name" in rows.column_names
-            return pc.and_(has_hash, pc.is_in(rows["name"], of_names)) if is_whole else has_hash
+            has_name = pc.is_in(rows["name"], of_names)
+            return (
+                has_name
+                if of_hashes is None
+                else pc.and_(has_name, pc.is_in(rows["hash"], of_hashes))
+            )
 
         with translated(self._location):
-            # Of a name most rows that can have it do.
-            looks_at = () if of_hashes is None else ("hash",)
-            return self._changes.select(_any_of(sorted_names), meets, looks_at)
+            return self._changes.select(_any_of(sorted_names), meets)
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return the package of each hash that any pair added."""
@@ -264,7 +262,7 @@ class HistoryTables:
         if not self.counts:
             return {}
         with translated(self._location):
-            rows = self._hashes.select(may_have, meets, ("hash",))
+            rows = self._hashes.select(may_have, meets)
         return dict(zip(rows["hash"].to_pylist(), rows["name"].to_pylist(), strict=True))
 
     # -- writing

@@ -86,18 +86,11 @@ def from_parquet(
         )
 
 
-def parts_of_parquet(
-    path: str,
-    data: pa.Buffer,
-    may_have: Callable[[Range], bool],
-    has: Callable[[pa.Table], bool] | None = None,
-    columns: Sequence[str] = (),
-) -> pa.Table:
-    """Read those parts of the bytes of a Parquet file that may have what is looked for.
+def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], bool]) -> pa.Table:
+    """Read those parts of the bytes of a Parquet file that may have matching rows.
 
-    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
-    of which these are not known is read. ``has`` is told some columns of a part, which are read
-    before the others. Raises as ``from_parquet``.
+    ``may_have`` is called with the smallest and the largest value of the first column in a part; a
+    part of which these are not known is read. Raises as ``from_parquet``.
     """
     _check(path, data)
     with _opened(path, data) as file:
@@ -109,12 +102,6 @@ def parts_of_parquet(
             or not statistics.has_min_max
             or may_have((statistics.min, statistics.max))
         ]
-        if has is not None and {*columns} <= {*file.schema_arrow.names}:
-            parts = [
-                number
-                for number in parts
-                if has(file.read_row_group(number, columns, use_threads=False))
-            ]
         if not parts:
             return file.schema_arrow.empty_table()
         # To share a few parts among threads takes longer than to read them.

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain, pairwise
 from uuid import uuid4
 
@@ -48,13 +48,11 @@ _ROWS_AT_ONCE = 2_000
 _ENCODINGS = {"hash": "PLAIN"}  # they hardly repeat; a dictionary is larger, and slower to read
 _ROWS_IN_MEMORY = 128_000
 _FILES_AT_ONCE = 16
-_ATTEMPTS = 5
 _RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
 
 
 MayHave = Callable[[Range], bool]
 Meets = Callable[[pa.Table], pa.ChunkedArray]
-Has = Callable[[pa.Table], bool]
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -88,59 +86,27 @@ class SortedTable:
         """Read which files there are; raises as ``select``."""
         self._listing()
 
-    def select(self, may_have: MayHave, meets: Meets, looks_at: Sequence[str] = ()) -> pa.Table:
+    def select(self, may_have: MayHave, meets: Meets) -> pa.Table:
         """Return the rows that meet a condition, sorted.
 
         ``meets`` returns for some rows which of them do. ``may_have`` tells of the smallest and
-        the largest value of the first column in some rows whether any of them can. Where few of
-        those do that can, name the columns that ``meets`` ``looks_at``: the others are read of
-        few rows then. Raises CatalogError where there is no table.
+        the largest value of the first column in some rows whether any of them can. Raises
+        CatalogError where there is no table.
         """
+        _, listed = self._listing()
+        files = [file for file in listed if file.range is None or may_have(file.range)]
+        return self._sorted([rows.filter(meets(rows)) for rows in self._parts(files, may_have)])
 
-        def has(rows: pa.Table) -> bool:
-            return bool(pc.any(meets(rows), min_count=0).as_py())
-
-        parts = partial(self._parts, has=has if looks_at else None, columns=looks_at)
-        for attempt in range(1, _ATTEMPTS + 1):
-            files = [
-                candidate
-                for candidate in self._files()
-                if candidate.range is None or may_have(candidate.range)
-            ]
-            try:
-                return self._sorted(
-                    [candidate.filter(meets(candidate)) for candidate in parts(files, may_have)]
-                )
-            except FileNotFoundError as error:
-                # It was merged into another one, and removed, since the log was read.
-                if attempt == _ATTEMPTS:
-                    raise self._damaged(error) from None
-        raise AssertionError
-
-    def _parts(
-        self,
-        files: Sequence[_File],
-        may_have: MayHave,
-        has: Has | None = None,
-        columns: Sequence[str] = (),
-    ) -> Iterator[pa.Table]:
-        """Yield those parts of files that may have what is looked for."""
+    def _parts(self, files: Sequence[_File], may_have: MayHave) -> Iterator[pa.Table]:
+        """Yield those parts of files that may have matching rows."""
         for start in range(0, len(files), _FILES_AT_ONCE):
-            sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
-            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
-                try:
-                    rows = parts_of_parquet(path, data, may_have, has, columns)
-                    rows = of_schema(path, rows, self._schema)
-                except pa.ArrowInvalid as error:
-                    raise self._damaged(error) from None
-                yield rows
-
-    def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
-        return {f"{self._name}/{file.path}": file.size for file in files}
-
-    def _files(self) -> list[_File]:
-        """Return the files of the table as it is now."""
-        return self._listing()[1]
+            some = files[start : start + _FILES_AT_ONCE]
+            sizes = {f"{self._name}/{file.path}": file.size for file in some}
+            try:
+                for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
+                    yield of_schema(path, parts_of_parquet(path, data, may_have), self._schema)
+            except (pa.ArrowInvalid, FileNotFoundError) as error:
+                raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
     def _listing(self) -> tuple[Mark, list[_File]]:
         """Return the state of the table, and its files as of then or of a moment later."""
@@ -176,9 +142,6 @@ class SortedTable:
         if pc.all(differs).as_py():
             return rows
         return rows.filter(pa.concat_arrays([pa.array([True]), differs]))
-
-    def _damaged(self, error: Exception) -> CatalogError:
-        return self._storage.error(f"{reason_of(error)}; {self._advice}")
 
     # -- writing
 
@@ -235,12 +198,6 @@ class SortedTable:
         return rows if high is None else rows.filter(pc.less_equal(rows[self._key], high))
 
 
-def run_of(path: str) -> str:
-    """Return what tells the files of one run from all others."""
-    match = _RUN.fullmatch(path)
-    return match[1] if match else path
-
-
 def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
     """Return the bytes of what is left of a file, and what a commit says of it.
 
@@ -271,7 +228,8 @@ def _to_merge(files: Sequence[_File]) -> list[_File]:
     """Return the files of a run that is not large enough, and of all smaller ones; or none."""
     runs: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
-        runs[run_of(file.path)].append(file)
+        match = _RUN.fullmatch(file.path)
+        runs[match[1] if match else file.path].append(file)
     by_size = sorted(runs.values(), key=_num_rows, reverse=True)
     sizes = [*map(_num_rows, by_size)]
     are_many = sum(size <= SMALL for size in sizes) >= SMALL_RUNS

@@ -111,59 +111,16 @@ class WholeTable(Generic[Rows]):
     ) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.
 
-        Texts in the columns ``coded`` come as codes where the file has them so.
-        Rows come twice where their file was merged with others, and deleted, since the last
-        ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
+        Texts in the columns ``coded`` come as codes where the file has them so. Raises CatalogError
+        where a file is damaged or missing, or lacks a column. Files that were merged with others
+        stay for a day, so those of the last ``refresh`` are there.
         """
-        read_before = self._read
-        sizes = {path: size for path, (size, rows) in read_before.items() if has(rows)}
-        gone: dict[str, str] = {}
-
-        def read(path: str) -> pa.Table | None:
-            try:
-                return self._columns_of(path, sizes[path], columns, coded)
-            except FileNotFoundError as error:
-                gone[path] = reason_of(error)
-                return None
-
-        for some in _in_pieces(sizes, _READ_AT_ONCE):
-            for table in self._storage.side_by_side(read, [*some]):
-                if table is not None:
-                    yield table
-        if gone:
-            yield from self._select_instead(gone, read_before, columns, has)
-
-    def _select_instead(
-        self,
-        gone: Mapping[str, str],
-        read_before: Collection[str],
-        columns: Sequence[str],
-        has: Callable[[Rows], bool],
-    ) -> Iterator[pa.Table]:
-        """Yield columns of files that are not known yet: what is gone was merged into some."""
-        # What is kept stays as of the last refresh, so that the next one tells what is new.
-        self.table.current()
-        listed = self._sizes()
-        if lost := [reason for path, reason in gone.items() if path in listed]:
-            raise self._storage.error(f"{lost[0]}; {self._advice}")
-        for path, table in self._whole(
-            {
-                path_listed: listed[path_listed]
-                for path_listed in listed
-                if path_listed not in read_before
-            }
-        ):
-            if has(self._decode(table)):
-                yield self._checked(path, table, columns)
-
-    def _columns_of(
-        self, path: str, size: int, columns: Sequence[str], coded: Sequence[str]
-    ) -> pa.Table:
-        try:
-            table = self._read_whole(path, size, columns, coded)
-        except pa.ArrowInvalid as error:
-            raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
-        return self._checked(path, table, columns)
+        sizes = {path: size for path, (size, rows) in self._read.items() if has(rows)}
+        tables = self._tables(
+            sizes, lambda path: self._read_whole(path, sizes[path], columns, coded)
+        )
+        for path, table in tables:
+            yield self._checked(path, table, columns)
 
     def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
         missing = set(columns).difference(table.column_names)

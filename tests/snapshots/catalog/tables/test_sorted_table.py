@@ -191,10 +191,10 @@ def test_what_the_log_tells_outlives_a_checkpoint(
     table = opened(storage)
     for letter in "abcdefg":
         add(table, [(letter, "1")])
-    assert [it.range for it in opened(storage)._files() if it.range] == [
-        it.range for it in table._files()
+    assert [it.range for it in opened(storage)._listing()[1] if it.range] == [
+        it.range for it in table._listing()[1]
     ]
-    assert {it.range for it in opened(storage)._files()} == {(it, it) for it in "abcdefg"}
+    assert {it.range for it in opened(storage)._listing()[1]} == {(it, it) for it in "abcdefg"}
 
 
 def test_files_of_other_tools(storage: Storage) -> None:
@@ -213,33 +213,6 @@ def test_files_of_other_tools(storage: Storage) -> None:
     assert len(every(opened(storage))) == 9 + SMALL_RUNS
 
 
-def test_files_that_were_merged_away_are_looked_for_anew(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who has listed files that are removed since lists again; for ever only where none is left."""
-    reader, writer = opened(storage), opened(storage)
-    for number in range(SMALL_RUNS - 1):
-        add(writer, [(f"key-{number}", "")])
-    before = files(storage)
-    listing = SortedTable._files
-    turns = iter(range(9))
-
-    def listing_late(self: SortedTable) -> list[sorted_table._File]:
-        listed = listing(self)
-        if self is reader and next(turns) == 0:
-            add(writer, [("key-9", "")])
-            for name in before:
-                storage.remove(f"things/{name}")
-        return listed
-
-    monkeypatch.setattr(SortedTable, "_files", listing_late)
-    assert found(reader, "key-1") == [("key-1", "")]
-    for name in files(storage):
-        storage.remove(f"things/{name}")
-    with pytest.raises(CatalogError, match=r"things/.*make it again$"):
-        found(reader, "key-1")
-
-
 def test_nothing_is_merged_that_is_no_longer_so(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,7 +227,7 @@ def test_nothing_is_merged_that_is_no_longer_so(
     ) -> list[AddAction]:
         if self is table and not is_new:
             add(other, [("other", "")])
-            table._files()
+            table.open()
         return writing(self, rows, is_new=is_new)
 
     monkeypatch.setattr(SortedTable, "_write_run", writing_late)
@@ -277,6 +250,9 @@ def test_damage_is_named(storage: Storage) -> None:
         found(table, "a")
     for number in range(SMALL_RUNS):  # to merge is no use, but no harm either
         add(table, [(f"key-{number}", "")])
+    file.unlink()
+    with pytest.raises(CatalogError, match=f"things/{name}.*make it again$"):
+        found(table, "a")
 
 
 @pytest.mark.parametrize("lost", SCHEMA.names)
