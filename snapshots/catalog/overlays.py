@@ -6,7 +6,6 @@ not in the content. A row without a hash has nothing but that: a place takes two
 takes twenty, which nothing compresses.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -211,13 +210,16 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
 
 # -- the choice of a base
 
-# The base is the whole content that the one before in the series is, or is laid over. It is given
-# up where one more overlay takes more than half of what a whole content does, as two files are read
-# as fast as one where the second is small, or more than the contents over that base take on
-# average: overlays grow as time goes on, and the average would from then on.
+# The base is the whole content that the one before in the series is, or is laid over.
 
 LEAST_BYTES = 1 << 16
 """What is smaller is kept whole: a second file costs more than it spares."""
+
+MOST_SHARE = 0.5
+"""An overlay takes at most this share of what the content takes whole.
+
+Two files are read as fast as one where the second is small.
+"""
 
 _KEPT_BYTES = 128 << 20
 
@@ -240,8 +242,7 @@ class Bases:
     def __init__(self, files: Files, read: Callable[[Base], ContentRows | None]) -> None:
         self._read = read
         self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
-        self._known: dict[str, Base] = {}
-        self._laid: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._bases: dict[str, Base] = {}
         for digest, of_content in files.items():
             self.take(digest, of_content)
 
@@ -250,15 +251,13 @@ class Bases:
     ) -> None:
         """Know a content; ``rows`` are those of a whole one, where they are at hand."""
         if (base := base_of(digest, files)) is not None:
-            self._known[digest] = base
-            if base.digest != digest:
-                self._laid[base.digest][digest] = files[-1].size
-            elif rows is not None:
+            self._bases[digest] = base
+            if base.digest == digest and rows is not None:
                 self._keep(base, rows)
 
     def below(self, before: str | None, num_rows: int) -> Underlay | None:
         """Return what a content of so many rows that follows on another is laid over, if it is."""
-        base = self._known.get(before) if before else None
+        base = self._bases.get(before) if before else None
         if base is None or base.file.size < LEAST_BYTES:
             return None
         rows = self._rows_of(base)
@@ -267,8 +266,7 @@ class Bases:
         whole_bytes = base.file.size * num_rows // max(1, len(rows.table))
         if whole_bytes < LEAST_BYTES:
             return None
-        sizes = [base.file.size, *self._laid[base.digest].values()]
-        return Underlay(base, rows, most_bytes(whole_bytes, sizes))
+        return Underlay(base, rows, int(whole_bytes * MOST_SHARE))
 
     def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)
@@ -281,11 +279,3 @@ class Bases:
     def _keep(self, base: Base, rows: ContentRows) -> None:
         if rows.table.nbytes <= _KEPT_BYTES:
             self._rows[base.file.path] = rows
-
-
-def most_bytes(whole_bytes: int, sizes: Sequence[int]) -> int:
-    """Return how many bytes an overlay may take of a content that would take so many whole.
-
-    ``sizes`` are those of the base and of what is laid over it.
-    """
-    return min(whole_bytes // 2, sum(sizes) // len(sizes))
