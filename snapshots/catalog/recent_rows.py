@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from snapshots.contents import ContentRows
 from snapshots.frames.columns import Mask, Rows
 from snapshots.history import Pair
-from snapshots.models import NOTHING
-from snapshots.tables import SPEC_ROWS, with_columns
+from snapshots.tables import SPEC_ROWS
 
 _MAX_BYTES = 32 << 20
 """How many bytes of rows are kept, or the last two contents; and as many of pairs."""
@@ -31,15 +30,10 @@ class RecentRows:
         """Yield contents, and keep what is to be compared."""
         num_bytes = of_pairs = 0
         for head in contents:
-            before = self._before(head.digest)
-            base = self.contents.get(before or "")
-            tables = None
-            if before is None:
-                before, tables = NOTHING, _deciding_first(head.table)
-            elif base is not None:
-                tables = deciding_rows(base, head)
-            if tables is not None and of_pairs <= _MAX_BYTES:
-                self.pairs[Pair(before, head.digest)] = tables
+            base = self.contents.get(self._before(head.digest) or "")
+            tables = None if base is None else deciding_rows(base, head)
+            if base is not None and tables is not None and of_pairs <= _MAX_BYTES:
+                self.pairs[Pair(base.digest, head.digest)] = tables
                 of_pairs += sum(rows.nbytes for rows in tables)
             self.contents[head.digest] = head
             num_bytes += head.table.nbytes
@@ -67,18 +61,6 @@ def deciding_rows(base: ContentRows, head: ContentRows) -> tuple[pa.Table, pa.Ta
     telling = head.table.take(pa.array(_telling(head.table, alike)))
     before, after = (pa.concat_tables([rows, telling]) for rows in (before, after))
     return before, after
-
-
-def _deciding_first(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the same for a content that follows on nothing: all of it is new."""
-    none = pa.ListArray.from_arrays(np.zeros(len(rows) + 1, np.int32), pa.array([], pa.string()))
-    new = with_columns(
-        rows.select(["hash", "name", "version", "target", "stacks", "in_cache"]).append_column(
-            "variants", none
-        ),
-        SPEC_ROWS.names,
-    )
-    return SPEC_ROWS.empty_table(), new
 
 
 def _telling(rows: pa.Table, mask: Mask) -> Rows:
