@@ -316,7 +316,12 @@ class OldChanges:
         gone = set(self._comparisons.out_of_use(self._hours))
         for path, file in self._storage.find(name).items():
             if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
-                rows = rows_of(self._storage, f"{name}/{path}", file.size)
+                try:
+                    rows = rows_of(self._storage, f"{name}/{path}", file.size)
+                except CatalogError:
+                    if self._storage.exists(f"{name}/{path}"):
+                        raise
+                    continue  # deleted meanwhile: it was out of use for long enough
                 yield from texts_in(rows).to_pylist()
 
     def _parts(self, table: CatalogTable) -> Iterator[pa.Table]:

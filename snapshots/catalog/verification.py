@@ -37,7 +37,6 @@ from snapshots.catalog.pairs import PairMaker, in_chains
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.removal import Contents, unnamed
-from snapshots.catalog.sorted_table import run_of
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
 from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
 from snapshots.catalog.workers import mapping
@@ -106,9 +105,9 @@ def sum_of(hashes: Iterable[str]) -> Sums:
 
 # -- kept pairs
 
-# A pair can stand in several runs of files, where two importers have kept it: in each of them it is
-# whole. Other tools that rewrite files cut and join runs as they like; there what counts is which
-# rows a pair has, however often.
+# Where two importers have kept a pair, its rows stand in the table twice; other tools may have them
+# more often. What counts is which rows a pair has: those that seem too many are read again, and
+# each is counted once.
 
 _SEPARATOR = "\0"
 _OF_ROW = [name for name in CHANGES.names if name not in ("base", "head")]
@@ -116,21 +115,21 @@ _KINDS = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED, SpecChangeKind.CHANGED)
 _ADDED, _REMOVED, _CHANGED, _UNKNOWN = range(4)
 
 PairSums = npt.NDArray[np.uint64]
-"""The changes of a pair in one run: the sums of its hashes by kind, and last those of its rows."""
+"""The changes of a pair: the sums of its hashes by kind, and last those of its rows."""
 
 
 class KeptPairs:
-    """Takes the rows of ``changes`` file by file.
+    """Takes the rows of ``changes`` file by file; ``sums`` has those of each pair.
 
     ``added`` are the numbers of all hashes that any pair added, each with the name of its package,
     unsorted and some of them twice.
     """
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[Pair, str], PairSums] = {}
+        self.sums: dict[Pair, PairSums] = {}
         self.added: list[Numbers] = []
 
-    def take(self, path: str, rows: pa.Table) -> None:
+    def take(self, rows: pa.Table) -> None:
         """Add the rows of a file."""
         pairs = texts_in(rows).combine_chunks().dictionary_encode()
         sums = np.zeros((len(pairs.dictionary), *_NO_SUMS.shape), np.uint64)
@@ -142,20 +141,15 @@ class KeptPairs:
         texts = pc.binary_join_element_wise(*(rows[name] for name in _OF_ROW), _SEPARATOR)
         np.add.at(sums[:, -1, 1], of_pair, numbers_of(texts))
         for text, of_text in zip(pairs.dictionary.to_pylist(), sums, strict=True):
-            key = pair_of(text), run_of(path)
-            self._sums[key] = self._sums.get(key, _NO_SUMS) + of_text
+            pair = pair_of(text)
+            self.sums[pair] = self.sums.get(pair, _NO_SUMS) + of_text
         is_added = pc.equal(rows["kind"], SpecChangeKind.ADDED.value)
         self.added.append(numbers_of_named(rows.filter(is_added)))
 
     def replace(self, pairs: Collection[Pair], rows: pa.Table) -> None:
         """Put the rows of some pairs, all of them and each once, in the place of what was taken."""
-        self._sums = {key: sums for key, sums in self._sums.items() if key[0] not in pairs}
-        self.take("", rows)
-
-    def copies(self) -> Iterator[tuple[Pair, PairSums]]:
-        """Yield each pair, once for each run that it stands in."""
-        for (pair, _), sums in self._sums.items():
-            yield pair, sums
+        self.sums = {pair: sums for pair, sums in self.sums.items() if pair not in pairs}
+        self.take(rows)
 
 
 _CHANGES = [name for name in READ_ON_DEMAND if name not in NULLABLE]
@@ -177,8 +171,8 @@ def numbers_of_named(rows: pa.Table) -> Numbers:
 def sums_of_rows(rows: pa.Table) -> PairSums:
     """Return the sums of the rows of one pair."""
     kept = KeptPairs()
-    kept.take("", rows)
-    return next((sums for _, sums in kept.copies()), _NO_SUMS)
+    kept.take(rows)
+    return next(iter(kept.sums.values()), _NO_SUMS)
 
 
 # -- records made again from rows
@@ -445,25 +439,24 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
         kept = KeptPairs()
         # Other rows are of an import that was killed, or is running; or nobody asks for them.
-        for path, rows in self._files("changes", CHANGES):
-            kept.take(path, rows_of_pairs(rows, counts))
-        doubtful = {pair for pair, sums in kept.copies() if self._misfit(pair, sums, counts[pair])}
+        for rows in self._files("changes", CHANGES):
+            kept.take(rows_of_pairs(rows, counts))
+        doubtful = {
+            pair for pair, sums in kept.sums.items() if self._misfit(pair, sums, counts[pair])
+        }
         if doubtful:
             files = self._files("changes", CHANGES)
-            sums = [rows_of_pairs(rows, doubtful) for _, rows in files]
-            rows = pa.concat_tables([CHANGES.empty_table(), *sums])
+            rows = pa.concat_tables([rows_of_pairs(rows, doubtful) for rows in files])
             kept.replace(doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names))
         return kept
 
     def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
-        seen = set()
-        for pair, sums in kept.copies():
-            seen.add(pair)
+        for pair, sums in kept.sums.items():
             if reason := self._misfit(pair, sums, counts[pair]):
                 yield _damage(f"{short_pair(*pair)}: {reason}")
         for pair, of_pair in counts.items():
             specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
-            if pair not in seen and any(specs):
+            if pair not in kept.sums and any(specs):
                 yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, sums: PairSums, counts: PairCounts) -> str | None:
@@ -481,7 +474,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
 
     def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
         missing: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
-        for _, rows in self._files("hashes", HASHES):
+        for rows in self._files("hashes", HASHES):
             missing = np.setdiff1d(missing, numbers_of_named(rows))
         if len(missing):
             yield _damage(f"{len(missing):,} hashes that changes has are missing in hashes")
@@ -489,9 +482,6 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
     def _other_than_compared(
         self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]
     ) -> Iterator[Finding]:
-        copies: dict[Pair, list[PairSums]] = {}
-        for pair, sums in kept.copies():
-            copies.setdefault(pair, []).append(sums)
         pairs = [pair for pair in self.catalog.history.pairs if pair in counts]
         maker = PairMaker(self.catalog.load_side)
         done = 0
@@ -500,8 +490,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 done += 1
                 self.progress("comparing neighbours", done, len(pairs))
                 expected = sums_of_rows(made.rows)
-                stored = copies.get(made.pair) or [_NO_SUMS]
-                if not all(np.array_equal(sums, expected) for sums in stored):
+                if not np.array_equal(kept.sums.get(made.pair, _NO_SUMS), expected):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
                 elif made.counts != counts[made.pair] or not self._agrees(made, _CHANGES):
                     yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
@@ -521,7 +510,7 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
                 return False
         return True
 
-    def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
+    def _files(self, name: str, schema: pa.Schema) -> Iterator[pa.Table]:
         table = CatalogTable(self.storage, name, schema)
         try:
             table.current()
@@ -533,10 +522,9 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             whole = f"{name}/{path}"
             try:
                 rows = from_parquet(whole, self.storage.read(whole, num_bytes))
-                rows = of_schema(whole, rows, schema)
+                yield of_schema(whole, rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
                 raise self.storage.error(reason_of(error)) from None
-            yield path, rows
 
 
 def _some(findings: Iterator[Finding]) -> Iterator[Finding]:
