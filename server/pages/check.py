@@ -3,8 +3,9 @@
 What is sent is read, and never kept.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -12,8 +13,8 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.errors import bounded
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import CODE, GONE, unless_gone
-from server.asgi.responses import Response, send_head
+from server.asgi.exchanges import CODE, unless_gone
+from server.asgi.responses import Response
 from server.asgi.room import Incoming
 from server.pages.addresses import Address, given, query_string, raw_path
 from server.pages.documents import Answered, document
@@ -45,6 +46,12 @@ _KEPT_BAD_TEXT = 1 << 20
 _BYTES_READ = 16
 """How many bytes of a lock file are read for a unit of cost."""
 
+_PLANNED = (
+    *("hash", "name", "version", "variants", "platform", "operating_system", "target"),
+    "package_hash",
+)
+"""The facts of specs that plans look at."""
+
 _LONGEST_NAME = 100
 _LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
@@ -60,6 +67,9 @@ LONGEST_ADDRESS = 7_900
 
 _SHARED = {"roots": True, "specs": False}
 """The parameters of such an address, and whether the specs in them are roots."""
+
+
+Specs = TypeVar("Specs")
 
 
 class CheckForm(msgspec.Struct, frozen=True):
@@ -95,61 +105,72 @@ class CheckEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["method"] != "POST":
-            if self.form is FORM and is_shared(scope):
-                await self._answer_shared(scope, receive, send)
-            else:
-                await self._form(scope, receive, send)
+        if scope["method"] == "POST":
+            making = self._sent(scope, receive)
+        elif self.form is FORM and is_shared(scope):
+            making = self._shared(scope, receive)
+        else:
+            await self._form(scope, receive, send)
             return
+        await self._context.answer(making, scope, receive, send)
+
+    async def _sent(self, scope: Scope, receive: Receive) -> Response | None:
+        """Answer a form that is sent."""
         incoming = self._incoming
         with incoming.place(scope) as place:
-            try:
-                if self._context.allowances.is_limited:
-                    self._context.allowances.count_request(scope)
-                content = await incoming.read(place, receive, BODIES * incoming.max_body)
-                response = None
-                if content is not None:
-                    making = self._answer(scope, self._checked(scope, content))
-                    response = await unless_gone(receive, making)
-            except BadRequest as error:
-                response = self._context.error_pages.refused(_address(scope, ""), error)
-            except Exception as error:  # noqa: BLE001  # people are shown a page
-                response = self._context.error_pages.failed(_address(scope, ""), error)
-            if response is None:
-                await send_head(send, GONE, [])  # for the log: nobody receives it
-                return
-            await self._context.send(response, scope, send)
+            self._context.allowances.count_request(scope)
+            content = await incoming.read(place, receive, BODIES * incoming.max_body)
+            if content is None:
+                return None
+            return await unless_gone(receive, self._answer(scope, self._checked(scope, content)))
 
-    async def _answer_shared(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _shared(self, scope: Scope, receive: Receive) -> Response | None:
         """Answer an address that has the names and hashes of a lock file."""
-        try:
-            if self._context.allowances.is_limited:
-                self._context.allowances.count_request(scope)
-            form, specs = shared_specs(scope)
-            making = self._answer(scope, self._looked_up(scope, form, specs, {"groups": ()}))
-            response = await unless_gone(receive, making)
-        except BadRequest as error:
-            response = self._context.error_pages.refused(_address(scope, ""), error)
-        except Exception as error:  # noqa: BLE001  # people are shown a page
-            response = self._context.error_pages.failed(_address(scope, ""), error)
-        if response is None:
-            await send_head(send, GONE, [])  # for the log: nobody receives it
-            return
-        await self._context.send(response, scope, send)
+        self._context.allowances.count_request(scope)
+        making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
+        return await unless_gone(receive, self._answer(scope, making))
 
     async def _answer(self, scope: Scope, making: Awaitable[Response]) -> Response:
+        """Return what is made, or the form again with what is wrong, and with what it had."""
         try:
             return await making
         except Unreadable as error:
-            scope[CODE] = error.code
-            return await self._again(scope, error)
+            scope[CODE], form = error.code, error.form
+            variables = {"ref": None}
+            answered = await self._context.asker.ask(self.form.document, variables, scope)
+            data = {
+                "tags": None,
+                **answered.data,  # an answer that was refused has none
+                "text": form.text(_KEPT_BAD_TEXT),
+                "problem": bounded(error.message, 1_000),
+                "stack": form.stack,
+            }
+            return await self._page(self.form, scope, form.ref, data, variables, [], error.status)
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a form that was sent."""
-        kind = self._charged(scope, content)
-        form, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
+        form, (locked, specs) = await self._read(scope, content, _specs_to_find)
         shown = {"writer": locked.writer, "groups": locked.groups, "left_out": locked.left_out}
         return await self._looked_up(scope, form, specs, shown)
+
+    async def _read(
+        self, scope: Scope, content: bytes, specs_of: Callable[[CheckForm], Specs]
+    ) -> tuple[CheckForm, Specs]:
+        """Return what a form asks, and what ``specs_of`` reads from it.
+
+        Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
+        """
+        self._context.allowances.charge(scope, len(content) // _BYTES_READ)
+        content_type: bytes = dict(scope["headers"]).get(b"content-type", b"")
+
+        def read() -> tuple[CheckForm, Specs]:
+            form = _form_of(read_form(content_type, content))
+            try:
+                return form, specs_of(form)
+            except SourceError as error:
+                raise Unreadable(legible(str(error), 1_000), form) from None
+
+        return await self._context.lanes.heavy.run(read)
 
     async def _looked_up(
         self,
@@ -159,25 +180,38 @@ class CheckEndpoint:
         shown: Mapping[str, Any],
     ) -> Response:
         """Return the page, or the table, for some specs; ``shown`` is what the page adds."""
-        covering = await self._covering(scope, specs)
+        asker = self._context.asker
+        # Asked for itself, since each question may cost so much.
+        covering = await asker.ask(document("check_covering"), {"specs": specs}, scope)
         variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
         if form.is_table:
             return _missing_as_csv(await self._all_missing(scope, form, variables))
-        asker = self._context.asker
         for size in LISTED:
             variables["first"] = size
             if await asker.is_affordable(RESULT.document.text, variables):
                 break
-        answered = await asker.ask(RESULT.document, variables, scope)
-        if not answered.data.get("revision"):
-            raise Unreadable(_first(answered), form)
-        data = {"left_out": (), "covering": covering.data.get("bestCovering") or [], **shown}
-        data |= {"text": form.text(_KEPT_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
+        answered = await self._answered(RESULT, variables, scope, form, "revision")
         missing = answered.data["revision"]["lookup"]["missing"]
-        data |= {"shared": address_of(specs), "shared_missing": address_of(missing)}
-        return await self._page(
-            RESULT, scope, form.ref, {**answered.data, **data}, variables, answered.errors
-        )
+        data = {
+            "left_out": (),
+            "writer": None,
+            "covering": covering.data.get("bestCovering") or [],
+            **shown,
+            **answered.data,
+            **_form_again(form),
+            "shared": address_of(specs),
+            "shared_missing": address_of(missing),
+        }
+        return await self._page(RESULT, scope, form.ref, data, variables, answered.errors)
+
+    async def _answered(
+        self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
+    ) -> Answered:
+        """Return the answer for a page; raises Unreadable where it lacks the subject."""
+        answered = await self._context.asker.ask(page.document, variables, scope)
+        if not answered.data.get(subject):
+            raise Unreadable(_first_error(answered), form)
+        return answered
 
     async def _all_missing(
         self, scope: Scope, form: CheckForm, variables: Mapping[str, Any]
@@ -190,32 +224,9 @@ class CheckEndpoint:
         missing: list[Mapping[str, Any]] = []
         for start in range(0, len(specs), _PART):
             part = {**variables, "specs": specs[start : start + _PART], "first": _PART}
-            answered = await self._context.asker.ask(RESULT.document, part, scope)
-            if not answered.data.get("revision"):
-                raise Unreadable(_first(answered), form)
+            answered = await self._answered(RESULT, part, scope, form, "revision")
             missing += answered.data["revision"]["lookup"]["missing"]
         return missing
-
-    def _charged(self, scope: Scope, content: bytes) -> bytes:
-        """Charge for reading what was sent, and return its content type."""
-        if self._context.allowances.is_limited:
-            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
-        kind: bytes = dict(scope["headers"]).get(b"content-type", b"")
-        return kind
-
-    async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:
-        """Return which tags have most: asked for itself, since each question may cost so much."""
-        return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
-
-    async def _again(self, scope: Scope, error: "Unreadable") -> Response:
-        """Return the form with what is wrong, and with what it had."""
-        form = error.asked
-        variables = {"ref": None}
-        answered = await self._context.asker.ask(self.form.document, variables, scope)
-        text = form.text(_KEPT_BAD_TEXT)
-        data = {"tags": None, **answered.data}  # an answer that was refused has none
-        data |= {"text": text, "problem": bounded(error.message, 1_000), "stack": form.stack}
-        return await self._page(self.form, scope, form.ref, data, variables, [], error.status)
 
     async def _page(
         self,
@@ -227,7 +238,7 @@ class CheckEndpoint:
         errors: list[dict[str, Any]],
         status: int = 200,
     ) -> Response:
-        address = _address(scope, ref)
+        address = Address(raw_path(scope), {"ref": [ref]} if ref else {})
         shown = {**variables}
         if "specs" in shown:  # all of them are too long for an address
             shown["specs"] = shown["specs"][:_SPECS_SHOWN]
@@ -246,23 +257,18 @@ class PlanEndpoint(CheckEndpoint):
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a form that was sent."""
-        kind = self._charged(scope, content)
-        form, specs = await self._context.lanes.heavy.run(lambda: _read_plan(kind, content))
+        form, specs = await self._read(scope, content, _specs_to_plan)
         variables = {"base": form.ref or _USUAL_BASE, "specs": specs}
         if form.stack:
             variables["stacks"] = [form.stack]
-        answered = await self._context.asker.ask(PLAN.document, variables, scope)
-        if not answered.data.get("plan"):
-            raise Unreadable(_first(answered), form)
-        shown = {
-            "text": form.text(_KEPT_TEXT),
-            "name": form.name,
-            "stack": form.stack,
-            "num_asked": _SPECS_SHOWN,
-        }
-        return await self._page(
-            PLAN, scope, form.ref, {**answered.data, **shown}, variables, answered.errors
-        )
+        answered = await self._answered(PLAN, variables, scope, form, "plan")
+        data = {**answered.data, **_form_again(form), "stack": form.stack}
+        return await self._page(PLAN, scope, form.ref, data, variables, answered.errors)
+
+
+def _form_again(form: CheckForm) -> dict[str, Any]:
+    """Return what the form on a page of results has, to be sent again."""
+    return {"text": form.text(_KEPT_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
 
 
 def is_shared(scope: Scope) -> bool:
@@ -342,67 +348,54 @@ def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
 
 
 class Unreadable(BadRequest):
-    """A lock file that cannot be checked; ``asked`` is what the form had."""
+    """A lock file that cannot be checked, and what its form had."""
 
     def __init__(self, message: str, form: CheckForm) -> None:
         super().__init__(message, code="BAD_USER_INPUT")
-        self.asked = form
+        self.form = form
 
 
-def _address(scope: Scope, ref: str) -> Address:
-    return Address(raw_path(scope), {"ref": [ref]} if ref else {})
+def _specs_to_find(form: CheckForm) -> tuple[LockFile, list[dict[str, Any]]]:
+    """Return the lock file of a form, and its specs as GraphQL looks them up."""
+    locked = lock_files.parse(form.data, form.name)
+    return locked, [_known_facts(spec, ConcreteSpec.__struct_fields__) for spec in locked.specs]
 
 
-def _read(content_type: bytes, content: bytes) -> tuple[CheckForm, LockFile, list[dict[str, Any]]]:
-    """Return what a form asks, its lock file, and the specs that are wanted as GraphQL has them.
-
-    Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
-    """
-    form = _asked(read_form(content_type, content))
-    try:
-        locked = lock_files.parse(form.data, form.name)
-    except SourceError as error:
-        raise Unreadable(legible(str(error), 1_000), form) from None
-    return form, locked, [_input(spec) for spec in locked.specs]
-
-
-def _read_plan(content_type: bytes, content: bytes) -> tuple[CheckForm, list[dict[str, Any]]]:
-    """Return what a form asks, and the specs of its lock file as GraphQL plans them.
-
-    Raises as ``_read`` does.
-    """
-    form = _asked(read_form(content_type, content))
-    try:
-        locked = lock_files.parse_content(form.data, form.name).content
-    except SourceError as error:
-        raise Unreadable(legible(str(error), 1_000), form) from None
-    specs = [_planned(spec, form.stack, is_external=False) for spec in locked.specs()]
+def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
+    """Return the specs of the lock file of a form, as GraphQL plans them."""
+    locked = lock_files.parse_content(form.data, form.name).content
+    stack = {"stack": form.stack} if form.stack else {}
+    built = [_known_facts(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
     outside = locked.outside.specs
-    return form, specs + [_planned(spec, form.stack, is_external=True) for spec in outside]
+    return built + [_known_facts(spec, _PLANNED) | stack | {"external": True} for spec in outside]
 
 
-def _planned(spec: Spec, stack: str, *, is_external: bool) -> dict[str, Any]:
-    """Return a spec as GraphQL plans it; what is not told is left out."""
-    values = ((name, getattr(spec, name)) for name in _PLANNED_NAMES)
-    facts = {_PLANNED_NAMES[name]: value for name, value in values if value is not None}
-    if stack:
-        facts["stack"] = stack
-    if is_external:
-        return facts | {"external": True}
-    if spec.dependencies is not None:
-        facts["dependencies"] = [
-            {
-                "name": edge.name,
-                "hash": edge.hash,
-                "types": [name.upper() for name in edge.types],
-                "virtuals": list(edge.virtuals),
-            }
-            for edge in spec.dependencies
-        ]
-    return facts
+def _known_facts(spec: ConcreteSpec | Spec, names: Iterable[str]) -> dict[str, Any]:
+    """Return some facts of a spec as GraphQL takes them; what is not told is left out."""
+    values = ((name, getattr(spec, name)) for name in names)
+    return {_in_graphql(name): value for name, value in values if value is not None}
 
 
-def _asked(form: Mapping[str, Field]) -> CheckForm:
+_in_graphql = cache(to_camel_case)
+
+
+def _dependencies(spec: Spec) -> dict[str, Any]:
+    """Return the dependencies of a spec as GraphQL takes them; nothing where they are not told."""
+    if spec.dependencies is None:
+        return {}
+    edges = [
+        {
+            "name": edge.name,
+            "hash": edge.hash,
+            "types": [name.upper() for name in edge.types],
+            "virtuals": list(edge.virtuals),
+        }
+        for edge in spec.dependencies
+    ]
+    return {"dependencies": edges}
+
+
+def _form_of(form: Mapping[str, Field]) -> CheckForm:
     """Return what a form asks. Raises BadRequest where it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
@@ -427,34 +420,11 @@ def _asked(form: Mapping[str, Field]) -> CheckForm:
 def _best(covering: Answered, form: CheckForm) -> str:
     """Return the revision that has most. Raises Unreadable where there is none."""
     if not (best := covering.data.get("bestCovering")):
-        raise Unreadable(_first(covering), form)
+        raise Unreadable(_first_error(covering), form)
     digest: str = best[0]["revision"]["digest"]
     return digest
 
 
-def _first(answered: Answered) -> str:
+def _first_error(answered: Answered) -> str:
     """Return why there is no answer."""
     return answered.errors[0]["message"] if answered.errors else "The catalog is empty."
-
-
-_PLANNED_NAMES = {
-    name: to_camel_case(name)
-    for name in (
-        "hash",
-        "name",
-        "version",
-        "variants",
-        "platform",
-        "operating_system",
-        "target",
-        "package_hash",
-    )
-}
-
-_INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}
-
-
-def _input(spec: ConcreteSpec) -> dict[str, Any]:
-    """Return a spec as GraphQL takes it; what is not told is left out."""
-    values = ((name, getattr(spec, name)) for name in _INPUT_NAMES)
-    return {_INPUT_NAMES[name]: value for name, value in values if value is not None}

@@ -1,8 +1,9 @@
 """Sends pages: asked, rendered and kept as the API's answers are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
 import orjson
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -34,7 +35,7 @@ from server.pages.addresses import (
 )
 from server.pages.documents import HAS_COSTS, Answered, Asker, PageQuestion
 from server.pages.error_pages import ErrorPages, nearest_to
-from server.pages.exports import PARAMETER, Export, ExportResponse, NoTable, table_asked
+from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, led_to
 from server.pages.routes import Page
 from snapshots.catalog.catalog import Catalog
@@ -45,34 +46,55 @@ _PERMANENT = b"public, max-age=604800, immutable"
 _ALLOW = b"GET, HEAD"
 
 
-class PageContext:
+class PageContext(msgspec.Struct, frozen=True, eq=False):
     """What all pages have in common.
 
     Pages are kept among the other ``responses``. Requests for one that is not kept wait for the
     same making.
     """
 
-    def __init__(
+    catalog: Catalog
+    asker: Asker
+    renderer: Renderer
+    responses: ResponseCache
+    lanes: Lanes
+    allowances: Allowances
+    outgoing: Outgoing
+    addresses: Callable[[str, Query], Address] = Address
+    makings: SingleFlight[PageResponse] = msgspec.field(
+        default_factory=lambda: SingleFlight("page", seconds=10.0)
+    )
+
+    @property
+    def error_pages(self) -> ErrorPages:
+        """The pages of errors."""
+        return ErrorPages(self.renderer)
+
+    async def answer(
         self,
-        catalog: Catalog,
-        asker: Asker,
-        renderer: Renderer,
-        responses: ResponseCache,
-        lanes: Lanes,
-        allowances: Allowances,
-        outgoing: Outgoing,
-        addresses: Callable[[str, Query], Address] = Address,
+        making: Awaitable[Response | Export | None],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
-        self.catalog = catalog
-        self.asker = asker
-        self.renderer = renderer
-        self.responses = responses
-        self.lanes = lanes
-        self.allowances = allowances
-        self.outgoing = outgoing
-        self.addresses = addresses
-        self.error_pages = ErrorPages(renderer)
-        self.makings: SingleFlight[PageResponse] = SingleFlight("page", seconds=10.0)
+        """Send what ``making`` returns, or the page of the error that it raises.
+
+        None stands for a client that left.
+        """
+        try:
+            response = await making
+        except BadRequest as error:
+            response = self.error_pages.refused(bare_address(scope), error)
+        except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
+            response = self.error_pages.failed(bare_address(scope), error)
+        if response is None:
+            await send_head(send, GONE, [])  # for the log: nobody receives it
+        elif isinstance(response, Export):
+            await response.send(scope, receive, send)
+        else:
+            is_larger = await self.send(response, scope, send)
+            if is_larger and isinstance(response, PageResponse) and response.key is not None:
+                self.responses.put(response.key, response)
 
     async def send(self, response: Response, scope: Scope, send: Send) -> bool:
         """Send a page; return whether it had to be encoded for this client first.
@@ -101,27 +123,9 @@ class PageEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        response = await self._answered(scope, receive)
-        if response is None:
-            await send_head(send, GONE, [])  # for the log: nobody receives it
-            return
-        if isinstance(response, ExportResponse):
-            await response(scope, receive, send)
-            return
-        is_larger = await self._context.send(response, scope, send)
-        if is_larger and isinstance(response, PageResponse) and response.key is not None:
-            self._context.responses.put(response.key, response)
+        await self._context.answer(self._respond(scope, receive), scope, receive, send)
 
-    async def _answered(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
-        """Return what a request is answered with, whatever happens; None where its client left."""
-        try:
-            return await self._respond(scope, receive)
-        except BadRequest as error:
-            return self._context.error_pages.refused(bare_address(scope), error)
-        except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
-            return self._context.error_pages.failed(bare_address(scope), error)
-
-    async def _respond(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
+    async def _respond(self, scope: Scope, receive: Receive) -> Response | Export | None:
         context = self._context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(
@@ -130,8 +134,7 @@ class PageEndpoint:
                 code="METHOD_NOT_ALLOWED",
                 headers=((b"allow", _ALLOW),),
             )
-        if context.allowances.is_limited:
-            context.allowances.count_request(scope)
+        context.allowances.count_request(scope)
         parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return led_to(link, status=308)
@@ -162,17 +165,19 @@ class PageEndpoint:
 
     async def _export(
         self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
-    ) -> PageResponse | ExportResponse:
+    ) -> PageResponse | Export:
         """Return the page's table whole, or the page that says why there is none."""
         context, page = self._context, self._page
-        table = table_asked(page, parameters)
-        variables = page.document.variables(query)
-        light, outgoing = context.lanes.light, context.outgoing
-        export = Export(table, variables, scope, context.asker, light, outgoing)
-        try:
-            return ExportResponse(export, await export.first(), parameters[PARAMETER][-1])
-        except NoTable as error:
-            return await self._missing(scope, query, error.answered)
+        suffix = parameters[PARAMETER][-1]
+        if suffix not in FORMATS:
+            raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
+        if not page.table:
+            raise BadRequest("this page has no table to be had whole")
+        table, variables = table_of(page.query, page.table), page.document.variables(query)
+        lane, outgoing = context.lanes.light, context.outgoing
+        export = Export(table, suffix, variables, scope, context.asker, lane, outgoing)
+        failure = await export.begin()
+        return export if failure is None else await self._missing(scope, query, failure)
 
     async def _missing(
         self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
@@ -247,8 +252,7 @@ class NoPage:
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
         address = bare_address(scope)
         try:
-            if self._context.allowances.is_limited:
-                self._context.allowances.count_request(scope)
+            self._context.allowances.count_request(scope)
             response = self._context.error_pages.nowhere(address)
         except BadRequest as refusal:
             response = self._context.error_pages.refused(address, refusal)

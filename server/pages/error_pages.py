@@ -8,6 +8,7 @@ import msgspec
 
 from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
+from server.asgi.responses import Headers
 from server.pages.addresses import Address, path_filled, query_string
 from server.pages.documents import Answered, Asker, document
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
@@ -50,16 +51,16 @@ class Nearest(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """What is not there, in a sentence."""
-        if not self.kind:
-            return "There is nothing under this address."
-        if self.kind == _HASH:
-            return "No revision of this catalog had a hash that begins so."
-        if self.kind == _CAUSE:
-            return "There is no such cause in this comparison."
-        if self.kind == _COMMIT:
-            return "No known commit has a hash that begins like this, or more than one has."
         where = " in this revision" if self.ref else ""
-        return f"There is no such {self.kind}{where}."
+        return _SENTENCES.get(self.kind) or f"There is no such {self.kind}{where}."
+
+
+_SENTENCES = {
+    "": "There is nothing under this address.",
+    _HASH: "No revision of this catalog had a hash that begins so.",
+    _CAUSE: "There is no such cause in this comparison.",
+    _COMMIT: "No known commit has a hash that begins like this, or more than one has.",
+}
 
 
 async def nearest_to(
@@ -191,7 +192,6 @@ TITLES = {
 _FAILED = "That cannot be shown"
 _SEVERAL = "More than one"
 _AMBIGUOUS = ("AMBIGUOUS_REF", "AMBIGUOUS_HASH")
-_NOTHING = "There is nothing under this address."
 _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """How GraphQL's messages begin about what a variable was given."""
 
@@ -214,19 +214,17 @@ class ErrorPages:
 
     def refused(self, address: Address, error: BadRequest) -> PageResponse:
         """Return the page for a request that is not answered."""
-        more = list(error.headers)
         shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
-        body = self._body(address, error.status, shown, Nearest())
-        return PageResponse(error.status, body, NO_STORE, code=error.code, more=more)
+        return self._page(address, error.status, shown, error.code, more=[*error.headers])
 
     def failed(self, address: Address, error: Exception) -> PageResponse:
         """Return the page for an error that nobody expected: it says where the log tells more."""
         shown: Mapping[str, Any] = incident(error)
-        return self._page(address, 500, shown, shown["extensions"]["code"], Nearest())
+        return self._page(address, 500, shown, shown["extensions"]["code"])
 
     def nowhere(self, address: Address) -> PageResponse:
         """Return the page for an address that no page has."""
-        return self._page(address, 404, {"message": _NOTHING}, "NOT_FOUND", Nearest())
+        return self._page(address, 404, {"message": _SENTENCES[""]}, "NOT_FOUND")
 
     def _page(
         self,
@@ -234,17 +232,12 @@ class ErrorPages:
         status: int,
         error: Mapping[str, Any],
         code: str,
-        nearest: Nearest,
+        nearest: Nearest = Nearest(),  # noqa: B008 - it is frozen
+        more: Headers | None = None,
     ) -> PageResponse:
-        body = self._body(address, status, error, nearest)
-        return PageResponse(status, body, NO_STORE, code=code)
-
-    def _body(
-        self, address: Address, status: int, error: Mapping[str, Any], nearest: Nearest
-    ) -> bytes:
-        code = error.get("extensions", {}).get("code", "")
         title = _SEVERAL if code in _AMBIGUOUS else TITLES.get(status, _FAILED)
-        return self._renderer.error(address, status, title, error, nearest)
+        body = self._renderer.error(address, status, title, error, nearest)
+        return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 
 def _in_words(message: str, address: Address) -> str:

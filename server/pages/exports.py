@@ -28,7 +28,6 @@ from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
 from server.pages.documents import IS_PAGE, Answered, Asker, PageDocument, document
-from server.pages.routes import Page
 from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
@@ -229,20 +228,12 @@ FORMATS = {
 # -- parts
 
 
-class NoTable(Exception):
-    """The answer has no such table: the page says why."""
-
-    def __init__(self, answered: Answered) -> None:
-        self.answered = answered
-        super().__init__("no table")
-
-
 class Broken(Exception):
     """An export that cannot go on; the text says why."""
 
 
 class Export:
-    """A table on its way to a client, whose request has this ``scope``.
+    """A table on its way to a client, whose request has this ``scope``; ``suffix`` is its format.
 
     All rows are of the revisions that the first part was of.
     """
@@ -250,42 +241,67 @@ class Export:
     def __init__(
         self,
         table: Table,
+        suffix: str,
         variables: Mapping[str, Any],
         scope: Scope,
         asker: Asker,
         lane: Lane,
         outgoing: Outgoing,
     ) -> None:
-        self.table = table
-        self.digests: list[str] = []
+        self._table = table
+        self._suffix = suffix
         self._variables = dict(variables)
         self._scope = scope
         self._asker = asker
         self._lane = lane
         self._outgoing = outgoing
         self._size = _MOST
+        self._digests: list[str] = []
+        self._first = ExportPart([], None)
 
-    async def first(self) -> ExportPart:
-        """Return the first part; raises NoTable, and BadRequest where there is no room."""
+    async def begin(self) -> Answered | None:
+        """Ask for the first part; return the answer where it lacks the table.
+
+        Raises BadRequest where there is no room.
+        """
         while self._size > _FEWEST and not await self._asker.is_affordable(
-            self.table.document.text, self._variables_after(None)
+            self._table.document.text, self._variables_after(None)
         ):
             self._size //= 2
         answered = await self._answered(None)
         part = self._part(answered)
         if part is None:
-            raise NoTable(answered)
-        pinned = self.table.pinned(answered.data)
+            return answered
+        pinned = self._table.pinned(answered.data)
         self._variables |= pinned
-        self.digests = [*pinned.values()]
-        return part
+        self._first, self._digests = part, [*pinned.values()]
+        return None
 
-    async def send(self, send: Send, written: RowFormat, part: ExportPart) -> None:
-        """Send all rows from the first part on, after the head of the response.
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the table, as long as its client listens.
 
-        Raises Broken where one of the parts cannot be had.
+        Where it breaks off it is left without an end, so that the client notices.
         """
-        text = written.head(self.table.columns)
+        name = file_name(self._table, scope["path_params"], self._digests, self._suffix)
+        headers = [
+            (b"content-type", FORMATS[self._suffix].media_type),
+            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
+            (b"cache-control", REVALIDATE),
+        ]
+        if scope["method"] == "HEAD":
+            await send_head(send, 200, headers)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        try:
+            await unless_gone(receive, self.send_rows(send))
+        except Broken as error:
+            scope[CODE] = "EXPORT_BROKEN_OFF"
+            _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
+
+    async def send_rows(self, send: Send) -> None:
+        """Send all rows, from the first part on; raises Broken where a part cannot be had."""
+        written, part = FORMATS[self._suffix], self._first
+        text = written.head(self._table.columns)
         while True:
             text += await self._patiently(partial(self._written, written, part.rows))
             part.rows.clear()  # a slow reader holds their text alone
@@ -296,7 +312,7 @@ class Export:
             text, part = b"", await self._next(part.after)
 
     async def _written(self, written: RowFormat, rows: list[dict[str, Any]]) -> bytes:
-        return await self._lane.run(partial(written.body, rows, self.table.columns))
+        return await self._lane.run(partial(written.body, rows, self._table.columns))
 
     async def _next(self, after: str) -> ExportPart:
         answered = await self._patiently(partial(self._answered, after))
@@ -306,14 +322,14 @@ class Export:
         return part
 
     async def _answered(self, after: str | None) -> Answered:
-        text, variables = self.table.document.text, self._variables_after(after)
+        text, variables = self._table.document.text, self._variables_after(after)
         return await self._asker.answered(await self._asker.weighed(text, variables, self._scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
         return self._variables | {IS_PAGE: False, "first": self._size, "after": after}
 
     def _part(self, answered: Answered) -> ExportPart | None:
-        return None if answered.errors else self.table.part(answered.data)
+        return None if answered.errors else self._table.part(answered.data)
 
     async def _place(self, size: int) -> Place:
         return self._outgoing.begin_bytes(size, self._scope)
@@ -330,49 +346,6 @@ class Export:
                     raise Broken(error.message) from None
                 waited += wait
                 await asyncio.sleep(wait)
-
-
-# -- responses
-
-
-def table_asked(page: Page, parameters: Mapping[str, list[str]]) -> Table:
-    """Return the table that an address asks for; raises BadRequest where there is none."""
-    if parameters[PARAMETER][-1] not in FORMATS:
-        raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
-    if not page.table:
-        raise BadRequest("this page has no table to be had whole")
-    return table_of(page.query, page.table)
-
-
-class ExportResponse:
-    """A table that is there, from its first part on; ``suffix`` names the format."""
-
-    def __init__(self, export: Export, part: ExportPart, suffix: str) -> None:
-        self._export = export
-        self._part = part
-        self._suffix = suffix
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, as long as its client listens.
-
-        Where it breaks off it is left without an end, so that the client notices.
-        """
-        written, export = FORMATS[self._suffix], self._export
-        name = file_name(export.table, scope["path_params"], export.digests, self._suffix)
-        headers = [
-            (b"content-type", written.media_type),
-            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
-            (b"cache-control", REVALIDATE),
-        ]
-        if scope["method"] == "HEAD":
-            await send_head(send, 200, headers)
-            return
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        try:
-            await unless_gone(receive, export.send(send, written, self._part))
-        except Broken as error:
-            scope[CODE] = "EXPORT_BROKEN_OFF"
-            _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
 
 
 def file_name(table: Table, params: Mapping[str, str], digests: list[str], suffix: str) -> str:

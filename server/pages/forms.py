@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import parse_options_header
 
 from server.asgi.errors import BadRequest
 
 _MULTIPART = b"multipart/form-data"
 _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
+_LONGEST_HEAD = 4_096
 _PIECE = 8 << 10
 """How many bytes of an escaped text are read at once."""
 
@@ -38,7 +38,7 @@ def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
     """
     kind, options = parse_options_header(content_type)
     if kind == _MULTIPART:
-        return _Parts(options.get(b"boundary", b"")).read(body)
+        return _multipart(body, options.get(b"boundary", b""))
     if kind == _URLENCODED:
         return _urlencoded(body)
     raise BadRequest(
@@ -75,70 +75,33 @@ def _unescaped(text: bytes) -> bytes:
     return bytes(content)
 
 
-class _Parts:
-    """Reads the parts of one multipart body."""
+def _multipart(body: bytes, boundary: bytes) -> Mapping[str, Field]:
+    delimiter = b"\r\n--" + boundary
+    if body.count(delimiter) > _MAX_FIELDS:
+        raise _too_many()
+    first, *others = body.removeprefix(delimiter[2:]).split(delimiter)
+    if not boundary or not body.startswith(delimiter[2:]) or not others:
+        raise BadRequest("The form cannot be read: it has no parts")
+    *others, end = others
+    if not end.startswith(b"--"):
+        raise BadRequest("The form ends too early")
+    return dict(map(_part, [first, *others]))
 
-    def __init__(self, boundary: bytes) -> None:
-        self._boundary = boundary
-        self._found: dict[str, Field] = {}
-        self._num_parts = 0
-        self._is_whole = False
-        self._disposition = self._header = self._value = b""
-        self._pieces: list[bytes] = []
 
-    def read(self, body: bytes) -> Mapping[str, Field]:
-        """Return the fields. Raises BadRequest."""
-        try:
-            parser = MultipartParser(
-                self._boundary,
-                {
-                    "on_part_begin": self._begin,
-                    "on_header_field": self._on_header,
-                    "on_header_value": self._on_value,
-                    "on_header_end": self._end_header,
-                    "on_part_data": self._on_data,
-                    "on_part_end": self._end,
-                    "on_end": self._end_all,
-                },
-            )
-            parser.write(body)
-            parser.finalize()
-        except FormParserError as error:
-            raise BadRequest(f"The form cannot be read: {error}") from None
-        if not self._is_whole:
-            raise BadRequest("The form ends too early")
-        return self._found
-
-    def _begin(self) -> None:
-        self._num_parts += 1
-        if self._num_parts > _MAX_FIELDS:
-            raise _too_many()
-        self._disposition = b""
-        self._pieces = []
-
-    def _on_header(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def _on_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def _end_header(self) -> None:
-        if self._header.lower() == b"content-disposition":
-            self._disposition = self._value
-        self._header = self._value = b""
-
-    def _on_data(self, data: bytes, start: int, end: int) -> None:
-        self._pieces.append(data[start:end])
-
-    def _end(self) -> None:
-        _, options = parse_options_header(self._disposition)
-        name, filename = (
-            options.get(key, b"").decode("utf-8", "replace") for key in (b"name", b"filename")
-        )
-        self._found[name] = Field(b"".join(self._pieces), filename)
-
-    def _end_all(self) -> None:
-        self._is_whole = True
+def _part(part: bytes) -> tuple[str, Field]:
+    """Return the name and the content of a part: its headers, an empty line, and what is sent."""
+    head, separator, content = part.partition(b"\r\n\r\n")
+    if not (head.startswith(b"\r\n") and separator) or len(head) > _LONGEST_HEAD:
+        raise BadRequest("The form cannot be read: a part has no headers, or long ones")
+    headers = (line.partition(b":") for line in head.split(b"\r\n"))
+    disposition = {name.lower(): value for name, _, value in headers}.get(
+        b"content-disposition", b""
+    )
+    _, options = parse_options_header(disposition.strip())
+    name, filename = (
+        options.get(key, b"").decode("utf-8", "replace") for key in (b"name", b"filename")
+    )
+    return name, Field(content, filename)
 
 
 def _too_many() -> BadRequest:

@@ -658,14 +658,10 @@ def missing_cause(spec: Data) -> str:
 def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the totals, what is missing by cause, and what differs in the nearest of each."""
     lookup = data["revision"]["lookup"]
-    groups = data.get("groups", ())
     return {
         "missing_groups": missing_groups(lookup["missing"]),
-        "shared": data.get("shared"),
-        "shared_missing": data.get("shared_missing"),
-        "writer": data.get("writer"),
         "groups_of": {
-            spec["hash"]: [group.name for group in groups if spec["hash"] in group.roots]
+            spec["hash"]: [group.name for group in data["groups"] if spec["hash"] in group.roots]
             for spec in lookup["missing"]
         },
         "totals": list(_totals(lookup)),

@@ -21,7 +21,6 @@ from server.asgi.room import Outgoing
 from server.pages import exports
 from server.pages.documents import IS_PAGE, Answered, Asker
 from server.pages.exports import (
-    FORMATS,
     Export,
     cell,
     csv_body,
@@ -282,7 +281,7 @@ def test_who_goes_away_ends_the_work(
     """Nothing more is asked for a client that hung up."""
     small(tmp_path)
     monkeypatch.setattr(exports, "_MOST", 1)
-    answered, send, has_ended = Export._answered, Export.send, threading.Event()
+    answered, send, has_ended = Export._answered, Export.send_rows, threading.Event()
 
     async def slowly(self: Export, after: str | None) -> Answered:
         await asyncio.sleep(0.05)
@@ -295,7 +294,7 @@ def test_who_goes_away_ends_the_work(
             has_ended.set()
 
     monkeypatch.setattr(Export, "_answered", slowly)
-    monkeypatch.setattr(Export, "send", watched)
+    monkeypatch.setattr(Export, "send_rows", watched)
     with application(Settings(catalog=str(tmp_path))) as client:
         with client.stream("GET", "/search?q=*&as=jsonl") as answer:
             next(answer.iter_bytes())
@@ -340,14 +339,14 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
                 await asyncio.Future()  # nothing is read any more
 
         table = table_of("compare_pickers", "revisions")
-        export = Export(table, {}, {}, cast("Asker", asker), lanes.light, outgoing)
-        piece = await export.first()
-        sending = asyncio.create_task(export.send(send, FORMATS["jsonl"], piece))
+        export = Export(table, "jsonl", {}, {}, cast("Asker", asker), lanes.light, outgoing)
+        assert await export.begin() is None
+        sending = asyncio.create_task(export.send_rows(send))
         await enough.wait()
         await asyncio.sleep(0.05)
         assert asker.num_asked == 3
         assert 500_000 < outgoing.num_bytes < 600_000
-        assert piece.rows == []
+        assert export._first.rows == []
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
         assert outgoing.num_bytes == 0
