@@ -222,7 +222,7 @@ def package_title(entry: PackageEntry, name: str) -> Sentence:
     pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
     for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
         if versions:
-            pieces += [", ", *enumerated(*_listed(versions)), f" {verb}"]
+            pieces += [", ", *_versions(versions), f" {verb}"]
     return Sentence(*pieces, " in ", Value(head.tag), f" of {long_day(head.taken_at)}")
 
 
@@ -232,8 +232,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
     for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
         if versions:
             what = "Version " if len(versions) == 1 else "Versions "
-            listed = enumerated(*_listed(versions))
-            sentences.append(Sentence(what, *listed, " of ", Name(name), f" {verb}."))
+            sentences.append(Sentence(what, *_versions(versions), " of ", Name(name), f" {verb}."))
     counts = (entry.specs_added, entry.specs_removed, entry.specs_changed)
     specs = _counts_told(zip(counts, _CHANGE_KINDS, strict=True))
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
@@ -318,11 +317,8 @@ def _counts_told(counts: Iterable[tuple[int, str]], noun: str | None = None) -> 
     return ", ".join(parts)
 
 
-def _listed(versions: tuple[str, ...]) -> tuple[list[list[str]], str]:
-    """Return the first versions as items of a sentence, and how many more there are."""
-    shown = versions if len(versions) <= _FEW_VERSIONS + 1 else versions[:_FEW_VERSIONS]
-    more = f"{len(versions) - len(shown):,} more" if len(shown) < len(versions) else ""
-    return [[Value(version)] for version in shown], more
+def _versions(versions: Iterable[str]) -> list[str]:
+    return enumerated([[Value(version)] for version in versions], _FEW_VERSIONS)
 
 
 AUTHOR = "cachelog"

@@ -1,6 +1,6 @@
 """What changed, in words: the causes of rebuilds, packages, stacks, sizes and losses."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.stack_changes import StackChangeKind
@@ -22,7 +22,7 @@ from snapshots.notes.sections import (
     is_most,
     num_specs,
 )
-from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, names, spelled
+from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, spelled
 from snapshots.texts import counted, short_digest, shortened, size
 
 _FEW = 3
@@ -140,7 +140,7 @@ def _clauses(groups: Sequence[Group], reach: Reach) -> Iterator[list[str]]:
     further = [group for number, group in enumerate(others) if number not in along]
     shown = further if len(further) <= _FEW else further[: _FEW - 1]
     for group in shown:
-        yield [*_listed(group), f" {_did(num_specs(group), group[0].num_involved)}"]
+        yield [*_causes(group), f" {_did(num_specs(group), group[0].num_involved)}"]
     if rest := further[len(shown) :]:
         changes = spelled(sum(map(len, rest)), "more change")
         most = counted(rest[0][0].num_involved, "spec")
@@ -160,12 +160,12 @@ def _did(num_rebuilt: int, num_reached: int) -> str:
 def _first_clause(first: Group, companions: Sequence[CauseEntry], *, are_all: bool) -> list[str]:
     clause = _clause(first[0])
     if partners := first[1:]:
-        clause += [", together with ", *_listed(partners)]
+        clause += [", together with ", *_causes(partners)]
     num_reached = first[0].num_involved
     clause.append(f", which {_did(num_specs(first), num_reached)}")
     if companions:
         how_many = f", {'all' if are_all else 'most'} of which " if num_reached > 1 else ", which "
-        clause += [how_many, *_listed(companions), " reached, too"]
+        clause += [how_many, *_causes(companions), " reached, too"]
     return clause
 
 
@@ -183,10 +183,8 @@ def _clause(cause: CauseEntry) -> list[str]:
     return [*_pieces(template, cause), *_behind(cause)]
 
 
-def _listed(causes: Sequence[CauseEntry]) -> list[str]:
-    shown = causes if len(causes) <= _FEW + 1 else causes[:_FEW]
-    others = f"{len(causes) - len(shown):,} more" if len(shown) < len(causes) else ""
-    return enumerated([noun_phrase(cause) for cause in shown], others)
+def _causes(causes: Iterable[CauseEntry]) -> list[str]:
+    return enumerated(map(noun_phrase, causes), _FEW)
 
 
 def specs_sentence(
@@ -286,7 +284,8 @@ def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
         if entries := stacks.get(kind):
             verb = "was" if len(entries) == 1 else "were"
-            clauses.append([*names((stack.name for stack in entries), _FEW), f" {verb} {kind}"])
+            stacks_named = enumerated([[Name(stack.name)] for stack in entries], _FEW)
+            clauses.append([*stacks_named, f" {verb} {kind}"])
     if not clauses:
         return None
     return Sentence("Of the stacks, ", *enumerated(clauses), ".")

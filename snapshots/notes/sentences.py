@@ -123,23 +123,20 @@ def html(sentence: Sentence) -> str:
     return "".join(map(_in_html, sentence.pieces))
 
 
-def enumerated(items: Sequence[Pieces], others: str = "") -> list[str]:
-    """Return the pieces of "a, b and c"; ``others`` is one more item, in words of our own."""
-    every: list[Pieces] = [*items, [others]] if others else list(items)
+def enumerated(items: Iterable[Pieces], limit: int | None = None) -> list[str]:
+    """Return the pieces of "a, b and c", or of "a, b and 2 more" where ``limit`` is 2.
+
+    A single one beyond the limit is named, too.
+    """
+    listed = list(items)
+    if limit is not None and len(listed) > limit + 1:
+        listed[limit:] = [[f"{len(listed) - limit:,} more"]]
     pieces: list[str] = []
-    for number, item in enumerate(every):
+    for number, item in enumerate(listed):
         if number:
-            pieces.append(" and " if number == len(every) - 1 else ", ")
+            pieces.append(" and " if number == len(listed) - 1 else ", ")
         pieces.extend(item)
     return pieces
-
-
-def names(texts: Iterable[str], limit: int) -> list[str]:
-    """Return the pieces of a list of names, of which only the first few are named."""
-    every = list(texts)
-    shown = every if len(every) <= limit + 1 else every[:limit]
-    others = f"{len(every) - len(shown):,} more" if len(shown) < len(every) else ""
-    return enumerated([[Name(text)] for text in shown], others)
 
 
 def spelled(count: int, noun: str) -> str:

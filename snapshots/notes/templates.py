@@ -14,7 +14,6 @@ from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sentences
-from snapshots.notes import sentences as units
 from snapshots.notes.changelog import Changelog, Only, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
@@ -44,9 +43,7 @@ def causes(group: Sequence[CauseEntry]) -> Sentence:
     first, *others = map(noun_phrase, group)
     if not others:
         return Sentence(*first)
-    shown = others if len(others) <= _FEW + 1 else others[:_FEW]
-    more = f"{len(others) - len(shown):,} more" if len(shown) < len(others) else ""
-    return Sentence(*first, ", together with ", *enumerated(shown, more))
+    return Sentence(*first, ", together with ", *enumerated(others, _FEW))
 
 
 def commits_title(commits: Sequence[CommitEntry]) -> str:
@@ -73,67 +70,60 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", lines).strip("\n") + "\n"
 
 
-def _teller(write: Callable[[Sentence], str]) -> Callable[[Any], str]:
-    """Return a filter that writes a sentence, or several one after the other."""
-
-    def told(value: Sentence | Iterable[Sentence]) -> str:
-        return write(value) if isinstance(value, Sentence) else " ".join(map(write, value))
-
-    return told
-
-
-def _each(write: Callable[[str], str]) -> Callable[[str | Iterable[str]], str]:
-    """Return a filter that writes a text, or several with commas between them."""
-
-    def written(value: str | Iterable[str]) -> str:
-        return write(value) if isinstance(value, str) else ", ".join(map(write, value))
-
-    return written
-
-
-def _in_html(write: Callable[..., str]) -> Callable[..., Markup]:
-    """Return a filter whose text is HTML already."""
-    return lambda *arguments: Markup(write(*arguments))  # noqa: S704 - what it writes is escaped
-
-
-def _code(text: str) -> str:
-    return f"<code>{escape(visible(text))}</code>"
-
-
-_told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentences.html)
-
 _PLAIN: Filters = {
     "build_cost": build_cost,
     "commits_title": commits_title,
     "counted": counted,
-    "day": units.long_day,
+    "day": sentences.long_day,
     "fact_name": in_words,
     "fitting": fitting,
     "num_specs": num_specs,
-    "number": units.number,
+    "number": sentences.number,
     "short_digest": short_digest,
     "size": size,
-    "size_delta": units.size_delta,
+    "size_delta": sentences.size_delta,
     "tidy": tidy,
 }
 
-MARKDOWN: Filters = _PLAIN | {
-    "causes": lambda group: _told_in_markdown(causes(group)),
-    "code_span": code_span,
-    "commit": lambda commit: _told_in_markdown(commit_sentence(commit)),
-    "inline": _each(inline),
-    "told": _told_in_markdown,
-    "version_steps": lambda entry, section: _told_in_markdown(version_steps(entry, section)),
-}
 
-HTML: Filters = _PLAIN | {
-    "causes": _in_html(lambda group: _told_in_html(causes(group))),
-    "code_span": _in_html(_code),
-    "commit": _in_html(lambda commit: _told_in_html(commit_sentence(commit))),
-    "inline": _in_html(_each(lambda text: escape(visible(text)))),
-    "told": _in_html(_told_in_html),
-    "version_steps": _in_html(lambda entry, section: _told_in_html(version_steps(entry, section))),
-}
+def _filters(
+    escaped: type[str],
+    sentence: Callable[[Sentence], str],
+    code: Callable[[str], str],
+    text: Callable[[str], str],
+) -> Filters:
+    """Return the filters of a format, which write sentences, code and other texts in this way.
+
+    ``escaped`` is the type of what they return.
+    """
+
+    def joined(write: Callable[[Any], str], separator: str) -> Callable[[Any], str]:
+        """Return a filter that writes one value, or several with a separator between them."""
+
+        def written(value: Any) -> str:
+            single = isinstance(value, str | Sentence)
+            return escaped(write(value) if single else separator.join(map(write, value)))
+
+        return written
+
+    told = joined(sentence, " ")
+    return _PLAIN | {
+        "causes": lambda group: told(causes(group)),
+        "code_span": joined(code, ", "),
+        "commit": lambda commit: told(commit_sentence(commit)),
+        "inline": joined(text, ", "),
+        "told": told,
+        "version_steps": lambda entry, section: told(version_steps(entry, section)),
+    }
+
+
+MARKDOWN = _filters(str, sentences.markdown, code_span, inline)
+HTML = _filters(
+    Markup,
+    sentences.html,
+    lambda text: f"<code>{escape(visible(text))}</code>",
+    lambda text: escape(visible(text)),
+)
 
 
 def is_html(name: str) -> bool:
@@ -233,31 +223,12 @@ Watch = Callable[[Iterable[str]], Iterable[str]]
 
 
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
-    """Render release notes in a format."""
-    match format_:
-        case NotesFormat.MARKDOWN:
-            return markdown(log, watch)
-        case NotesFormat.HTML:
-            return html(log, watch)
-        case NotesFormat.JSON:
-            return json(log)
-
-
-def markdown(log: Changelog, watch: Watch = iter) -> str:
-    """Render release notes in Markdown."""
-    template = shipped(html=False).get_template("notes.md.jinja")
+    """Render release notes in a format; HTML is a page that needs nothing else."""
+    if format_ is NotesFormat.JSON:
+        return to_json(log).decode() + "\n"
+    is_page = format_ is NotesFormat.HTML
+    template = shipped(html=is_page).get_template(f"notes.{'html' if is_page else 'md'}.jinja")
     return "".join(watch(template.generate(variables(log))))
-
-
-def html(log: Changelog, watch: Watch = iter) -> str:
-    """Render release notes as a page of HTML that needs nothing else."""
-    template = shipped(html=True).get_template("notes.html.jinja")
-    return "".join(watch(template.generate(variables(log))))
-
-
-def json(log: Changelog) -> str:
-    """Render release notes as JSON, with every fact of the others."""
-    return to_json(log).decode() + "\n"
 
 
 def story(neighbours: Neighbours, explanation: Explanation) -> str:

@@ -22,8 +22,9 @@ from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom import PAGE, series_feed, to_xml
 from snapshots.notes.changelog import changelog
+from snapshots.notes.formats import NotesFormat
 from snapshots.notes.stories import told_in
-from snapshots.notes.templates import html, story
+from snapshots.notes.templates import render, story
 from tests.benchmarks.measurements import Measurement, Target, measure, milliseconds
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.years import copy_of
@@ -49,7 +50,9 @@ def run(plan: Plan) -> Iterator[Measurement]:
         "feed",
         f"two revisions of {plan.data.specs:,} specs",
         {
-            _NOTES: lambda: milliseconds(lambda: html(changelog(*_both(neighbours), explanation))),
+            _NOTES: lambda: milliseconds(
+                lambda: render(changelog(*_both(neighbours), explanation), NotesFormat.HTML)
+            ),
             _STORY: lambda: milliseconds(lambda: story(neighbours, explanation)),
         },
         unit="ms",

@@ -1,6 +1,7 @@
 """Pairs of small contents whose release notes tests read."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -9,6 +10,8 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.changelog import Changelog, Only, Scope, changelog, scope_of
+from snapshots.notes.formats import NotesFormat
+from snapshots.notes.templates import render
 from snapshots.recipes.commits import Between, FoundBy, Links, Recipes
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.spack.names import ROOT_STACK
@@ -104,3 +107,8 @@ def told(
         scope,
         recipes=recipes,
     )
+
+
+as_markdown = partial(render, format_=NotesFormat.MARKDOWN)
+as_html = partial(render, format_=NotesFormat.HTML)
+as_json = partial(render, format_=NotesFormat.JSON)

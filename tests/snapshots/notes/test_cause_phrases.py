@@ -9,13 +9,12 @@ from msgspec.structs import replace
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.vocabulary import cause_title
 from snapshots.models import Spec
-from snapshots.notes import templates
 from snapshots.notes.phrases import causes_sentence, noun_phrase
 from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Sentence, markdown, plain
 from snapshots.notes.templates import causes
 from tests.snapshots.changes.graphs import RECIPE, edge, node
-from tests.snapshots.notes.stories import explained, told
+from tests.snapshots.notes.stories import as_markdown, explained, told
 
 OTHER_RECIPE = "b" * 52 + "===="
 
@@ -211,7 +210,7 @@ def test_what_cannot_be_told_apart_is_together() -> None:
         "which rebuilt 7 specs."
     )
     assert "| 7 | the recipe of `compiler-wrapper`, together with `gcc` 12.3.0 → 13.2.0 | 7 |" in (
-        templates.markdown(log)
+        as_markdown(log)
     )
 
 

@@ -15,7 +15,7 @@ from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from tests.snapshots.changes.graphs import node
-from tests.snapshots.notes.stories import explained, told
+from tests.snapshots.notes.stories import as_html, as_json, as_markdown, explained, told
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
 from tests.snapshots.notes.test_escaping import HOSTILE, Elements
 
@@ -49,24 +49,24 @@ def log_of(
 def test_references_to_pull_requests() -> None:
     """In the highlights and the table of causes, with links, and what each did in a list."""
     log = log_of(a_commit())
-    text = templates.markdown(log)
+    text = as_markdown(log)
     link = f"[#5277]({HUB}/pull/5277)"
     assert f"`gettext`'s recipe changed ({link}), which rebuilt 2 specs and reached 3" in text
     assert f"| 2 | the recipe of `gettext` ({link}) | 3 |" in text
     assert "## Pull requests (1)\n\nFrom commit `aaaaaaaaaaaa` (found by date) of the" in text
     assert "Several commits can explain one cause, and each is counted with all of it, so" in text
     assert f"\n- {link} `gettext: fix` rebuilt 2 specs and reached 3\n" in text
-    page = templates.html(log)
+    page = as_html(log)
     assert f'the recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page
     assert "<h2>Pull requests <small>1</small></h2>" in page
 
 
 def test_references_without_links() -> None:
     """They are numbers, and where a subject names no pull request, hashes."""
-    text = templates.markdown(log_of(a_commit(), links=Links()))
+    text = as_markdown(log_of(a_commit(), links=Links()))
     assert "`gettext`'s recipe changed (#5277), which" in text
     assert "\n- #5277 `gettext: fix` rebuilt" in text
-    text = templates.markdown(log_of(a_commit("gettext: fix")))
+    text = as_markdown(log_of(a_commit("gettext: fix")))
     oid = f"{12:040x}"
     assert f"([{oid[:12]}]({HUB}/commit/{oid}))" in text
     assert "## Pull requests and other commits (1)" in text
@@ -161,14 +161,14 @@ def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_bump_of_spack_leads_to_what_changed() -> None:
     """Between the two commits, on the forge of Spack."""
-    text = templates.markdown(log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK)))
+    text = as_markdown(log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK)))
     url = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
     assert f"(Spack cccccccccccc → dddddddddddd: [compare]({url}))" in text
 
 
 def test_json() -> None:
     """Each cause has its commits, and each commit what it did; its recipes are named."""
-    document = orjson.loads(templates.json(log_of(a_commit())))
+    document = orjson.loads(as_json(log_of(a_commit())))
     cause, *_ = document["causes"]
     (commit,) = cause["commits"]
     assert commit == {
@@ -201,7 +201,7 @@ def test_commits_that_are_not_known() -> None:
     log = told(BASE, HEAD)
     assert (log.commits, log.why_no_commits) == (None, "nobody knows")
     assert {cause.commits for cause in log.causes} == {None}
-    for text in (templates.markdown(log), templates.html(log)):
+    for text in (as_markdown(log), as_html(log)):
         assert "ull request" not in text
         assert "of the recipes" not in text
 
@@ -213,7 +213,7 @@ def test_hostile_subjects(hostile: str) -> None:
     for text in (hostile, "harmless"):
         links = Links("https://x.org/{hash}", "https://x.org/a)b|c`(" + "{number}")
         log = log_of(a_commit(f"{text} (#7)"), a_commit(text), links=links)
-        tokens = MarkdownIt("commonmark").enable("table").parse(templates.markdown(log))
+        tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(log))
         outlines.append([(token.type, token.tag) for token in tokens])
         urls = [
             child.attrs["href"]
@@ -223,6 +223,6 @@ def test_hostile_subjects(hostile: str) -> None:
         ]
         assert {str(url) for url in urls if "%29" in str(url)} == {"https://x.org/a%29b%7Cc%60%287"}
         assert all(str(url).startswith("https://x.org/") for url in urls)
-        pages.append(Elements.of(templates.html(log)).elements)
+        pages.append(Elements.of(as_html(log)).elements)
     assert outlines[0] == outlines[1]
     assert pages[0] == pages[1]

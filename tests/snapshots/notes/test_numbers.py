@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 
 from snapshots.models import Spec
-from snapshots.notes import templates
 from snapshots.notes.changelog import Changelog
 from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import real
 from tests.snapshots.factories import SPECS
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, as_html, as_markdown, told
 from tests.snapshots.notes.test_rendering import TITLES
 
 WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
@@ -70,14 +69,14 @@ class Read:
 
 def assert_numbers_agree(log: Changelog) -> None:
     """Hold all that two places of the notes say of one thing against each other."""
-    read = Read(templates.markdown(log))
+    read = Read(as_markdown(log))
     before, after, added, removed, _ = read.row("Specs")
     assert after - before == added - removed
     assert_specs_agree(read, added, removed)
     assert_packages_agree(read)
     assert_causes_agree(read)
     assert_losses_agree(read, removed)
-    page = unescape(re.sub(r"<[^>]+>", "", templates.html(log)))
+    page = unescape(re.sub(r"<[^>]+>", "", as_html(log)))
     assert " ".join(map(plain, log.highlights)) in page
     for title, lines in ((name, read.items(name)) for name in TITLES.values()):
         assert not lines or f"{title} {len(lines):,}" in page

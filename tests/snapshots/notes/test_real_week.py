@@ -1,9 +1,8 @@
 """Release notes of a real week in few words."""
 
-from snapshots.notes import templates
 from snapshots.notes.sentences import plain
 from tests.model.real import records
-from tests.snapshots.notes.stories import told
+from tests.snapshots.notes.stories import as_markdown, told
 
 CAUSES = (
     "gettext's recipe changed, which rebuilt 198 specs and reached 202, "
@@ -20,4 +19,4 @@ def test_a_week_in_a_sentence() -> None:
     log = told(old, new, {spec.hash: spec for spec in (*outside, *beside)}.values())
     assert CAUSES in [plain(sentence) for sentence in log.highlights]
     assert sum(cause.num_specs for cause in log.causes) == log.summary.specs_added
-    assert "gettext" in templates.markdown(log)
+    assert "gettext" in as_markdown(log)

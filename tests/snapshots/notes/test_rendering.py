@@ -10,13 +10,21 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.models import Spec
-from snapshots.notes import templates
 from snapshots.notes.changelog import Changelog, changelog
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
+from tests.snapshots.notes.stories import (
+    BASE,
+    HEAD,
+    as_html,
+    as_json,
+    as_markdown,
+    explained,
+    revision,
+    told,
+)
 
 
 def changelog_of(most_specs: int) -> Changelog:
@@ -155,20 +163,20 @@ def test_notes_in_each_format() -> None:
     log = told(BASE, HEAD)
     assert {form: render(log, form) for form in NotesFormat} == {
         NotesFormat.MARKDOWN: MARKDOWN,
-        NotesFormat.HTML: templates.html(log),
-        NotesFormat.JSON: templates.json(log),
+        NotesFormat.HTML: as_html(log),
+        NotesFormat.JSON: as_json(log),
     }
 
 
 def test_markdown_of_nothing() -> None:
     """Sections without entries are left out; data that a generator made up are marked."""
-    text = templates.markdown(told(BASE, BASE))
+    text = as_markdown(told(BASE, BASE))
     assert "Nothing changed." in text
     assert "## " not in text
     assert "| Packages | 9 | 9 | 0 | 0 | 0 |" in text
     assert "Size" not in text
     assert "Synthetic" not in text
-    assert "*Synthetic data" in templates.markdown(told(BASE, BASE, synthetic=True))
+    assert "*Synthetic data" in as_markdown(told(BASE, BASE, synthetic=True))
 
 
 @pytest.mark.parametrize(
@@ -185,12 +193,12 @@ def test_markdown_of_nothing() -> None:
 def test_sizes(before: int | None, after: int | None, row: str) -> None:
     """Sizes are told in the largest unit that fits, once one of them is known."""
     log = told([a_spec(size=before)], [a_spec(size=after)])
-    assert row in templates.markdown(log).splitlines()
+    assert row in as_markdown(log).splitlines()
 
 
 def test_where_no_cause_is_known_one_sentence_says_why() -> None:
     """Pages tell neither dependencies nor recipes: no table of nothing."""
-    text = templates.markdown(told([a_spec("1")], [a_spec("2")]))
+    text = as_markdown(told([a_spec("1")], [a_spec("2")]))
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
         "1 spec took the place of others.\n\n"
@@ -201,7 +209,7 @@ def test_where_no_cause_is_known_one_sentence_says_why() -> None:
 
 def test_html_is_a_page() -> None:
     """It needs nothing from elsewhere: no script, no link, no image, its own style."""
-    page = templates.html(told(BASE, HEAD))
+    page = as_html(told(BASE, HEAD))
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n')
     assert page.endswith("</html>\n")
     assert "<title>Spack build cache: v0.21.0 → v0.22.0</title>" in page
@@ -211,7 +219,7 @@ def test_html_is_a_page() -> None:
 def test_json() -> None:
     """The JSON notes have every fact of the Markdown ones, under stable names."""
     log = told(BASE, HEAD)
-    document = orjson.loads(templates.json(log))
+    document = orjson.loads(as_json(log))
     assert list(document) == [
         "format",
         "base",
@@ -300,15 +308,15 @@ def test_json() -> None:
         "removed": [{"name": "old", "num_specs": 1, "num_packages": 1}],
     }
     assert document["stacks_changed"] == 1
-    assert templates.json(log).endswith("}\n")
+    assert as_json(log).endswith("}\n")
 
 
 def test_hashes_in_json() -> None:
     """Each has its reason and its counterpart; stacks that are not known are null, not zero."""
-    document = orjson.loads(templates.json(told(BASE, [replace(it, stacks=()) for it in HEAD])))
+    document = orjson.loads(as_json(told(BASE, [replace(it, stacks=()) for it in HEAD])))
     sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
     assert list(sides) == [2, 2, None, None]
-    specs = orjson.loads(templates.json(told(BASE, HEAD)))["specs"]
+    specs = orjson.loads(as_json(told(BASE, HEAD)))["specs"]
     assert [len(specs[kind]) for kind in ("added", "removed")] == [8, 7]
     boost = {"name": "boost", "counterpart": "o7pgrwxm3ar3vo5vr3nrzdqu24ig5a53"}
     assert specs["added"][0] == boost | {
@@ -330,16 +338,16 @@ def test_hashes_that_are_too_many() -> None:
     all_, none = (changelog_of(most_specs=most) for most in (15, 14))
     assert len(all_.specs["added"]) == 8 if all_.specs else False
     assert none.specs is None
-    for write in (templates.markdown, templates.html):
+    for write in (as_markdown, as_html):
         assert "too many to list here" in write(none)
         assert "too many to list here" not in write(all_)
         assert "Added hashes" not in write(none)
-    assert orjson.loads(templates.json(none))["specs"] is None
+    assert orjson.loads(as_json(none))["specs"] is None
 
 
 def test_json_of_what_is_lost() -> None:
     """With reasons, what took its place, and what is nearest to a lost cell."""
-    lost = orjson.loads(templates.json(told(BASE, HEAD)))["no_longer_available"]
+    lost = orjson.loads(as_json(told(BASE, HEAD)))["no_longer_available"]
     assert lost["by"] == ["stack", "target"]
     assert lost["packages"] == [
         {
@@ -392,9 +400,9 @@ def lines_of(markdown: str, title: str) -> list[str]:
 def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     """Sections and their entries are the same everywhere, in the same order, and tidy."""
     log = told(base, head)
-    markdown, page = templates.markdown(log), templates.html(log)
+    markdown, page = as_markdown(log), as_html(log)
     assert_tidy(markdown)
-    document = orjson.loads(templates.json(log))
+    document = orjson.loads(as_json(log))
 
     def names(section: list[dict[str, Any]]) -> list[str]:
         return [entry["name"] for entry in section]
@@ -439,7 +447,7 @@ def many(count: int) -> Changelog:
 
 def test_long_lists_are_folded() -> None:
     """Longer ones than a screen; all entries are there, blank lines keep them Markdown."""
-    short, long = templates.markdown(many(30)), templates.markdown(many(31))
+    short, long = as_markdown(many(30)), as_markdown(many(31))
     assert "<summary>30 packages</summary>" not in short
     assert long.count("<summary>31 packages</summary>\n\n- `") == 2
     assert lines_of(long, "Removed packages") == [f"gone{n}" for n in range(31)]
@@ -448,7 +456,7 @@ def test_long_lists_are_folded() -> None:
 
 def test_smaller_causes_are_counted_and_folded() -> None:
     """The table adds up, and those that it leaves out stand below it."""
-    text = templates.markdown(many(31))
+    text = as_markdown(many(31))
     table, _, folded = text.partition("## What caused")[2].partition("<details>")
     rows = [int(it) for it in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
     assert (len(rows), sum(rows)) == (11, 31)
@@ -471,7 +479,7 @@ def test_what_is_ambiguous() -> None:
     base = [a_spec(f"{name}{n}", name=name) for name in "abcdefg" for n in range(2)]
     head = [a_spec(f"{name}2", name=name) for name in "abcdefg"]
     log = told(base, head)
-    assert orjson.loads(templates.json(log))["ambiguous"] == [
+    assert orjson.loads(as_json(log))["ambiguous"] == [
         {"package": name, "num_replaced": 1, "num_specs": 2} for name in "abcdefg"
     ]
     listed = ", ".join(f"{{}}{name}{{}} (1 of 2)" for name in "abcde")

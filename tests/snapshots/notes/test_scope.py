@@ -6,13 +6,12 @@ import pytest
 from hypothesis import assume, given
 
 from snapshots.models import Spec
-from snapshots.notes import templates
 from snapshots.notes.changelog import Only, changelog, scope_of
 from snapshots.notes.sentences import plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
+from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, explained, revision, told
 
 
 @FEWER_EXAMPLES
@@ -53,7 +52,7 @@ def test_a_stack_alone() -> None:
     assert list(log.stacks) == ["added"]
     assert [it.name for it in log.stacks["added"]] == ["hep"]
     assert [it.name for it in log.packages["added"]] == ["lib2", "lib10"]
-    text = templates.markdown(log)
+    text = as_markdown(log)
     assert text.startswith("# Spack build cache: v0.21.0 → v0.22.0, stack `hep`\n")
     assert "| Stacks |" not in text
 

@@ -10,9 +10,9 @@ from snapshots.notes.sentences import (
     Name,
     Sentence,
     Value,
+    enumerated,
     html,
     markdown,
-    names,
     plain,
     size_delta,
     spelled,
@@ -51,7 +51,7 @@ def test_texts_from_outside_are_no_html(name: str, value: str) -> None:
 )
 def test_lists_of_names(count: int, limit: int, text: str) -> None:
     """The first few are named, the others counted; one more is named rather than counted."""
-    listed = names((f"p{number}" for number in range(count)), limit)
+    listed = enumerated([[f"p{number}"] for number in range(count)], limit)
     assert plain(Sentence(*listed)) == text
 
 
