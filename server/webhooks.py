@@ -4,10 +4,9 @@ import hmac
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -163,7 +162,7 @@ class Delivered(msgspec.Struct, frozen=True):
 
 
 class Deliverer:
-    """Posts announcements; a context manager.
+    """Posts announcements until it is closed.
 
     Redirects are not followed: the operator trusts the receivers alone.
     ``secret`` signs the bodies; without one they are sent unsigned.
@@ -182,12 +181,8 @@ class Deliverer:
         self._pause = pause
         self._opened: tuple[httpx.Client, BoundedBackend] | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: object, _trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the connections."""
         if self._opened is not None:
             self._opened[0].close()
 
@@ -291,11 +286,8 @@ class Notification(msgspec.Struct, frozen=True):
     receiver: Receiver
     delivered: Delivered
 
-    def failure(self) -> str | None:
-        """Return which receiver was not notified of what, and why; None where it was."""
+    def __str__(self) -> str:
         reason = self.delivered.reason
-        if reason is None:
-            return None
         return f"{self.receiver.shown} was not told of {title(self.revision)}: {reason}"
 
 
@@ -343,7 +335,11 @@ class Notifier:
     @property
     def failures(self) -> list[str]:
         """Which receivers were not notified of what, and why, each in a line."""
-        return [text for text in map(Notification.failure, self.notifications) if text]
+        return [
+            str(notification)
+            for notification in self.notifications
+            if notification.delivered.reason is not None
+        ]
 
     def _announcement(self, revision: RevisionInfo) -> Announcement:
         base = self._catalog.history.previous(revision)
@@ -367,5 +363,5 @@ def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> 
     """
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
-    with Deliverer(receivers, settings.notify_secret) as deliverer:
+    with closing(Deliverer(receivers, settings.notify_secret)) as deliverer:
         yield Notifier(catalog, receivers, deliverer, settings.recipes_url)

@@ -250,14 +250,12 @@ class NoPage:
             # A cache must not hand one client's form to another.
             headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
-        address = bare_address(scope)
-        try:
-            self._context.allowances.count_request(scope)
-            response = self._context.error_pages.nowhere(address)
-        except BadRequest as refusal:
-            response = self._context.error_pages.refused(address, refusal)
 
-        async def answer(scope: Scope, _receive: Receive, send: Send) -> None:
-            await self._context.send(response, scope, send)
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._context.answer(self._nowhere(scope), scope, receive, send)
 
         return answer
+
+    async def _nowhere(self, scope: Scope) -> PageResponse:
+        self._context.allowances.count_request(scope)
+        return self._context.error_pages.nowhere(bare_address(scope))

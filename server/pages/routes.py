@@ -72,6 +72,15 @@ class Page(msgspec.Struct, frozen=True):
 COMPARISON = "/compare/{base}...{head}"
 SPEC_PAIR = "/specs/{base}...{head}"
 
+
+def _comparison(
+    tab: str, query: str, table: str = "", view: View = nothing_more, template: str = ""
+) -> Page:
+    """Return a page of a comparison, with the table of this name."""
+    table = table and f"compare.{table}"
+    return Page(COMPARISON + tab, query, "compare", view, template, table)
+
+
 PAGES = (
     Page("/", "home", view=views.home_view),
     Page(
@@ -141,7 +150,7 @@ PAGES = (
     Page(SPEC_PAIR, "spec_pair", subject="compareSpecs", view=views.spec_pair_view),
     Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
-    Page(COMPARISON, "compare", subject="compare", view=views.causes_view, table="compare.causes"),
+    _comparison("", "compare", "causes", views.causes_view),
     Page(
         f"{COMPARISON}/causes/{{cause}}",
         "compare_cause",
@@ -149,50 +158,15 @@ PAGES = (
         view=views.cause_view,
         table="compare.cause.specs",
     ),
-    Page(
-        f"{COMPARISON}/packages",
-        "compare_packages",
-        subject="compare",
-        view=views.changed_packages_view,
-        table="compare.packages",
-    ),
-    Page(
-        f"{COMPARISON}/specs",
-        "compare_specs",
-        subject="compare",
-        view=views.changed_specs_view,
-        table="compare.specs",
-    ),
-    Page(f"{COMPARISON}/stacks", "compare_stacks", subject="compare", table="compare.stacks"),
-    Page(
-        f"{COMPARISON}/coverage",
-        "compare_coverage",
-        subject="compare",
-        view=views.coverage_view,
-        table="compare.coverage",
-    ),
-    Page(f"{COMPARISON}/commits", "compare_commits", subject="compare", table="compare.commits"),
-    Page(
-        f"{COMPARISON}/packages/{{packages}}/commits",
-        "compare_rebuilt",
-        subject="compare",
-        view=views.rebuilt_view,
-        table="compare.specs",
-    ),
-    Page(
-        f"{COMPARISON}/specs/{{hashPrefix}}/commits",
-        "compare_rebuilt",
-        subject="compare",
-        view=views.rebuilt_view,
-        table="compare.specs",
-    ),
-    Page(f"{COMPARISON}/notes", "compare_notes", subject="compare", view=views.notes_view),
-    Page(
-        f"{COMPARISON}/notes.md",
-        "compare_notes_markdown",
-        subject="compare",
-        template="compare_notes.md",
-    ),
+    _comparison("/packages", "compare_packages", "packages", views.changed_packages_view),
+    _comparison("/specs", "compare_specs", "specs", views.changed_specs_view),
+    _comparison("/stacks", "compare_stacks", "stacks"),
+    _comparison("/coverage", "compare_coverage", "coverage", views.coverage_view),
+    _comparison("/commits", "compare_commits", "commits"),
+    _comparison("/packages/{packages}/commits", "compare_rebuilt", "specs", views.rebuilt_view),
+    _comparison("/specs/{hashPrefix}/commits", "compare_rebuilt", "specs", views.rebuilt_view),
+    _comparison("/notes", "compare_notes", view=views.notes_view),
+    _comparison("/notes.md", "compare_notes_markdown", template="compare_notes.md"),
 )
 
 TABS = tuple(

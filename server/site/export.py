@@ -33,38 +33,12 @@ _PATIENCE = 600.0
 """How many seconds a request may wait for a thread: nobody else asks."""
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """What a server answers with."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
-
-    @property
-    def is_permanent(self) -> bool:
-        """Whether it stays true for ever."""
-        return "immutable" in self.headers.get("cache-control", "")
-
-
-class LocalServer:
-    """A server in this process, which nobody else reaches."""
-
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
-
-    async def get(self, address: str) -> Reply:
-        """Return what is at an address."""
-        return _reply(await self._client.get(address))
-
-    async def answer(self, text: str, variables: Mapping[str, Any]) -> Reply:
-        """Return the answer to a document."""
-        request = {"query": text, "variables": dict(variables)}
-        return _reply(await self._client.post(GRAPHQL_PATH, json=request))
-
-
 @asynccontextmanager
-async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[LocalServer]:
-    """Run a server with the limits of others, whose pages link as those of a site do."""
+async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[httpx.AsyncClient]:
+    """Run a server with the limits of others, whose pages link as those of a site do.
+
+    It is in this process, and nobody else reaches it.
+    """
     app = create_app(
         replace(
             settings,
@@ -94,14 +68,25 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[Local
             timeout=None,  # noqa: S113 - the server's own limits hold
         ) as client,
     ):
-        yield LocalServer(client)
+        yield client
 
 
-def _reply(response: httpx.Response) -> Reply:
-    headers = {
-        name: value for name, value in response.headers.items() if name not in _OF_ONE_EXCHANGE
-    }
-    return Reply(response.status_code, response.content, headers)
+def _headers(response: httpx.Response) -> dict[str, str]:
+    """Return the headers of an answer that hosts have to send, too."""
+    headers = response.headers.items()
+    return {name: value for name, value in headers if name not in _OF_ONE_EXCHANGE}
+
+
+def _is_permanent(response: httpx.Response) -> bool:
+    """Tell whether an answer stays true for ever."""
+    return "immutable" in response.headers.get("cache-control", "")
+
+
+async def _answered(
+    server: httpx.AsyncClient, text: str, variables: Mapping[str, Any]
+) -> httpx.Response:
+    """Return the answer to a document."""
+    return await server.post(GRAPHQL_PATH, json={"query": text, "variables": dict(variables)})
 
 
 _REVALIDATE = "no-cache"
@@ -125,7 +110,9 @@ class Site(msgspec.Struct, kw_only=True):
     faults: list[str] = []
 
 
-async def export(site: Site, server: LocalServer, folder: SiteFolder, progress: Progress) -> None:
+async def export(
+    site: Site, server: httpx.AsyncClient, folder: SiteFolder, progress: Progress
+) -> None:
     """Write all files of a site that are not there yet, or that may have changed.
 
     An answer with errors is not written; what was there before stays.
@@ -159,7 +146,7 @@ def _feed_address(series: str) -> str:
 
 
 async def _answer(
-    site: Site, question: SiteQuestion, server: LocalServer, folder: SiteFolder
+    site: Site, question: SiteQuestion, server: httpx.AsyncClient, folder: SiteFolder
 ) -> str:
     """Write an answer; return the cursor that the rest of its list stands after, or nothing."""
     file, document = question.file, question.document
@@ -167,8 +154,8 @@ async def _answer(
     if kept is not None:
         folder.keep(file, kept)
         return kept.next
-    reply = await server.answer(document.text, question.variables)
-    answer = orjson.loads(reply.body)
+    response = await _answered(server, document.text, question.variables)
+    answer = orjson.loads(response.content)
     if answer.get("errors"):
         fault = answer["errors"][0]["message"]
         site.faults.append(f"{document.name or document.id} {dict(question.variables)}: {fault}")
@@ -177,10 +164,10 @@ async def _answer(
     entry = SiteFile(
         document=document.id,
         variables=question.variables,
-        permanent=reply.is_permanent,
+        permanent=_is_permanent(response),
         next=cursor,
     )
-    folder.put(file, reply.body, reply.headers, entry)
+    folder.put(file, response.content, _headers(response), entry)
     return cursor
 
 
@@ -194,7 +181,7 @@ query ($base: String!, $head: String!) {
 class _Pages:
     """The pages of a site, with what they load."""
 
-    def __init__(self, site: Site, server: LocalServer, folder: SiteFolder) -> None:
+    def __init__(self, site: Site, server: httpx.AsyncClient, folder: SiteFolder) -> None:
         self._site, self._server, self._folder, self._links = site, server, folder, site.links
         for file, entry in folder.earlier().items():
             if entry.address and not site.is_pruned:
@@ -203,9 +190,9 @@ class _Pages:
     async def write(self, progress: Progress) -> None:
         """Write all of them."""
         for name in assets().values():
-            reply = await self._server.get(f"/{name}")
-            file = urlsplit(name).path
-            self._folder.put(file, reply.body, reply.headers, SiteFile(address=f"/{file}"))
+            response = await self._server.get(f"/{name}")
+            file, headers = urlsplit(name).path, _headers(response)
+            self._folder.put(file, response.content, headers, SiteFile(address=f"/{file}"))
         found = await entries(self._ask, self._site.chosen, self._site.limit)
         of_entries = (address for entry in found for address in entry.addresses)
         own = [*self._addresses(), *of_entries, *await self._commits()]
@@ -254,8 +241,8 @@ class _Pages:
 
     async def _ask(self, text: str, variables: Mapping[str, Any]) -> Any:
         """Return the one field of the answer to a document; None where it cannot be had."""
-        reply = await self._server.answer(text, variables)
-        (value,) = (orjson.loads(reply.body).get("data") or {"": None}).values()
+        response = await _answered(self._server, text, variables)
+        (value,) = (response.json().get("data") or {"": None}).values()
         return value
 
     async def _list(self, address: str) -> None:
@@ -274,16 +261,16 @@ class _Pages:
             self._folder.keep(page.file, kept)
             return kept.next
         self._links.begin(page)
-        reply = await self._server.get(address)
-        if reply.status != 200:
-            self._site.faults.append(f"{address}: status {reply.status}")
+        response = await self._server.get(address)
+        if response.status_code != 200:
+            self._site.faults.append(f"{address}: status {response.status_code}")
             return ""
-        entry = SiteFile(address=address, permanent=reply.is_permanent)
-        headers = reply.headers
+        headers, is_permanent = _headers(response), _is_permanent(response)
+        entry = SiteFile(address=address, permanent=is_permanent)
         if headers["content-type"].startswith("text/html"):
-            links = self._links.targets if reply.is_permanent else {}
+            links = self._links.targets if is_permanent else {}
             entry = msgspec.structs.replace(entry, links=links, next=self._links.next)
             # Where links lead changes as the site grows.
             headers = {**headers, "cache-control": _REVALIDATE}
-        self._folder.put(page.file, reply.body, headers, entry)
+        self._folder.put(page.file, response.content, headers, entry)
         return entry.next

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 import pytest
+from httpx import AsyncClient, Response
 
-from server.site.export import LocalServer, Reply
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
@@ -42,13 +42,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Return the variables of each query that an export executes, as they come."""
     executed: list[dict[str, str]] = []
-    answer = LocalServer.answer
+    post = AsyncClient.post
 
-    async def recorded(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
-        executed.append(dict(variables))
-        return await answer(self, text, variables)
+    async def recorded(self: AsyncClient, path: str, json: Any) -> Response:
+        executed.append(json["variables"])
+        return await post(self, path, json=json)
 
-    monkeypatch.setattr(LocalServer, "answer", recorded)
+    monkeypatch.setattr(AsyncClient, "post", recorded)
     return executed
 
 
@@ -94,18 +94,18 @@ def test_an_interrupted_run_leaves_whole_files(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The index names them, and the next run continues from there."""
-    folder, whole, answer = tmp_path / "site", tmp_path / "whole", LocalServer.answer
-    done: list[str] = []
+    folder, whole, post = tmp_path / "site", tmp_path / "whole", AsyncClient.post
+    done: list[Any] = []
 
-    async def interrupted(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
+    async def interrupted(self: AsyncClient, path: str, json: Any) -> Response:
         if len(done) == 3:
             raise KeyboardInterrupt
-        done.append(text)
-        return await answer(self, text, variables)
+        done.append(json)
+        return await post(self, path, json=json)
 
     options = (*SERIES, "--no-pages")
     with monkeypatch.context() as patched:
-        patched.setattr(LocalServer, "answer", interrupted)
+        patched.setattr(AsyncClient, "post", interrupted)
         stopped = exported(small, folder, *options)
     assert (stopped.code, stopped.err) == (130, "cachelog: interrupted\n")
     left = files_in(folder)
@@ -160,16 +160,16 @@ def test_a_page_that_fails_is_left_out(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Standard error names the page; nothing is removed, and the next run writes the page."""
-    folder, get = tmp_path / "site", LocalServer.get
+    folder, get = tmp_path / "site", AsyncClient.get
 
-    async def failing(self: LocalServer, address: str) -> Reply:
+    async def failing(self: AsyncClient, address: str) -> Response:
         if address.endswith("/coverage"):
-            return Reply(503, b"", {})
+            return Response(503)
         return await get(self, address)
 
     assert exported(small, folder, *SERIES, "--no-pages").code == 0
     with monkeypatch.context() as patched:
-        patched.setattr(LocalServer, "get", failing)
+        patched.setattr(AsyncClient, "get", failing)
         done = exported(small, folder, *SERIES, "--last", 1, "--prune")
     assert done.code == 1
     assert re.search(r"left out: /compare/\S*/coverage: status 503\n", done.err)

@@ -1,6 +1,7 @@
 """Deliveries: signed, tried again where that may help, and bounded whatever a receiver does."""
 
 import hmac
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -38,7 +39,7 @@ def deliver(
 ) -> tuple[Delivered, list[float]]:
     """Deliver to a URL; return what became of it, and the pauses that were made."""
     receivers, pauses = receivers_of([url], "--notify"), list[float]()
-    with Deliverer(receivers, secret, patience, pauses.append) as deliverer:
+    with closing(Deliverer(receivers, secret, patience, pauses.append)) as deliverer:
         return deliverer.deliver(announced, receivers[0]), pauses
 
 

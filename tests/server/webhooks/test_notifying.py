@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_bad_url_is_refused_before_anything_is_published(
 def notified(catalog: Catalog, snapshots: Sequence[Snapshot], *urls: str) -> Notifier:
     """Publish snapshots, and return what has notified receivers of them."""
     receivers = receivers_of(urls, "--notify")
-    with Deliverer(receivers, "", HURRIED) as deliverer:
+    with closing(Deliverer(receivers, "", HURRIED)) as deliverer:
         notifier = Notifier(catalog, receivers, deliverer)
         notifier.tell(catalog.publish(snapshots))
     return notifier
