@@ -89,7 +89,7 @@ def decode_json(
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
-        raise _misshapen(str(error), location, key) from None
+        raise misshapen(error, location, key) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SourceError(location, f"is no good JSON: {error}", key=key or None) from None
     except RecursionError:
@@ -117,7 +117,9 @@ def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
         raise SourceError(location, f"is no good JSON: {error}") from None
 
 
-def _misshapen(text: str, location: str, key: str) -> SourceError:
+def misshapen(error: msgspec.ValidationError, location: str, key: str) -> SourceError:
+    """Return the error for what msgspec refuses below a key."""
+    text = str(error)
     match = _VALIDATION.fullmatch(text)
     reason, path = match.group("reason", "path") if match else (text, None)
     place = f"{key}{path or ''}"

@@ -1,8 +1,8 @@
 """One cache page: its front matter to the package, the tag and the specs that it states.
 
 A page of the real catalog repeats a few texts over hundreds of specs. What many specs share stays
-JSON and is decoded and checked once for each distinct text. A page with anything unusual in it is
-read again, value by value, which is slower and can say what is wrong and where.
+JSON and is decoded and checked once for each distinct text. The specs of a page with anything
+unusual in it are read value by value, which is slower and can say what is wrong and where.
 """
 
 import re
@@ -20,6 +20,7 @@ from msgspec import Raw
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.refs import check_tag, tag_date
+from snapshots.sources.inputs import decode_json, misshapen
 from snapshots.sources.pages import front_matter
 from snapshots.sources.pages.front_matter import FrontMatter
 from snapshots.sources.reports import Report
@@ -34,7 +35,7 @@ from snapshots.spack.names import (
     is_name,
 )
 from snapshots.spack.notation import canonical_compiler, checked_variants
-from snapshots.texts import quoted, visible
+from snapshots.texts import quoted
 
 # -- the page
 
@@ -54,22 +55,12 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     Raises SourceError. A spec that cannot be read goes to ``report.bad``, a summary that disagrees
     with the specs to ``report.warn``.
     """
-    matter = front_matter.parse(data, location, typed={"spec_details": DETAILS})
-    specs = None
-    if (details := matter.typed.get("spec_details")) is not None:
-        specs = usual_specs(details, _name(matter))
-    num_specs = -1 if specs is None else len(specs)
-    if specs is None:
-        # Something in it is unusual or wrong: read it again, value by value, to say what and where.
-        matter = front_matter.parse(data, location)
-        if "spec_details" not in matter.values:
-            raise SourceError(location, _why_no_details(matter))
-        specs = tuple(read_specs(matter, _name(matter), report))
-        num_specs = len(matter.values["spec_details"])
-    if len(specs) == num_specs:  # otherwise a spec that was skipped would be reported again
-        check_summary(matter, specs, report)
-    synthetic = matter.values.get("synthetic") is True
-    return CachePage(_name(matter), _tag(matter), specs, synthetic)
+    matter = front_matter.parse(data, location, decoders=_DECODERS)
+    keys = _keys(matter)
+    specs = _usual_specs(keys.spec_details, keys.title) or tuple(_specs(matter, keys, report))
+    if len(specs) == len(keys.spec_details):  # else a spec that was skipped is reported again
+        _check_summary(matter, keys.meta, specs, report)
+    return CachePage(keys.title, _tag(matter, keys), specs, keys.synthetic is True)
 
 
 def tag_in_path(path: PurePath, name: str) -> str | None:
@@ -89,41 +80,41 @@ def date_in_path(path: PurePath, tag: str) -> datetime | None:
     return None
 
 
-def _name(matter: FrontMatter) -> str:
-    name = matter.values.get("title")
-    if type(name) is not str:
-        raise SourceError(matter.location, _mistyped(matter.values, "title", _TEXT), key="title")
-    if not is_name(name):
-        raise _wrong(matter, "title", f"{quoted(name)} cannot name a package")
-    return name
+class _Keys(msgspec.Struct):
+    """What is read of a page; ``spec_details`` has each spec as a Detail or as it stands there."""
+
+    title: str
+    spec_details: list[Any]
+    categories: list[str] | None = None
+    meta: dict[str, Any] | None = None
+    synthetic: Any = None
 
 
-def _tag(matter: FrontMatter) -> str | None:
-    categories = matter.values.get("categories")
-    if categories is None:
-        return None
-    if not _are_texts(categories):
-        reason = _mistyped(matter.values, "categories", _TEXTS)
-        raise SourceError(matter.location, reason, key="categories")
-    if len(categories) < 2:
+def _keys(matter: FrontMatter) -> _Keys:
+    values = matter.values
+    if "spec_details" not in values:
+        reason = "is no cache page: it has no spec_details"
+        if "spec_names" in values or "spec_files" in values:
+            reason = "has the layout of 2022 (spec_files, spec_names), which names no hashes; "
+            reason += "only pages with spec_details can be read"
+        raise SourceError(matter.location, reason)
+    try:
+        keys = msgspec.convert(values, _Keys)
+    except msgspec.ValidationError as error:
+        bad = misshapen(error, matter.location, "")
+        raise matter.wrong(bad.key or "", bad.reason) from None
+    if not is_name(keys.title):
+        raise matter.wrong("title", f"{quoted(keys.title)} cannot name a package")
+    return keys
+
+
+def _tag(matter: FrontMatter, keys: _Keys) -> str | None:
+    if keys.categories is None or len(keys.categories) < 2:
         return None
     try:
-        return check_tag(categories[1])
+        return check_tag(keys.categories[1])
     except InvalidArgument as error:
-        raise _wrong(matter, "categories", error.reason) from None
-
-
-def _wrong(matter: FrontMatter, key: str, reason: str) -> SourceError:
-    return SourceError(matter.location, reason, line=matter.lines[key], key=key)
-
-
-def _why_no_details(matter: FrontMatter) -> str:
-    if "spec_names" in matter.values or "spec_files" in matter.values:
-        return (
-            "has the layout of 2022 (spec_files, spec_names), which names no hashes; "
-            "only pages with spec_details can be read"
-        )
-    return "is no cache page: it has no spec_details"
+        raise matter.wrong("categories", error.reason) from None
 
 
 # -- the facts of a spec
@@ -132,9 +123,6 @@ _HASH_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz234567"
 _HASH_LENGTH = 32
 _SIZE = re.compile(r"[0-9]{1,16}")
 _UNKNOWN_SIZES = ("-", "", None)
-
-_TEXT = "a text"
-_TEXTS = "a list of texts"
 
 _texts = msgspec.json.Decoder(tuple[str, ...])
 
@@ -169,53 +157,22 @@ def _checked_stack(name: str) -> str:
     return name
 
 
-def _size(value: object) -> int | None:
+def _size(value: str | int | None) -> int | None:
     """Return a number of bytes; None for ``-``, as pages write an unknown one."""
     if value in _UNKNOWN_SIZES:
         return None
-    if type(value) is str and _SIZE.fullmatch(value):
+    if isinstance(value, str) and _SIZE.fullmatch(value):
         value = int(value)
-    if type(value) is int and 0 <= value <= SIZE_MAX:
+    if isinstance(value, int) and 0 <= value <= SIZE_MAX:
         return value
-    raise TypeError
+    raise ValueError(f"{quoted(str(value))} is neither a number of bytes nor '-'")
 
 
 def _tarball(url: str | None) -> str | None:
     return checked_url(url) if url else None
 
 
-class _Fact(msgspec.Struct, frozen=True):
-    """A fact of a spec, at a key of its entry: ``read`` returns its canonical value.
-
-    That raises ValueError for a bad value, and TypeError for one that is not what is ``expected``.
-    It is given the JSON text of a list, and any other value as it is.
-    """
-
-    key: str
-    read: Callable[[Any], Any]
-    expected: str = _TEXT
-    is_required: bool = True
-
-
-_FACTS: Mapping[str, _Fact] = {
-    "hash": _Fact("hash", checked_hash),
-    "version": _Fact("versions", _version, _TEXTS),
-    "compiler": _Fact("compiler", _compiler, is_required=False),
-    "operating_system": _Fact("os", checked_word),
-    "platform": _Fact("platform", checked_word),
-    "target": _Fact("target", checked_word),
-    "variants": _Fact("variants", _variants, _TEXTS),
-    "stacks": _Fact("stacks", _stacks, _TEXTS),
-    "size": _Fact("size", _size, "a number of bytes or '-'", is_required=False),
-    "tarball": _Fact("tarball", _tarball, is_required=False),
-}
-"""What pages state of a spec, by the names of a record's fields."""
-
-
-# -- usual specs, read at once
-
-
-class Detail(msgspec.Struct, gc=False):
+class _Detail(msgspec.Struct, gc=False):
     """One entry of ``spec_details``, with the lists that many specs share as JSON."""
 
     hash: str
@@ -230,17 +187,33 @@ class Detail(msgspec.Struct, gc=False):
     tarball: str | None = None
 
 
-DETAILS = msgspec.json.Decoder(list[Detail])
-"""Decodes the value of ``spec_details``."""
+_DECODERS = {"spec_details": msgspec.json.Decoder(list[_Detail])}
+
+_FACTS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "hash": ("hash", checked_hash),
+    "version": ("versions", _version),
+    "compiler": ("compiler", _compiler),
+    "operating_system": ("os", checked_word),
+    "platform": ("platform", checked_word),
+    "target": ("target", checked_word),
+    "variants": ("variants", _variants),
+    "stacks": ("stacks", _stacks),
+    "size": ("size", _size),
+    "tarball": ("tarball", _tarball),
+}
+"""The field of a record: its key on a page, and what returns its canonical value.
+
+That raises ValueError for a bad value.
+"""
 
 
-def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None:
-    """Return the specs of the package ``name``; None where something in them is not as usual."""
-    if not _are_hashes([detail.hash for detail in details]):
-        return None
-    if not are_usual_urls([detail.tarball for detail in details if detail.tarball]):
-        return None
+def _usual_specs(details: Sequence[Any], name: str) -> tuple[Spec, ...] | None:
+    """Return the specs of the package ``name``, read at once; None where one is not as usual."""
     try:
+        if not _are_hashes([detail.hash for detail in details]):
+            return None
+        if not are_usual_urls([detail.tarball for detail in details if detail.tarball]):
+            return None
         return tuple(
             [
                 Spec(
@@ -259,7 +232,7 @@ def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None
                 for detail in details
             ]
         )
-    except (ValueError, TypeError):  # msgspec's errors are ValueErrors too
+    except (AttributeError, ValueError):  # what is no Detail; msgspec's errors are ValueErrors
         return None
 
 
@@ -269,64 +242,32 @@ def _are_hashes(hashes: Sequence[str]) -> bool:
     return not others and set(map(len, hashes)) <= {_HASH_LENGTH}
 
 
-# -- specs, value by value
-
-
-def read_specs(matter: FrontMatter, name: str, report: Report) -> Iterator[Spec]:
-    """Yield the specs of the package ``name`` that a page states in ``spec_details``.
+def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
+    """Yield the specs of a page, read value by value.
 
     One that cannot be read goes to ``report.bad``, its key such as ``spec_details[3].hash``.
-    Raises SourceError where there is no list of specs.
     """
-    details = matter.values["spec_details"]
-    if not isinstance(details, list):
-        raise _wrong(matter, "spec_details", "is no list")
-    line = matter.lines["spec_details"]
-    for index, detail in enumerate(details):
+    for index, detail in enumerate(keys.spec_details):
         try:
-            yield _spec(detail, name, matter.location)
+            yield _spec(detail, keys.title, matter.location, f"spec_details[{index}]")
         except SourceError as error:
-            key = f"spec_details[{index}]" + (f".{error.key}" if error.key else "")
-            report.bad(SourceError(matter.location, error.reason, line=line, key=key))
+            line = matter.lines["spec_details"]
+            report.bad(SourceError(matter.location, error.reason, line=line, key=error.key))
 
 
-def _spec(detail: Any, name: str, location: str) -> Spec:
-    if not isinstance(detail, dict):
-        raise SourceError(location, "is no object")
+def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
+    if not isinstance(detail, _Detail):
+        detail = decode_json(msgspec.json.encode(detail), _Detail, location, place)
     facts = {}
-    for field, fact in _FACTS.items():
-        value = detail.get(fact.key)
-        is_text = type(value) is str or (value is None and not fact.is_required)
+    for field, (key, checked) in _FACTS.items():
+        value = getattr(detail, key)
         try:
-            if fact.expected == _TEXTS:
-                if not _are_texts(value):
-                    raise TypeError
-                value = msgspec.json.encode(value)
-            elif fact.expected == _TEXT and not is_text:
-                raise TypeError
-            facts[field] = fact.read(value)
-        except TypeError:
-            reason = _mistyped(detail, fact.key, fact.expected)
-            raise SourceError(location, reason, key=fact.key) from None
+            facts[field] = checked(bytes(value) if isinstance(value, Raw) else value)
+        except msgspec.ValidationError as error:
+            raise misshapen(error, location, f"{place}.{key}") from None
         except ValueError as error:
-            raise SourceError(location, str(error), key=fact.key) from None
+            raise SourceError(location, str(error), key=f"{place}.{key}") from None
     return Spec(name=name, **facts)
-
-
-_SHOWN = 40
-
-
-def _mistyped(values: Mapping[str, Any], key: str, expected: str) -> str:
-    """Return the reason why the value of a key is refused."""
-    if key not in values:
-        return f"is missing: {expected} is expected"
-    value = visible(repr(values[key]))
-    shown = value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
-    return f"{expected} is expected, not {shown}"
-
-
-def _are_texts(value: Any) -> bool:
-    return type(value) is list and all(type(item) is str for item in value)
 
 
 # -- the summary
@@ -340,13 +281,12 @@ _LISTED = {
 }
 
 
-def check_summary(matter: FrontMatter, specs: Sequence[Spec], report: Report) -> None:
-    """Tell ``report.warn`` of each disagreement. Raises SourceError where ``meta`` is no object."""
-    meta = matter.values.get("meta")
+def _check_summary(
+    matter: FrontMatter, meta: dict[str, Any] | None, specs: Sequence[Spec], report: Report
+) -> None:
+    """Tell ``report.warn`` of each disagreement."""
     if meta is None:
         return
-    if not isinstance(meta, dict):
-        raise _wrong(matter, "meta", "is no object")
 
     def disagree(key: str, stated: object, actual: object) -> None:
         report.warn(f"{matter.location}: meta.{key} says {stated}, the specs say {actual}")

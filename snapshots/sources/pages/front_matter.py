@@ -20,47 +20,49 @@ MAX_DEPTH = 50
 """How deep YAML may nest; the deepest real page needs four."""
 
 _SHORT = 200
-_NOT_TYPED: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
+_NO_DECODERS: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
 
 _MARKER = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
 _KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?=\S)")
 
 
 class FrontMatter:
-    """The keys of a page with their values, and the line (from 1) that each key stands on.
-
-    A value is in ``typed`` where it was decoded to a type that the caller asked for, otherwise in
-    ``values``.
-    """
+    """The keys of a page with their values, and the line (from 1) that each key stands on."""
 
     def __init__(self, location: str) -> None:
         self.location = location
         self.values: dict[str, Any] = {}
-        self.typed: dict[str, Any] = {}
         self.lines: dict[str, int] = {}
 
-    def add(self, key: object, value: Any, line: int, *, typed: bool = False) -> None:
+    def add(self, key: object, value: Any, line: int) -> None:
         """Add one key. Raises SourceError where it is no text or stands there already."""
         if not isinstance(key, str):
             raise SourceError(self.location, f"the key {key!r} is no text", line=line)
         if key in self.lines:
             raise SourceError(self.location, "stands there twice", line=line, key=key)
-        (self.typed if typed else self.values)[key] = value
+        self.values[key] = value
         self.lines[key] = line
+
+    def wrong(self, key: str, reason: str) -> SourceError:
+        """Return the error for the value of a key."""
+        return SourceError(self.location, reason, line=self.lines.get(key), key=key)
 
 
 def parse(
-    data: bytes, location: str, *, typed: Mapping[str, "msgspec.json.Decoder[Any]"] = _NOT_TYPED
+    data: bytes,
+    location: str,
+    *,
+    decoders: Mapping[str, "msgspec.json.Decoder[Any]"] = _NO_DECODERS,
 ) -> FrontMatter:
     """Parse a page that is front matter between two ``---`` lines and nothing else.
 
-    ``typed`` has decoders by key: what such a decoder makes of a value that is one line of JSON is
-    in the result's ``typed``. A value that it cannot decode is read like any other.
+    Where a key has one of the ``decoders``, a value that is one line of JSON is what that returns.
+    A value that it cannot decode is read like any other.
 
     Raises SourceError, with ``location`` in it, where the bytes are anything else.
     """
     text = _between_markers(data, location)
-    return _parse_lines(text, location, typed) or _parse_yaml(text, location)
+    return _parse_lines(text, location, decoders) or _parse_yaml(text, location)
 
 
 def _between_markers(data: bytes, location: str) -> str:
@@ -96,7 +98,7 @@ def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
 
 
 def _parse_lines(
-    text: str, location: str, typed: Mapping[str, "msgspec.json.Decoder[Any]"]
+    text: str, location: str, decoders: Mapping[str, "msgspec.json.Decoder[Any]"]
 ) -> FrontMatter | None:
     """Read a page whose every line is a key with its whole value; None where one is not."""
     matter = FrontMatter(location)
@@ -107,17 +109,13 @@ def _parse_lines(
                 return None
             continue
         key = match["key"]
-        decoder = typed.get(key)
-        if decoder is not None:
-            try:
-                matter.add(key, decoder.decode(line[match.end() :]), number, typed=True)
-                continue
-            except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-                pass
         try:
-            value = (_short_value if len(line) <= _SHORT else _value)(line, match.end())
-        except (yaml.YAMLError, ValueError):
-            return None
+            value = decoders[key].decode(line[match.end() :])
+        except (KeyError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            try:
+                value = (_short_value if len(line) <= _SHORT else _value)(line, match.end())
+            except (yaml.YAMLError, ValueError):
+                return None
         matter.add(key, value, number)
     return matter
 
