@@ -27,10 +27,9 @@ import json
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -70,7 +69,6 @@ NEWEST_FORMAT = 6
 FORMAT_OF_VIRTUALS = 6
 """The first one that says of each spec which virtual packages it provides."""
 
-Entry = TypeVar("Entry")
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 
@@ -199,58 +197,48 @@ class Install(msgspec.Struct, gc=False):
         return moment.isoformat().replace("+00:00", "Z")
 
 
-class _Database(msgspec.Struct, Generic[Entry]):
+class _Database(msgspec.Struct):
     version: str
-    installs: dict[str, Entry]
+    installs: dict[str, Raw]
 
 
-class _Document(msgspec.Struct, Generic[Entry]):
-    database: _Database[Entry]
+class _Document(msgspec.Struct):
+    database: _Database
 
 
 class _NodeText(msgspec.Struct):
     spec: Raw
 
 
-def node_texts(data: bytes | bytearray) -> tuple[int | None, Mapping[str, Raw]]:
-    """Return the spec format of a database, and the JSON text of each node by its hash.
-
-    ``installs`` has read the same. Entries without a node are left out.
-    """
-    try:
-        database = msgspec.json.decode(data, type=_Document[_NodeText]).database
-        texts = {digest: entry.spec for digest, entry in database.installs.items()}
-        return SPEC_FORMATS.get(database.version), texts
-    except msgspec.ValidationError:
-        raws = msgspec.json.decode(data, type=_Document[Raw]).database
-    texts = {}
-    for digest, raw in raws.installs.items():
-        with suppress(msgspec.ValidationError):
-            texts[digest] = msgspec.json.decode(raw, type=_NodeText).spec
-    return SPEC_FORMATS.get(raws.version), texts
-
-
-def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[str, Install]:
+def installs(
+    data: bytes | bytearray,
+    location: str,
+    report: Report,
+    unproven: dict[str, UnprovenReason | None] | None = None,
+) -> dict[str, Install]:
     """Return the entries of a database by their hashes; ``location`` names it in errors.
 
-    They are decoded all at once; where one of them is bad, each by itself, to name it. It then
-    goes to ``report.bad``. Raises SourceError where the whole is no database, or has a key twice.
+    Where ``unproven`` is given, hashes are computed anew, and those that cannot be are entered
+    there. A bad entry, and one with another hash, goes to ``report.bad``. Raises SourceError where
+    the whole is no database, or has a key twice.
     """
-    try:
-        database = msgspec.json.decode(data, type=_Document[Install]).database
-        _check_version(database.version, location)
-        _check_keys(data, len(database.installs), location)
-        return database.installs
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raw = decode_json(data, _Document[Raw], location).database
-    _check_version(raw.version, location)
-    _check_keys(data, len(raw.installs), location)
+    database = decode_json(data, _Document, location).database
+    _check_version(database.version, location)
+    _check_keys(data, len(database.installs), location)
+    written_format = SPEC_FORMATS.get(database.version)
     entries: dict[str, Install] = {}
-    for digest, text in raw.installs.items():
+    for digest, raw in database.installs.items():
+        key = f"installs.{digest}"
         try:
-            entries[digest] = decode_json(text, Install, location, f"installs.{digest}")
+            install = decode_json(raw, Install, location, key)
+            if unproven is not None:
+                text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
+                reason = unproven_reason(text, digest, written_format, location, key)
+                record_proof(unproven, digest, reason)
         except SourceError as error:
             report.bad(error)
+        else:
+            entries[digest] = install
     return entries
 
 
@@ -395,9 +383,7 @@ def decode(
     entries: Mapping[str, Install] = {}
     unproven: dict[str, UnprovenReason | None] = {}
     for document in chain([data], older):
-        own = installs(document, location, report)
-        if proof:
-            own = _with_right_hashes(document, own, location, report, unproven)
+        own = installs(document, location, report, unproven if proof else None)
         entries = joined(entries, own)
 
     def place(digest: str) -> NodePlace:
@@ -497,31 +483,6 @@ def circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
                 yield circle
             elif end in specs and end not in done:
                 path[end] = iter(specs[end].dependencies or ())
-
-
-def _with_right_hashes(
-    data: bytes | bytearray,
-    entries: Mapping[str, Install],
-    location: str,
-    report: Report,
-    unproven: dict[str, UnprovenReason | None],
-) -> Mapping[str, Install]:
-    """Return the entries whose hashes are right or cannot be computed; say in ``unproven`` which.
-
-    The others go to ``report.bad``. A hash that one index proves stays proven.
-    """
-    written_format, texts = node_texts(data)
-    right: dict[str, Install] = {}
-    for digest, install in entries.items():
-        text, key = bytes(texts[digest]), f"installs.{digest}"
-        try:
-            reason = unproven_reason(text, digest, written_format, location, key)
-        except SourceError as error:
-            report.bad(error)
-            continue
-        right[digest] = install
-        record_proof(unproven, digest, reason)
-    return right
 
 
 class SpecReader:

@@ -552,13 +552,15 @@ class _Entry(msgspec.Struct, frozen=True):
     document: bytes | bytearray | None = None
 
 
-def read_specs(cache: BuildCache, folder: str, transport: Transport) -> ListedSpecs:
-    """Read the specs whose manifests lie below ``folder``, several at a time.
+def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
+    """Read the specs of a cache whose manifests lie below a folder, several at a time.
 
     What is kept of an earlier run is not fetched again: the manifest of an object that has the same
     ETag, and blobs, which never change. Raises SourceError where nothing can be listed or nothing
     is there; a spec that cannot be read goes to ``report.bad``.
     """
+    assert place.cache is not None  # noqa: S101 - only the specs of a cache are listed
+    cache, folder = place.cache, place.location
     settings, report = transport.settings, transport.report
     together = SpecDocuments(cache.base, report, proof=settings.proof)
     packages: dict[str, BinaryPackage] = {}

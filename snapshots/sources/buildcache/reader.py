@@ -8,9 +8,8 @@ it.
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -42,7 +41,7 @@ from snapshots.sources.buildcache.layouts import (
     read_packages,
     read_specs,
 )
-from snapshots.sources.buildcache.oci import OciRepository, Registry
+from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.downloads import GZIP_HEAD
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
@@ -344,40 +343,23 @@ def read_apart(
 
 
 def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> Iterator[Found]:
-    tags, sizes, settings, report = asked.tags, asked.sizes, reader.settings, reader.report
-    if is_registry(location):
-        repository, tag = oci.repository_at(location, settings), only_tag(tags, location)
-        with Transport(settings, report, repository.url) as transport:
-            reading = _Reading(repository.location, transport, sizes=sizes)
-            read = reading.alone(tag, partial(reading.take_in, repository))
-            yield from map(reader.make, read)
-        return
-    origin = resolve(location, settings)
+    tags, settings, report = asked.tags, reader.settings, reader.report
+    origin = _origin(location, settings)
     with Transport(settings, report, origin) as transport:
-        place = layouts.locate(origin, transport)
+        reading = _Reading(transport, sizes=asked.sizes)
+        place = reading.locate(location)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
-        reading = _Reading(_told(location, settings), transport, sizes=sizes)
-        if place.is_listed:
-            read = reading.alone(only_tag(tags, location), partial(reading.list_specs, place))
-            yield from map(reader.make, read)
+        merged = Merged(report)
+        try:
+            version = reading.take(place, reading.fetch(place), merged)
+        except _TagList as error:
+            listed, reached = error.tags, transport.reached
+        else:
+            source = place.location if is_registry(location) else _told(location, settings)
+            snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
+            yield from map(reader.make, snapshots)
             return
-        fetched = layouts.fetch(place, transport)
-        data, version = fetched.load(transport)
-        with fetched.body.forgotten_if_bad():
-            listed = None if place.cache else _listed(data, location)
-        if listed is None:
-            tag = only_tag(tags, location)
-            held = [data]
-            del data
-
-            def add(merged: Merged) -> str:
-                reading.add(merged, None, fetched, held.pop())
-                return version
-
-            yield from map(reader.make, reading.alone(tag, add))
-            return
-        reached = transport.reached
     parts = [
         ListedTag(
             location=location,
@@ -385,7 +367,7 @@ def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> I
             listed_in=place.location,
             tag=tag,
             stacks=stacks,
-            sizes=sizes,
+            sizes=asked.sizes,
             reached=reached,
         )
         for tag, stacks in chosen_tags(listed, tags, location, report)
@@ -479,22 +461,31 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
         """Read the indexes of its stacks."""
         with Transport(settings, report, self.origins, self.reached) as transport:
-            reading = _Reading(self.location, transport, sizes=self.sizes)
+            reading = _Reading(transport, sizes=self.sizes)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
             if not self.listed_in and all(stack.label != ROOT_STACK for stack in self.stacks):
                 merged.add_to_all(ROOT_STACK)
-            snapshots = reading.snapshot(self.tag, merged, version)
+            snapshots = reading.snapshot(self.location, self.tag, merged, version)
             return PartRead(list(snapshots), frozenset([(self.tag, None)]))
+
+
+class _TagList(SourceError):
+    """What lies at a location is no index, but a list; ``tags`` has the stacks of each tag."""
+
+    def __init__(self, location: str, tags: Mapping[str, Raw]) -> None:
+        reason = "is a list of tags, which have stacks themselves; name an index or a build cache"
+        super().__init__(location, reason)
+        self.tags = tags
 
 
 class _Reading:
     """One reading of a location: what all its tags share."""
 
-    def __init__(self, location: str, transport: Transport, *, sizes: bool) -> None:
-        self._location = location
+    def __init__(self, transport: Transport, *, sizes: bool) -> None:
         self._transport = transport
         self.report = transport.report
         self._sizes = sizes
+        self._registries: dict[IndexPlace, Registry] = {}
 
     def merge(self, tag: str, stacks: Sequence[StackIndex], listed_in: str) -> tuple[Merged, str]:
         """Return what the indexes of a tag's stacks hold, and a version that stands for them all.
@@ -503,28 +494,16 @@ class _Reading:
         of them is in memory.
         """
 
-        def fetch(stack: StackIndex) -> FetchedIndex | IndexPlace | OciRepository:
-            if not listed_in and is_registry(stack.url):
-                return oci.repository_at(stack.url, self._transport.settings)
-            location = resolve_listed(stack.url, listed_in, self._transport.settings)
-            place = layouts.locate(location, self._transport)
-            return place if place.is_listed else layouts.fetch(place, self._transport)
+        def fetch(stack: StackIndex) -> tuple[IndexPlace, FetchedIndex | None]:
+            place = self.locate(stack.url, listed_in)
+            return place, self.fetch(place)
 
         merged = Merged(self.report)
         versions = hashlib.sha256()
         for done, (stack, result) in enumerate(self._transport.ahead(fetch, stacks)):
             self._transport.progress(f"reading {tag}", done, len(stacks))
             try:
-                fetched = result.result()
-                if isinstance(fetched, OciRepository):
-                    version = self.take_in(fetched, merged, stack.label)
-                elif isinstance(fetched, IndexPlace):
-                    version = self.list_specs(fetched, merged, stack.label)
-                else:
-                    data, version = fetched.load(self._transport)
-                    _check_index(data, fetched.place.location)
-                    self.add(merged, stack.label, fetched, data)
-                    del data
+                version = self.take(*result.result(), merged, stack.label)
             except SourceError as error:
                 self.report.bad(error)
                 continue
@@ -532,54 +511,54 @@ class _Reading:
         self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
         return merged, f"sha256:{versions.hexdigest()}"
 
-    def alone(self, tag: str, add: Callable[[Merged], str]) -> Iterator[Snapshot]:
-        """Return the snapshot of one place that is open: ``add`` adds it and returns its version.
+    def locate(self, location: str, listed_in: str = "") -> IndexPlace:
+        """Find what a location names, perhaps in the list at ``listed_in``. Raises SourceError."""
+        settings = self._transport.settings
+        if not listed_in and is_registry(location):
+            registry = Registry(oci.repository_at(location, settings), self._transport)
+            self._registries[registry.place] = registry
+            return registry.place
+        return layouts.locate(resolve_listed(location, listed_in, settings), self._transport)
 
-        It may hold an index of some 100 MB, which must be gone when records are made.
+    def fetch(self, place: IndexPlace) -> FetchedIndex | None:
+        """Download the index at a place; None where there is none. Raises SourceError."""
+        if registry := self._registries.get(place):
+            return registry.index()
+        return None if place.is_listed else layouts.fetch(place, self._transport)
+
+    def take(
+        self,
+        place: IndexPlace,
+        fetched: FetchedIndex | None,
+        merged: Merged,
+        stack: str | None = None,
+    ) -> str:
+        """Take in what lies at a place, with what ``fetch`` returned; return its version.
+
+        Raises SourceError, a _TagList where it is a list of tags.
         """
-        merged = Merged(self.report)
-        version = add(merged)
-        return self.snapshot(tag, merged, version)
-
-    def add(
-        self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray
-    ) -> None:
-        """Decode an index, with the older ones beside it, and take it in. Raises SourceError."""
+        registry = self._registries.get(place)
+        if fetched is None:
+            listed = registry.published() if registry else read_specs(place, self._transport)
+            merged.add(stack, listed.specs, place, listed.packages)
+            return listed.version
+        data, version = fetched.load(self._transport)
         with ExitStack() as bodies:
             for index in (fetched, *fetched.older):
                 bodies.enter_context(index.body.forgotten_if_bad())
-            older = (index.load(self._transport)[0] for index in fetched.older)
-            proof = self._transport.settings.proof
-            indexed = database.decode(
-                data, fetched.place.location, self.report, older=older, proof=proof
-            )
-        merged.add(stack, indexed, fetched.place)
-
-    def take_in(self, repository: OciRepository, merged: Merged, stack: str | None = None) -> str:
-        """Take in a repository of a registry; return its version. Raises SourceError."""
-        registry = Registry(repository, self._transport)
-        fetched = registry.index()
-        if fetched is None:
-            listed = registry.published()
-            merged.add(stack, listed.specs, registry.place, listed.packages)
-            return listed.version
-        data, version = fetched.load(self._transport)
-        with fetched.body.forgotten_if_bad():
-            proof = self._transport.settings.proof
-            indexed = database.decode(data, fetched.place.location, self.report, proof=proof)
+            tags = _listed(data, place.location)
+            if tags is None:
+                older = (index.load(self._transport)[0] for index in fetched.older)
+                proof = self._transport.settings.proof
+                specs = database.decode(data, place.location, self.report, older=older, proof=proof)
+        if tags is not None:
+            raise _TagList(place.location, tags)
         del data
-        packages = registry.packages(indexed.in_cache.values()) if self._sizes else {}
-        merged.add(stack, indexed, fetched.place, packages)
+        packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
+        merged.add(stack, specs, place, packages)
         return version
 
-    def list_specs(self, place: IndexPlace, merged: Merged, stack: str | None = None) -> str:
-        """Take in a build cache without an index; return its version. Raises SourceError."""
-        assert place.cache is not None  # noqa: S101 - there are no specs outside of one
-        listed = read_specs(place.cache, place.location, self._transport)
-        merged.add(stack, listed.specs, place, listed.packages)
-        return listed.version
-
-    def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
+    def snapshot(self, location: str, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
         """Yield the snapshot of a tag, unless all that it has was skipped."""
         packages = merged.packages
         if self._sizes:
@@ -588,7 +567,7 @@ class _Reading:
         if content or not self.report.skipped:
             source = Source(
                 kind=(INSTALLATION if merged.is_installation else INDEX).name,
-                location=public(self._location),
+                location=public(location),
                 version=version,
                 importer=importer_name(),
             )
@@ -596,15 +575,10 @@ class _Reading:
             yield Snapshot(tag=tag, content=content, source=source, proof=proof)
 
 
-def _check_index(data: bytearray, location: str) -> None:
-    """Raise SourceError for what plainly is no index."""
-    if b'"database"' not in data[:_HEAD_BYTES] and _listed(data, location) is not None:
-        reason = "is a list of tags, which have stacks themselves; name an index or a build cache"
-        raise SourceError(location, reason)
-
-
 def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
     """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
+    if b'"database"' in data[:_HEAD_BYTES]:
+        return None
     try:
         outer = decode_json(cleartext(data, location), dict[str, Raw], location)
     except SourceError as error:

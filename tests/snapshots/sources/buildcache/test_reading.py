@@ -147,7 +147,7 @@ def test_a_bad_index_is_not_kept(server: Server, tmp_path: Path) -> None:
     settings = replace(QUICK, cache_dir=tmp_path)
     whole = text(small_database())
     server["/index.json"] = content(whole[:-3], etag='"same"')
-    with pytest.raises(SourceError, match=r"is neither .*truncated"):
+    with pytest.raises(SourceError, match="truncated"):
         snapshots(server.at("/index.json"), "mine", settings=settings)
     server["/index.json"] = content(whole, etag='"same"')
     assert len(snapshots(server.at("/index.json"), "mine", settings=settings)) == 1
