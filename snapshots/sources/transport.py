@@ -328,6 +328,27 @@ class Transport:
             yield item, future
             under_way.extend(self._begin(work, islice(rest, 1)))
 
+    def each(
+        self,
+        task: str,
+        work: Callable[[Item], Result],
+        items: Iterable[Item],
+        total: int,
+        use: Callable[[Item, Result], object],
+    ) -> None:
+        """Call ``use`` in this thread with each of ``total`` items and the result of its work.
+
+        What raises SourceError in either goes to ``report.bad``; ``task`` names it all in progress.
+        """
+        for done, (item, future) in enumerate(self.ahead(work, items)):
+            self.progress(task, done, total)
+            try:
+                use(item, future.result())
+            except SourceError as error:
+                self.report.bad(error)
+        if total:
+            self.progress(task, total, total)
+
     def progress(self, task: str, done: int, total: int | None) -> None:
         """Tell the report, from any thread."""
         with self._lock:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import msgspec
+import zstandard
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
@@ -155,9 +156,9 @@ def cleartext(document: bytes | bytearray, location: str) -> bytes | bytearray:
     return _DASH_ESCAPE.sub(b"", match["text"])
 
 
-def warn_if_signed(manifest: BlobManifest, report: Report) -> None:
+def warn_if_signed(report: Report, *, is_signed: bool) -> None:
     """Warn, once an import, that signatures are not verified."""
-    if manifest.signed and UNVERIFIED not in report.warnings:
+    if is_signed and UNVERIFIED not in report.warnings:
         report.warn(UNVERIFIED)
 
 
@@ -225,7 +226,7 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
         longer than the settings allow.
         """
         if self.manifest is not None:
-            warn_if_signed(self.manifest, transport.report)
+            warn_if_signed(transport.report, is_signed=self.manifest.signed)
         stated = self.checksum
         algorithm = stated.algorithm if stated else "sha256"
         with self.body.forgotten_if_bad():
@@ -457,7 +458,7 @@ def read_packages(
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
 
     def use(manifest: BlobManifest, location: str) -> BinaryPackage:
-        warn_if_signed(manifest, transport.report)
+        warn_if_signed(transport.report, is_signed=manifest.signed)
         return package_of(manifest, location)
 
     def read(location: str) -> BlobManifest:
@@ -478,7 +479,22 @@ def packages_at(
     SourceError, ``read`` also Missing.
     """
     packages: dict[str, BinaryPackage] = {}
+    missing: dict[str, Missing] = {}
     settings = transport.settings
+
+    def read_if_there(location: str) -> Document | None:
+        try:
+            return read(location)
+        except Missing as error:
+            missing[location] = error
+            return None
+
+    def keep(location: str, document: Document | None) -> None:
+        if document is not None:
+            package = packages[hash_by_manifest[location]] = use(document, location)
+            if is_url(location):  # a file can be read again, and can change
+                kept.keep(_package_key(location), msgspec.json.encode(package))
+
     with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
         for location in list(hash_by_manifest):
             document = kept.find(_package_key(location))
@@ -486,37 +502,17 @@ def packages_at(
                 with suppress(msgspec.DecodeError):
                     package = msgspec.json.decode(document, type=BinaryPackage)
                     packages[hash_by_manifest.pop(location)] = package
-        for location, package in _read_all(hash_by_manifest, read, use, transport):
-            packages[hash_by_manifest[location]] = package
-            if is_url(location):  # a file can be read again, and can change
-                kept.keep(_package_key(location), msgspec.json.encode(package))
+        count = len(hash_by_manifest)
+        transport.each("reading sizes", read_if_there, hash_by_manifest, count, keep)
+    if missing:
+        first = next(missing[location] for location in hash_by_manifest if location in missing)
+        which = f"{len(missing):,} of {count:,} sizes stay unknown, as their manifests are missing"
+        transport.report.warn(f"{which}; the first: {first}")
     return packages
 
 
 def _package_key(location: str) -> str:
     return f"package {public(location)}"
-
-
-def _read_all(
-    locations: Mapping[str, object],
-    read: Callable[[str], Document],
-    use: Callable[[Document, str], BinaryPackage],
-    transport: Transport,
-) -> Iterator[tuple[str, BinaryPackage]]:
-    missing: list[Missing] = []
-    for done, (location, result) in enumerate(transport.ahead(read, locations)):
-        transport.progress("reading sizes", done, len(locations))
-        try:
-            yield location, use(result.result(), location)
-        except Missing as error:
-            missing.append(error)
-        except SourceError as error:
-            transport.report.bad(error)
-    if locations:
-        transport.progress("reading sizes", len(locations), len(locations))
-    if missing:
-        count = f"{len(missing):,} of {len(locations):,} sizes stay unknown"
-        transport.report.warn(f"{count}, as their manifests are missing; the first: {missing[0]}")
 
 
 def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
@@ -543,63 +539,107 @@ class ListedSpecs(msgspec.Struct, frozen=True):
     version: str
 
 
-class _Entry(msgspec.Struct, frozen=True):
-    """A spec in the list, with its manifest and document as far as an earlier run kept them."""
+class PublishedSpec(msgspec.Struct, frozen=True):
+    """A spec in a cache without an index: its document and its package.
+
+    ``checksum`` is that of the document as it lies there, if its manifest tells one.
+    """
+
+    document: bytes
+    package: BinaryPackage
+    checksum: str = ""
+    is_signed: bool = False
+
+
+class SpecPlace(msgspec.Struct, frozen=True):
+    """Where the manifest of a spec is, and what it is kept under; None where it is not kept."""
 
     digest: str
-    listed: RemoteFile
-    manifest: bytes | bytearray | None = None
-    document: bytes | bytearray | None = None
+    location: str
+    key: str | None
+
+
+def read_published(
+    location: str,
+    places: Sequence[SpecPlace],
+    read: Callable[[str], PublishedSpec],
+    transport: Transport,
+) -> tuple[IndexSpecs, dict[str, BinaryPackage], dict[str, str]]:
+    """Return the specs of the cache at a location, their packages and checksums by their hashes.
+
+    ``read`` fetches one by the location of its manifest, in any thread, several at a time. What an
+    earlier run kept is not fetched again. A spec that cannot be read goes to ``report.bad``.
+    """
+    settings, report = transport.settings, transport.report
+    documents = SpecDocuments(location, report, proof=settings.proof)
+    compressor = zstandard.ZstdCompressor(write_checksum=True)  # so that damage is noticed
+    packages: dict[str, BinaryPackage] = {}
+    checksums: dict[str, str] = {}
+
+    def with_kept() -> Iterator[tuple[SpecPlace, bytes | None]]:
+        for place in places:
+            yield place, kept.find(place.key) if place.key else None
+
+    def unpacked_or_read(item: tuple[SpecPlace, bytes | None]) -> tuple[PublishedSpec, bool]:
+        place, packed = item
+        if packed is not None:
+            with suppress(zstandard.ZstdError, msgspec.DecodeError):
+                data = zstandard.decompress(packed)
+                return msgspec.msgpack.decode(data, type=PublishedSpec), False
+        return read(place.location), True
+
+    def add(item: tuple[SpecPlace, bytes | None], result: tuple[PublishedSpec, bool]) -> None:
+        (place, _), (spec, is_new) = item, result
+        documents.add(place.digest, spec.document, place.location)
+        warn_if_signed(report, is_signed=spec.is_signed)
+        packages[place.digest], checksums[place.digest] = spec.package, spec.checksum
+        if is_new and place.key:
+            kept.keep(place.key, compressor.compress(msgspec.msgpack.encode(spec)))
+
+    with KeptDocuments(settings.cache_dir, settings.cache_bytes, report) as kept:
+        task = f"reading the specs of {location}"
+        transport.each(task, unpacked_or_read, with_kept(), len(places), add)
+    return documents.specs(), packages, checksums
 
 
 def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
-    """Read the specs of a cache whose manifests lie below a folder, several at a time.
+    """Read the specs of a cache whose manifests lie below a folder.
 
-    What is kept of an earlier run is not fetched again: the manifest of an object that has the same
-    ETag, and blobs, which never change. Raises SourceError where nothing can be listed or nothing
-    is there; a spec that cannot be read goes to ``report.bad``.
+    The manifest of an object that has the same ETag as in an earlier run is not fetched again.
+    Raises SourceError where nothing can be listed or nothing is there.
     """
     assert place.cache is not None  # noqa: S101 - only the specs of a cache are listed
-    cache, folder = place.cache, place.location
-    settings, report = transport.settings, transport.report
-    together = SpecDocuments(cache.base, report, proof=settings.proof)
-    packages: dict[str, BinaryPackage] = {}
-    versions: list[str] = []
-    task = f"reading the specs of {cache.base}"
+    base = place.cache.base
 
-    def complete(entry: _Entry) -> tuple[BlobManifest, _Entry]:
-        location = entry.listed.location
-        text = entry.manifest or transport.read(location)
-        manifest = parse_manifest(text, location)
+    def read(location: str) -> PublishedSpec:
+        manifest = parse_manifest(transport.read(location), location)
         blob = _spec_blob(manifest, location)
-        document = entry.document or _read_blob(blob, cache, location, transport)
-        return manifest, msgspec.structs.replace(entry, manifest=text, document=document)
+        url = join(base, blob.path)
+        try:
+            data = bytes(transport.read(url))
+        except Missing as error:
+            raise SourceError(location, f"names the blob {url}: {error.reason}") from None
+        actual = hashlib.new(blob.checksum_algorithm, data).hexdigest()
+        if actual != blob.checksum:
+            reason = f"its {blob.checksum_algorithm} is {actual}, but {location} says"
+            raise SourceError(url, f"{reason} {blob.checksum}; it is damaged")
+        document = collected(unpacked([data], blob.compression, url), _DOCUMENT_BYTES, url)
+        package = package_of(manifest, location)
+        return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 
-    listed = _manifests(folder, transport)
-    keeps = settings.cache_dir if is_url(folder) else None  # a file is as near as what is kept
-    with KeptDocuments(keeps, settings.cache_bytes, report) as kept:
-        entries = (_with_kept(digest, file, kept) for digest, file in listed.items())
-        for done, (earlier, result) in enumerate(transport.ahead(complete, entries)):
-            transport.progress(task, done, len(listed))
-            location = earlier.listed.location
-            try:
-                manifest, entry = result.result()
-                blob, package = _spec_blob(manifest, location), package_of(manifest, location)
-                document = _unpacked(entry, blob, cache)
-                together.add(entry.digest, document, join(cache.base, blob.path))
-            except SourceError as error:
-                report.bad(error)
-                continue
-            warn_if_signed(manifest, report)
-            if earlier.manifest is None and entry.manifest and earlier.listed.version:
-                kept.keep(_manifest_key(earlier.listed), entry.manifest)
-            if earlier.document is None and entry.document:
-                kept.keep(_blob_key(blob), entry.document)
-            packages[entry.digest] = package
-            versions.append(f"{entry.digest} {blob.checksum}\n")
-    transport.progress(task, len(listed), len(listed))
-    version = hashlib.sha256("".join(sorted(versions)).encode()).hexdigest()
-    return ListedSpecs(together.specs(), packages, f"sha256:{version}")
+    places = [
+        SpecPlace(digest, file.location, _key(file))
+        for digest, file in _manifests(place.location, transport).items()
+    ]
+    specs, packages, checksums = read_published(base, places, read, transport)
+    lines = sorted(f"{digest} {checksum}\n" for digest, checksum in checksums.items())
+    version = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return ListedSpecs(specs, packages, f"sha256:{version}")
+
+
+def _key(file: RemoteFile) -> str | None:
+    """Return what a manifest is kept under: a file is as near as what is kept, and has none."""
+    return f"spec {public(file.location)} {file.version}" if file.version else None
 
 
 def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
@@ -621,52 +661,8 @@ def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
     return manifests
 
 
-def _with_kept(digest: str, listed: RemoteFile, kept: KeptDocuments) -> _Entry:
-    """Return a spec in the list with what is kept of it, undamaged."""
-    manifest = kept.find(_manifest_key(listed)) if listed.version else None
-    if manifest is None:
-        return _Entry(digest, listed)
-    try:
-        blob = _spec_blob(parse_manifest(manifest, listed.location), listed.location)
-    except SourceError:
-        return _Entry(digest, listed)
-    document = kept.find(_blob_key(blob))
-    is_whole = document is not None and _checksum(blob, document) == blob.checksum
-    return _Entry(digest, listed, manifest, document if is_whole else None)
-
-
 def _spec_blob(manifest: BlobManifest, location: str) -> Blob:
     for blob in manifest.data:
         if _SPEC.fullmatch(blob.media_type):
             return blob
     raise SourceError(location, "names no spec: no application/vnd.spack.spec blob")
-
-
-def _read_blob(blob: Blob, cache: BuildCache, location: str, transport: Transport) -> bytearray:
-    url = join(cache.base, blob.path)
-    try:
-        return transport.read(url)
-    except Missing as error:
-        raise SourceError(location, f"names the blob {url}: {error.reason}") from None
-
-
-def _unpacked(entry: _Entry, blob: Blob, cache: BuildCache) -> bytearray:
-    """Return the document in a blob. Raises SourceError where its checksum is another one."""
-    location, data = join(cache.base, blob.path), bytes(entry.document or b"")
-    actual = _checksum(blob, data)
-    if actual != blob.checksum:
-        reason = f"its {blob.checksum_algorithm} is {actual}, but {entry.listed.location} says"
-        raise SourceError(location, f"{reason} {blob.checksum}; it is damaged")
-    return collected(unpacked([data], blob.compression, location), _DOCUMENT_BYTES, location)
-
-
-def _checksum(blob: Blob, data: bytes) -> str:
-    return hashlib.new(blob.checksum_algorithm, data).hexdigest()
-
-
-def _manifest_key(listed: RemoteFile) -> str:
-    return f"{public(listed.location)} {listed.version}"
-
-
-def _blob_key(blob: Blob) -> str:
-    return f"{blob.checksum_algorithm}:{blob.checksum}"

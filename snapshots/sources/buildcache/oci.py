@@ -12,19 +12,16 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 from urllib.request import parse_http_list
 
 import msgspec
-import zstandard
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
-from snapshots.sources.buildcache.database import SpecDocuments
 from snapshots.sources.buildcache.layouts import (
     OCI,
     BinaryPackage,
@@ -33,9 +30,11 @@ from snapshots.sources.buildcache.layouts import (
     FetchedIndex,
     IndexPlace,
     ListedSpecs,
+    PublishedSpec,
+    SpecPlace,
     packages_at,
+    read_published,
 )
-from snapshots.sources.downloads import KeptDocuments
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, read_regular
 from snapshots.sources.locations import resolve
 from snapshots.sources.settings import Login, ReadSettings
@@ -51,7 +50,8 @@ _HOST = re.compile(r"[a-z0-9._-]+(?::\d+)?|\[[0-9a-f:.]+\](?::\d+)?")
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-_HASH_OF_TAG = re.compile(r"-([a-z2-7]{32})\.spack\Z")
+_HASH_LENGTH = 32
+_SPEC_TAG = re.compile(rf".*-[a-z2-7]{{{_HASH_LENGTH}}}{re.escape(SUFFIX)}")
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _INDEX = "application/vnd.oci.image.index.v1+json"
@@ -137,22 +137,6 @@ class Image(msgspec.Struct, frozen=True):
     manifests: list[Descriptor] = []
 
 
-class SpecImage(msgspec.Struct, frozen=True):
-    """The image of a spec: its config, which holds the spec, and its package."""
-
-    config: bytes
-    package: BinaryPackage
-
-    def packed(self) -> bytes:
-        """Return it as it is kept."""
-        return zstandard.compress(msgspec.msgpack.encode(self))
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> Self:
-        """Return what was packed. Raises ZstdError and DecodeError for anything else."""
-        return msgspec.msgpack.decode(zstandard.decompress(data), type=cls)
-
-
 class _TagList(msgspec.Struct):
     tags: list[str] | None
 
@@ -199,46 +183,27 @@ class Registry:
         tags: dict[str, None] = {}
         for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", tags):
             tags.update(dict.fromkeys(page))
-        specs = [tag for tag in tags if _HASH_OF_TAG.search(tag)]
+        specs = [tag for tag in tags if _SPEC_TAG.fullmatch(tag)]
         if not specs:
             reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(self._repository.location, reason)
         return sorted(specs)
 
     def published(self) -> ListedSpecs:
-        """Read the image of every spec, several at a time. Raises SourceError.
+        """Read the image of every spec. Raises SourceError.
 
         What was read is kept in the cache folder, so that a later run fetches only what is new: an
-        image is named after the hash of its spec. One that cannot be read goes to ``report.bad``.
+        image is named after the hash of its spec.
         """
-        transport, location = self._transport, self._repository.location
         tags = self.tags()
-        documents = SpecDocuments(location, transport.report, proof=transport.settings.proof)
-        packages: dict[str, BinaryPackage] = {}
-        settings = transport.settings
-        with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
-
-            def items() -> Iterator[tuple[str, bytes | None]]:
-                for tag in tags:
-                    url = self._manifest_url(tag)
-                    yield url, kept.find(url)
-
-            images = transport.ahead(lambda item: self._spec_image(*item), items())
-            for done, ((url, _), result) in enumerate(images):
-                transport.progress(f"reading {location}", done, len(tags))
-                try:
-                    image, is_new = result.result()
-                    digest = _hash_in(url)
-                    documents.add(digest, image.config, url)
-                except SourceError as error:
-                    transport.report.bad(error)
-                    continue
-                packages[digest] = image.package
-                if is_new:
-                    kept.keep(url, image.packed())
-        transport.progress(f"reading {location}", len(tags), len(tags))
+        places = []
+        for tag in tags:
+            url = self._manifest_url(tag)
+            places.append(SpecPlace(tag.removesuffix(SUFFIX)[-_HASH_LENGTH:], url, url))
+        location = self._repository.location
+        specs, packages, _ = read_published(location, places, self._spec_image, self._transport)
         names = hashlib.sha256("\n".join(tags).encode())
-        return ListedSpecs(documents.specs(), packages, f"sha256:{names.hexdigest()}")
+        return ListedSpecs(specs, packages, f"sha256:{names.hexdigest()}")
 
     def packages(self, specs: Iterable[Spec]) -> dict[str, BinaryPackage]:
         """Return the package of each spec, by hash, from the manifests of their images.
@@ -253,19 +218,11 @@ class Registry:
         }
         return packages_at(hash_by_manifest, self._image, _package, self._transport)
 
-    def _spec_image(self, url: str, packed: bytes | None) -> tuple[SpecImage, bool]:
-        """Return the image of a spec, and whether it was fetched.
-
-        It is not where what is ``known`` of it is undamaged.
-        """
-        if packed is not None:
-            with suppress(zstandard.ZstdError, msgspec.DecodeError):
-                return SpecImage.unpacked(packed), False
+    def _spec_image(self, url: str) -> PublishedSpec:
         image = self._image(url)
         if image.config is None:
             raise SourceError(url, "names no config that holds the spec", key="config")
-        config = bytes(self._blob(image.config, url))
-        return SpecImage(config=config, package=_package(image, url)), True
+        return PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
     def _pages(self, url: str, tags: dict[str, None]) -> Iterator[list[str]]:
         seen = {url}
@@ -351,12 +308,6 @@ class Registry:
 
     def _blob_url(self, blob: Descriptor) -> str:
         return f"{self._repository.url}/blobs/{blob.digest}"
-
-
-def _hash_in(url: str) -> str:
-    """Return the hash of the spec that a manifest's URL names."""
-    match = _HASH_OF_TAG.search(url)
-    return match[1] if match else ""
 
 
 def _package(image: Image, location: str) -> BinaryPackage:

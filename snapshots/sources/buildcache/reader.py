@@ -500,15 +500,12 @@ class _Reading:
 
         merged = Merged(self.report)
         versions = hashlib.sha256()
-        for done, (stack, result) in enumerate(self._transport.ahead(fetch, stacks)):
-            self._transport.progress(f"reading {tag}", done, len(stacks))
-            try:
-                version = self.take(*result.result(), merged, stack.label)
-            except SourceError as error:
-                self.report.bad(error)
-                continue
+
+        def take(stack: StackIndex, fetched: tuple[IndexPlace, FetchedIndex | None]) -> None:
+            version = self.take(*fetched, merged, stack.label)
             versions.update(f"{stack.label} {version}\n".encode())
-        self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
+
+        self._transport.each(f"reading {tag}", fetch, stacks, len(stacks), take)
         return merged, f"sha256:{versions.hexdigest()}"
 
     def locate(self, location: str, listed_in: str = "") -> IndexPlace:

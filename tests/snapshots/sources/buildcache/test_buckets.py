@@ -1,8 +1,6 @@
 """Buckets of S3: where they are served, requests that are signed, lists, and what is refused."""
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -254,20 +252,6 @@ def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) 
     read()
     assert len(fetched[3]) == 2
     assert any(path.endswith(f"{LIBELF}.spec.manifest.json") for path in fetched[3])
-
-
-def test_what_is_kept_and_damaged_is_fetched_again(emulator: Emulator, tmp_path: Path) -> None:
-    """A manifest that is none, and a document with another checksum, count as unknown."""
-    settings = replace(at(emulator.url), cache_dir=tmp_path / "kept")
-    put_specs(tmp_path / "served", small_database())
-    fill(emulator, tmp_path / "served", "damaged")
-    (first,) = snapshots("s3://bucket/damaged", "mine", settings=settings)
-    for keys in ("s3:%", "sha256:%"):
-        with closing(sqlite3.connect(tmp_path / "kept" / "documents.sqlite3")) as kept, kept:
-            done = kept.execute("UPDATE documents SET document = x'00' WHERE key LIKE ?", (keys,))
-            assert done.rowcount == 3
-        (again,) = snapshots("s3://bucket/damaged", "mine", settings=settings)
-        assert again.content.digest == first.content.digest
 
 
 def listing(*keys: str, following: str | None = None) -> bytes:

@@ -148,12 +148,13 @@ def test_what_is_known_is_not_fetched_again(server: Server, tmp_path: Path) -> N
     assert found.content.digest == whole.content.digest
 
 
-def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", ["x'00'", "x'8080'", "substr(document, 1, 40)"])
+def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path, damaged: str) -> None:
     """Bytes that cannot be unpacked are not used, and kept anew."""
     location = serve(server, "site/cache", IMAGES)
     (first,) = snapshots(location, "a", settings=keeping(tmp_path))
     with sqlite3.connect(tmp_path / "documents.sqlite3") as database:
-        database.execute("UPDATE documents SET document = x'00'")
+        database.execute(f"UPDATE documents SET document = {damaged}")  # noqa: S608
     database.close()
     (second,) = snapshots(location, "a", settings=keeping(tmp_path))
     assert manifests(server) == 2 * len(IMAGES)
