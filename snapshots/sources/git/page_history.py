@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal, get_args
-from weakref import WeakValueDictionary
 
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
@@ -59,7 +58,7 @@ class BlobPage:
 
 
 class PageReader:
-    """Parses blobs, each once as long as some state holds its page.
+    """Parses blobs, each once as long as its page is in memory: those that were read last.
 
     What is wrong with a blob goes to the report once, however many commits and paths have it.
     """
@@ -67,7 +66,8 @@ class PageReader:
     def __init__(self, blobs: Blobs, report: Report) -> None:
         self._blobs = blobs
         self._report = report
-        self._pages: WeakValueDictionary[str, BlobPage] = WeakValueDictionary()
+        self._pages: OrderedDict[str, BlobPage] = OrderedDict()
+        self._num_bytes = 0
         self._reported: set[str] = set()
         self._old_pages = 0
 
@@ -79,9 +79,21 @@ class PageReader:
         page = self._pages.get(blob)
         if page is None:
             page = self._parse(blob, location)
-            if page is not None:
-                self._pages[blob] = page
+            if page is None:
+                return None
+            self._pages[blob] = page
+            self._num_bytes += page.num_bytes
+        self._pages.move_to_end(blob)
         return page
+
+    def forget(self, least: int) -> None:
+        """Let go of the pages that were read longest ago beyond ``MAX_PAGE_BYTES``.
+
+        The last ``least`` of them stay.
+        """
+        while self._num_bytes > MAX_PAGE_BYTES and len(self._pages) > least:
+            _, page = self._pages.popitem(last=False)
+            self._num_bytes -= page.num_bytes
 
     def peek(self, blob: str, location: str) -> CachePage | None:
         """Return a blob's page without reporting anything; None where it is bad."""
@@ -129,8 +141,8 @@ def _is_of_2022(data: bytes) -> bool:
 class TaggedPages:
     """The pages that stand at the moment, by tag and path.
 
-    Their records stay in memory for the tags used last, within ``MAX_PAGE_BYTES``, or one tag's.
-    Those of others are read again when they are asked for.
+    Their records stay in memory within ``MAX_PAGE_BYTES``, or one tag's. Others are read again when
+    they are asked for.
     """
 
     def __init__(self, reader: PageReader, report: Report) -> None:
@@ -138,49 +150,27 @@ class TaggedPages:
         self._report = report
         self._places: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
         self._tags: dict[str, str] = {}
-        self._loaded: OrderedDict[str, dict[str, BlobPage]] = OrderedDict()
-        self._num_bytes = 0
         self._reported: set[tuple[str, str]] = set()
 
-    def put(self, path: str, tag: str, blob: str, location: str, page: BlobPage) -> None:
-        """Let a page stand at a path where none does."""
+    def put(self, path: str, tag: str, blob: str, location: str) -> None:
+        """Let a page, which was just read, stand at a path where none does."""
         self._tags[path] = tag
         self._places[tag][path] = blob, location
-        self._load(tag, path, page)
-        self._unload_others()
+        self._reader.forget(len(self._places[tag]))
 
     def remove(self, path: str) -> str | None:
         """Remove the page at a path and return the tag that it had; None where there is none."""
         tag = self._tags.pop(path, None)
         if tag is not None:
             del self._places[tag][path]
-            page = self._loaded.get(tag, {}).pop(path, None)
-            self._num_bytes -= page.num_bytes if page else 0
         return tag
-
-    def _load(self, tag: str, path: str, page: BlobPage) -> None:
-        self._loaded.setdefault(tag, {})[path] = page
-        self._loaded.move_to_end(tag)
-        self._num_bytes += page.num_bytes
-
-    def _unload_others(self) -> None:
-        """Let go of records of the tags that were used longest ago, as long as there are others."""
-        while self._num_bytes > MAX_PAGE_BYTES and len(self._loaded) > 1:
-            _, pages = self._loaded.popitem(last=False)
-            self._num_bytes -= sum(page.num_bytes for page in pages.values())
 
     def _pages_of(self, tag: str) -> Mapping[str, BlobPage]:
         """Return all pages of a tag."""
-        for path, (blob, location) in self._places[tag].items():
-            if path not in self._loaded.get(tag, ()):
-                page = self._reader.read(blob, location)
-                if page is not None:
-                    self._load(tag, path, page)
-        if tag not in self._loaded:
-            return {}
-        self._loaded.move_to_end(tag)
-        self._unload_others()
-        return self._loaded[tag]
+        places = self._places[tag].items()
+        pages = {path: self._reader.read(blob, location) for path, (blob, location) in places}
+        self._reader.forget(len(pages))
+        return {path: page for path, page in pages.items() if page is not None}
 
     def is_synthetic(self, tag: str) -> bool:
         """Tell whether any page of a tag says that its data are made up."""
@@ -368,7 +358,7 @@ class Walk:
             return None
         if tag not in self._selection:
             return None
-        self.pages.put(path, tag, blob, location, page)
+        self.pages.put(path, tag, blob, location)
         return tag
 
     def _location(self, path: str, place: int) -> str:

@@ -111,7 +111,7 @@ def test_pages_of_tags_that_were_not_used_lately_are_read_again(
         blob = reader.read(tag, f"at:{tag}.md")
         assert blob is not None
         records[tag] = ref(blob)
-        standing.put(f"{tag}.md", tag, tag, f"at:{tag}.md", blob)
+        standing.put(f"{tag}.md", tag, tag, f"at:{tag}.md")
         del blob
     assert [tag for tag, record in records.items() if record() is not None] == ["b"]
     assert [len(standing.content(tag, "c")) for tag in "aab"] == [1, 1, 2]
