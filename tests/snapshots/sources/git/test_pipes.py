@@ -19,12 +19,6 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "bare"
 
 
-def lend(repository: Path, *folders: Path | str) -> None:
-    """Let a repository borrow objects from other folders."""
-    lines = "".join(f"{folder}\n" for folder in folders)
-    (repository / "objects/info/alternates").write_text(f"# a remark\n{lines}", "utf-8")
-
-
 def test_pipes(repository: Path, tmp_path: Path) -> None:
     """One anywhere in a repository is refused by name; a missing repository is left to git."""
     refuse_pipes(repository, "here")
@@ -48,28 +42,4 @@ def test_sockets_and_links_to_folders_pass(repository: Path) -> None:
     (repository / "back").symlink_to(repository, target_is_directory=True)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(repository / "fsmonitor--daemon.ipc"))
-        refuse_pipes(repository, "here")
-
-
-def test_folders_that_objects_are_borrowed_from(repository: Path, tmp_path: Path) -> None:
-    """Only where git has objects in them: the rest of such a folder can be anything."""
-    other = tmp_path / "other"
-    (other / "ab").mkdir(parents=True)
-    os.mkfifo(other / "else")
-    lend(repository, other, "no-such-folder", '"quoted"', "with\0nul", repository / "objects")
-    refuse_pipes(repository, "here")
-    os.mkfifo(other / "ab" / "cd")
-    with pytest.raises(SourceError, match="ab/cd, but a pipe"):
-        refuse_pipes(repository, "here")
-
-
-def test_no_chain_of_lenders_without_end(repository: Path, tmp_path: Path) -> None:
-    """More of them than a hundred are refused."""
-    folders = [tmp_path / f"lender{number}" for number in range(101)]
-    for folder in folders:
-        folder.mkdir()
-    lend(repository, *folders[:99])
-    refuse_pipes(repository, "here")
-    lend(repository, *folders)
-    with pytest.raises(SourceError, match="more than 100 folders"):
         refuse_pipes(repository, "here")
