@@ -1,9 +1,7 @@
 """Histories: hashes, packages and whole series through their revisions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
-from operator import attrgetter
+from functools import cached_property, partial
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -31,18 +29,27 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.many import Columns, Each, LazyList, Places, attribute
+from schema.fields.many import (
+    Each,
+    ListedRecord,
+    Places,
+    RowList,
+    WhereKnown,
+    attribute,
+    for_many,
+    of_record,
+)
 from schema.fields.scalars import ByteCount, DateTime, Omittable, deprecated, object_type
 from schema.node import Node, id_field
 from schema.revisions.revision import (
-    LazySeries,
+    NUM_STACKS_DEPRECATED,
     Revision,
     revision_connection,
     revision_field,
-    revision_of,
+    series_field,
 )
 from schema.revisions.spec import SpecType
-from schema.series_causes import CAUSES, SeriesCauseType, series_cause_connection
+from schema.series_causes import CAUSES, SeriesCauseType
 from snapshots.catalog import past
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.cause_names import CauseKind, CauseName
@@ -52,14 +59,12 @@ from snapshots.changes.lookup import COMPARED, Lookup, Wanted
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
-from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
-from snapshots.frames import queries
-from snapshots.frames.columns import Rows
+from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair, age
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from snapshots.timelines.causes import SeriesCauseKey
+from snapshots.timelines.causes import SeriesCauseKey, SeriesCauses
 from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
@@ -75,51 +80,41 @@ SPANS = 4
 class SpanType:
     """Revisions of a series that follow one another and have a hash: first and last have it, as all
     between them.
+
+    - series: The name of the series.
+    - series_node: The series itself.
+    - series_info: As `seriesNode`.
+    - first: The first revision that has it.
+    - last: The last revision that has it.
+    - is_current: Whether the last revision of the series has it.
+    - reason_came: Why it came with the first. RETURNED where the series had it before, unless it
+      took the place of another spec.
+    - reason_gone: Why it went; null where it is still there.
+    - gone_in: The revision after the last, which has it no longer; null where there is none.
     """
 
     span: strawberry.Private[Span]
 
-    series = attribute("span.series", "The name of the series.", str)
-
-    @resolver()
-    def series_node(self) -> LazySeries:
-        """The series itself."""
-        return Series(name=self.span.series)
-
-    @deprecated("Use `seriesNode`.")
-    @resolver()
-    def series_info(self) -> LazySeries:
-        """As `seriesNode`."""
-        return Series(name=self.span.series)
-
-    first = revision_field("span.first", "The first revision that has it.")
-
-    last = revision_field("span.last", "The last revision that has it.")
-
-    is_current = attribute(
-        "span.is_current", "Whether the last revision of the series has it.", bool
-    )
-
-    @resolver()
-    def reason_came(self) -> SpecChangeReason:
-        """Why it came with the first. RETURNED where the series had it before, unless it took the
-        place of another spec.
-        """
-        return self.span.reason_came
-
-    reason_gone = attribute(
-        "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
-    )
-
-    @resolver()
-    def gone_in(self) -> Revision | None:
-        """The revision after the last, which has it no longer; null where there is none."""
-        return revision_of(self.span.gone_in)
+    series = attribute("span.series", str)
+    series_node = series_field("span.series")
+    series_info = deprecated("Use `seriesNode`.")(series_field("span.series"))
+    first = revision_field("span.first")
+    last = revision_field("span.last")
+    is_current = attribute("span.is_current", bool)
+    reason_came = attribute("span.reason_came", SpecChangeReason)
+    reason_gone = attribute("span.reason_gone", SpecChangeReason | None)
+    gone_in = revision_field("span.gone_in", Revision | None)
 
 
 @object_type
 class HashHistoryType(Node):
-    """What the catalog knows of a hash, in whatever revision."""
+    """What the catalog knows of a hash, in whatever revision.
+
+    - hash: The whole hash.
+    - name: The name of its package.
+    - version: The version that was built.
+    - newest: The newest revision that has it.
+    """
 
     history: strawberry.Private[HashHistory]
 
@@ -140,11 +135,10 @@ class HashHistoryType(Node):
         history = context.of_history(HistoryTopic(About.HASH, text))
         return None if history is None else cls(history=history)
 
-    hash = attribute("history.hash", "The whole hash.", str)
-    name = attribute("history.name", "The name of its package.", str)
-    version = attribute("history.version", "The version that was built.", str | None)
-
-    newest = revision_field("history.newest", "The newest revision that has it.")
+    hash = attribute("history.hash", str)
+    name = attribute("history.name", str)
+    version = attribute("history.version", str | None)
+    newest = revision_field("history.newest")
 
     @resolver(Cost(weight=20, each_loaded=LOADING))
     def spec(self, info: Info) -> SpecType:
@@ -215,17 +209,22 @@ MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 
 @object_type
 class MainCause:
-    """A cause, and how many specs of one package it is the main one of."""
+    """A cause, and how many specs of one package it is the main one of.
+
+    - num_specs: How many specs of the package it is the main cause of.
+    - kind: What changed.
+    - package: The package that changed by itself; null of FORMAT alone.
+    - before: As `Cause.before`.
+    - after: As `Cause.after`.
+    """
 
     cause: strawberry.Private[KeptCause]
-    num_specs: int = field("How many specs of the package it is the main cause of.")
+    num_specs: int
 
-    kind = attribute("cause.kind", "What changed.", CauseKind)
-    package = attribute(
-        "cause.package", "The package that changed by itself; null of FORMAT alone.", str | None
-    )
-    before = attribute("cause.before", "As `Cause.before`.", str | None)
-    after = attribute("cause.after", "As `Cause.after`.", str | None)
+    kind = attribute("cause.kind", CauseKind)
+    package = attribute("cause.package", str | None)
+    before = attribute("cause.before", str | None)
+    after = attribute("cause.after", str | None)
 
     @resolver(Cost(num_bytes=80))
     def title(self) -> str:
@@ -236,12 +235,21 @@ class MainCause:
 
 @object_type
 class PackageHistoryEntry:
-    """What a revision did to a package, from the one before it."""
+    """What a revision did to a package, from the one before it.
+
+    - revision: The revision that touched the package.
+    - kind: How the package changed.
+    - versions_added: Versions that the revision before had not, newest first.
+    - versions_removed: Versions that only the revision before had, newest first.
+    - specs_added: How many of its hashes came.
+    - specs_removed: How many of its hashes went.
+    - specs_changed: How many of its hashes have other facts.
+    """
 
     entry: strawberry.Private[PackageEntry]
     topic: strawberry.Private[HistoryTopic]
 
-    revision = revision_field("entry.head", "The revision that touched the package.")
+    revision = revision_field("entry.head")
 
     @resolver()
     def comparison(self) -> ComparisonType | None:
@@ -249,23 +257,12 @@ class PackageHistoryEntry:
         base = self.entry.base
         return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
-    kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
-
-    @resolver(texts(60))
-    def versions_added(self) -> list[str]:
-        """Versions that the revision before had not, newest first."""
-        return list(self.entry.versions_added)
-
-    @resolver(texts(60))
-    def versions_removed(self) -> list[str]:
-        """Versions that only the revision before had, newest first."""
-        return list(self.entry.versions_removed)
-
-    specs_added = attribute("entry.specs_added", "How many of its hashes came.", int)
-    specs_removed = attribute("entry.specs_removed", "How many of its hashes went.", int)
-    specs_changed = attribute(
-        "entry.specs_changed", "How many of its hashes have other facts.", int
-    )
+    kind = attribute("entry.kind", PackageChangeKind)
+    versions_added = attribute("entry.versions_added", list[str], texts(60))
+    versions_removed = attribute("entry.versions_removed", list[str], texts(60))
+    specs_added = attribute("entry.specs_added", int)
+    specs_removed = attribute("entry.specs_removed", int)
+    specs_changed = attribute("entry.specs_changed", int)
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
@@ -307,6 +304,11 @@ class PackageHistoryConnection(Connection[PackageHistoryEntry]):
 class PackageHistory(Node):
     """A package through the revisions of a series: since when it has been there, and each revision
     that touched it.
+
+    - name: The package's name.
+    - series: The series whose revisions are looked at.
+    - first_seen: The first revision that has a spec of it.
+    - last_seen: The last revision that has a spec of it.
     """
 
     timeline: strawberry.Private[PackageTimeline]
@@ -322,16 +324,10 @@ class PackageHistory(Node):
         timeline = context.of_history(HistoryTopic(About.PACKAGE, name, series=series))
         return None if timeline is None else cls(timeline=timeline)
 
-    name = attribute("timeline.name", "The package's name.", str)
-
-    @resolver()
-    def series(self) -> LazySeries:
-        """The series whose revisions are looked at."""
-        return Series(name=self.timeline.series)
-
-    first_seen = revision_field("timeline.first_seen", "The first revision that has a spec of it.")
-
-    last_seen = revision_field("timeline.last_seen", "The last revision that has a spec of it.")
+    name = attribute("timeline.name", str)
+    series = series_field("timeline.series")
+    first_seen = revision_field("timeline.first_seen")
+    last_seen = revision_field("timeline.last_seen")
 
     @resolver()
     def is_current(self, info: Info) -> bool:
@@ -373,29 +369,26 @@ ALL_PACKAGES = 20_000
 
 @object_type
 class PackageInSeriesType:
-    """A package in a series: as the last revision that has it has it."""
+    """A package in a series: as the last revision that has it has it.
+
+    - series: The series.
+    - versions: Its versions in `lastSeen`, newest first.
+    - num_specs: How many specs `lastSeen` has of it.
+    - num_revisions: How many revisions of the series have it.
+    - first_seen: The first revision that has a spec of it.
+    - last_seen: The last revision that has a spec of it.
+    - gone_in: The revision after the last, which has it no longer; null where the newest has it.
+    """
 
     one: strawberry.Private[PackageInSeries]
 
-    @resolver()
-    def series(self) -> "Series":
-        """The series."""
-        return Series(name=self.one.series)
-
-    @resolver(texts(80))
-    def versions(self) -> list[str]:
-        """Its versions in `lastSeen`, newest first."""
-        return list(self.one.versions)
-
-    num_specs = attribute("one.num_specs", "How many specs `lastSeen` has of it.", int)
-    num_revisions = attribute("one.num_revisions", "How many revisions of the series have it.", int)
-    first_seen = revision_field("one.first_seen", "The first revision that has a spec of it.")
-    last_seen = revision_field("one.last_seen", "The last revision that has a spec of it.")
-
-    @resolver()
-    def gone_in(self) -> Revision | None:
-        """The revision after the last, which has it no longer; null where the newest has it."""
-        return revision_of(self.one.gone_in)
+    series = series_field("one.series")
+    versions = attribute("one.versions", list[str], texts(80))
+    num_specs = attribute("one.num_specs", int)
+    num_revisions = attribute("one.num_revisions", int)
+    first_seen = revision_field("one.first_seen")
+    last_seen = revision_field("one.last_seen")
+    gone_in = revision_field("one.gone_in", Revision | None)
 
     @resolver()
     def is_current(self) -> bool:
@@ -427,19 +420,20 @@ def _cell(target: str | None, stack: str | None, version: str | None) -> Cell:
 class AvailabilitySpanType:
     """Revisions of a series that follow one another and have such specs: first and last have some,
     as all between them.
+
+    - first: The first revision that has some.
+    - last: The last revision that has some.
+    - num_specs: How many `last` has.
+    - gone_in: The revision after the last, which has none; null where there is none.
     """
 
     span: strawberry.Private[CellSpan]
     topic: strawberry.Private[HistoryTopic]
 
-    first = revision_field("span.first", "The first revision that has some.")
-    last = revision_field("span.last", "The last revision that has some.")
-    num_specs = attribute("span.num_specs", "How many `last` has.", int)
-
-    @resolver()
-    def gone_in(self) -> Revision | None:
-        """The revision after the last, which has none; null where there is none."""
-        return revision_of(self.span.gone_in)
+    first = revision_field("span.first")
+    last = revision_field("span.last")
+    num_specs = attribute("span.num_specs", int)
+    gone_in = revision_field("span.gone_in", Revision | None)
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
@@ -465,21 +459,18 @@ class AvailabilitySpanType:
 
 @object_type
 class Availability:
-    """Since when a series has specs of a package, or no longer has any."""
+    """Since when a series has specs of a package, or no longer has any.
+
+    - series: The series.
+    - is_current: Whether its newest revision has such specs.
+    """
 
     name: strawberry.Private[str]
     spans_of_cell: strawberry.Private[list[CellSpan]]
     topic: strawberry.Private[HistoryTopic]
 
-    @resolver()
-    def series(self) -> "Series":
-        """The series."""
-        return Series(name=self.name)
-
-    @resolver()
-    def is_current(self) -> bool:
-        """Whether its newest revision has such specs."""
-        return is_current(self.spans_of_cell)
+    series = series_field("name")
+    is_current = attribute("spans_of_cell", bool, make=is_current)
 
     @resolver(Cost(items=SPANS_OF_CELL))
     def spans(self) -> list[AvailabilitySpanType]:
@@ -487,36 +478,41 @@ class Availability:
         return [AvailabilitySpanType(span=span, topic=self.topic) for span in self.spans_of_cell]
 
 
+def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
+    """Declare a field that lists the values of a dimension in the cells of its object."""
+    return attribute(
+        "cells", list[str], texts(num_bytes), make=lambda cells: cells.values(dimension)
+    )
+
+
 @object_type
 class CoverageValues:
-    """What specs of a package there ever were, in any series."""
+    """What specs of a package there ever were, in any series.
+
+    - versions: Versions, newest first.
+    - targets: Targets; none where no source tells them.
+    - stacks: Stacks, without root; none where no source tells them.
+    """
 
     cells: strawberry.Private[PackageCells]
 
-    @resolver(texts(200))
-    def versions(self) -> list[str]:
-        """Versions, newest first."""
-        return self.cells.values(CoverageDimension.VERSION)
-
-    @resolver(texts(100))
-    def targets(self) -> list[str]:
-        """Targets; none where no source tells them."""
-        return self.cells.values(CoverageDimension.TARGET)
-
-    @resolver(texts(400))
-    def stacks(self) -> list[str]:
-        """Stacks, without root; none where no source tells them."""
-        return self.cells.values(CoverageDimension.STACK)
+    versions = _values_of(CoverageDimension.VERSION, 200)
+    targets = _values_of(CoverageDimension.TARGET, 100)
+    stacks = _values_of(CoverageDimension.STACK, 400)
 
 
 @object_type
 class CatalogPackageType:
-    """A package over all series, also one that no newest revision has any longer."""
+    """A package over all series, also one that no newest revision has any longer.
+
+    - name: The package's name.
+    - is_gone: Whether the newest revision of no series has it.
+    """
 
     package: strawberry.Private[CatalogPackage]
 
-    name = attribute("package.name", "The package's name.", str)
-    is_gone = attribute("package.is_gone", "Whether the newest revision of no series has it.", bool)
+    name = attribute("package.name", str)
+    is_gone = attribute("package.is_gone", bool)
 
     @resolver(Cost(items=SERIES_OF_PACKAGE))
     def in_series(self) -> list[PackageInSeriesType]:
@@ -598,42 +594,37 @@ def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
     return None if package is None else CatalogPackageType(package=package)
 
 
-def package_of_query(context: Context, query: str) -> CatalogPackageType | None:
-    """Return the package that a query is about; None where it names none, or cannot be read."""
-    try:
-        name = queries.read(query).name
-    except (ConstraintSyntaxError, InvalidArgument):
-        return None
-    return None if name is None else catalog_package(context, name)
-
-
-def catalog_package_connection(
-    context: Context, search: str | None, gone: bool | None, arguments: PageArguments
-) -> Connection[CatalogPackageType]:
-    """Return a page of all packages, those whose name contains a text; raises IncompleteHistory."""
-    part = (search or "").lower()
-    chosen = [
-        package
-        for name, package in _all_packages(context).items()
-        if part in name.lower() and gone in (None, package.is_gone)
-    ]
-    names = [package.name for package in chosen]
-    return Connection(
-        page=page_of(arguments, names, lambda place: CatalogPackageType(package=chosen[place]))
-    )
-
-
-def _all_packages(context: Context) -> Mapping[str, CatalogPackage]:
-    packages: Mapping[str, CatalogPackage] = context.of_history(HistoryTopic(About.ALL_PACKAGES))
-    return packages
-
-
 POINTS = 1_000
 """How many revisions a series may have: twenty years of weekly ones, three of daily ones."""
 
 
+class GrowthRows(RowList["GrowthPointType"]):
+    """Some points of a series; the text of each is kept, as of specs, while the history stands."""
+
+    def item(self, number: int) -> "GrowthPointType":
+        """Return the point of a number."""
+        return GrowthPointType(rows=GrowthRows(self.loaded, np.array([number], np.int32)))
+
+    @cached_property
+    def records(self) -> list[GrowthPoint]:
+        """The records of the points."""
+        return [self.loaded[number] for number in self.numbers.tolist()]
+
+    def places(self) -> Places:
+        """Return which points of the whole series they are."""
+        return Places(("growth", self.loaded.name), len(self.loaded), self.numbers)
+
+
+def _comparisons(points: GrowthRows) -> WhereKnown:
+    pairs = [point.base and (point.base, point.revision) for point in points.records]
+    return WhereKnown.of(pairs, lambda pair: ComparisonType(base_info=pair[0], head_info=pair[1]))
+
+
+_of_point = partial(of_record, is_fixed=True)
+
+
 @object_type
-class GrowthPointType:
+class GrowthPointType(ListedRecord):
     """How large a revision is, and what came and went since the one before it.
 
     - revision: The revision.
@@ -643,6 +634,7 @@ class GrowthPointType:
     - num_specs: How many specs it has.
     - num_packages: How many packages it has.
     - num_known_stacks: How many stacks it has, without root; null where its source tells none.
+    - num_stacks: How many stacks it has, without root.
     - total_size: The sum of its binary packages' sizes, as far as known.
     - specs_added: How many of its hashes the one before lacks.
     - specs_removed: How many hashes of the one before it lacks.
@@ -653,30 +645,30 @@ class GrowthPointType:
     - packages_removed: How many packages of the one before it lacks.
     """
 
-    revision: Revision
-    comparison: ComparisonType | None
-    tag: str
-    taken_at: DateTime
-    num_specs: int
-    num_packages: int
-    num_known_stacks: int | None
-    num_stacks: int = deprecated(
-        "Use `numKnownStacks`, which is null where the source tells no stacks."
-    )(field("How many stacks it has, without root."))
-    total_size: ByteCount | None
-    specs_added: int
-    specs_removed: int
-    specs_changed: int
-    specs_rebuilt: int
-    specs_replaced: int
-    packages_added: int
-    packages_removed: int
+    revision: Revision = for_many(
+        lambda points: [Revision(info=point.revision) for point in points.records]
+    )
+    comparison: ComparisonType | None = for_many(_comparisons)
+    tag: str = _of_point("revision.tag")
+    taken_at: DateTime = _of_point("revision.taken_at")
+    num_specs: int = _of_point("revision.num_specs")
+    num_packages: int = _of_point("revision.num_packages")
+    num_known_stacks: int | None = _of_point("revision.known_stacks")
+    num_stacks: int = deprecated(NUM_STACKS_DEPRECATED)(_of_point("revision.num_stacks"))
+    total_size: ByteCount | None = _of_point("revision.total_size")
+    specs_added: int = _of_point("counts.specs_added")
+    specs_removed: int = _of_point("counts.specs_removed")
+    specs_changed: int = _of_point("counts.specs_changed")
+    specs_rebuilt: int = _of_point("num_rebuilt")
+    specs_replaced: int = _of_point("num_replaced")
+    packages_added: int = _of_point("counts.packages_added")
+    packages_removed: int = _of_point("counts.packages_removed")
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
         """Return the point of one revision; raises IncompleteHistory where it is not kept."""
         point = past.growth_point(context.catalog, context.changing_history(), revision)
-        return _shown(point)  # type: ignore[return-value]
+        return GrowthRows(Growth([point]), np.zeros(1, np.int32))[0]  # type: ignore[no-any-return]
 
 
 Since = Annotated[DateTime | None, strawberry.argument("Only of revisions taken then or later.")]
@@ -740,7 +732,17 @@ class Series(Node):
 
         - by: What they are summed up by; PACKAGE unless given.
         """
-        return series_cause_connection(info.context, self.name, since, until, by, page)
+        catalog = info.context.catalog
+        about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
+        every: SeriesCauses = info.context.of_history(HistoryTopic(about, series=self.name))
+        info.context.require_time()
+        keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
+        costs = catalog.costs.current if about is About.COSTED_CAUSES else None
+        causes = every.summed(keys, since, until, catalog.recipes.between, costs)
+        cursors = [cause.key for cause in causes]
+        return Connection(
+            page=page_of(page, cursors, lambda place: SeriesCauseType(cause=causes[place]))
+        )
 
     @resolver(Cost(weight=TIMELINE))
     def package(self, info: Info, name: str) -> PackageHistory | None:
@@ -754,78 +756,3 @@ class Series(Node):
 def _is_between(revision: RevisionInfo, since: datetime | None, until: datetime | None) -> bool:
     moment = revision.taken_at
     return (since is None or moment >= since) and (until is None or moment <= until)
-
-
-_COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
-_OBJECTS: dict[str, Callable[[GrowthPoint], Any]] = {
-    "revision": lambda point: Revision(info=point.revision),
-    "comparison": lambda point: (
-        point.base and ComparisonType(base_info=point.base, head_info=point.revision)
-    ),
-}
-_OF_POINT: dict[str, Callable[[GrowthPoint], Any]] = {
-    "specs_rebuilt": attrgetter("num_rebuilt"),
-    "specs_replaced": attrgetter("num_replaced"),
-    "num_known_stacks": attrgetter("revision.known_stacks"),
-    **{
-        name: attrgetter(f"revision.{name}")
-        for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size")
-    },
-    **{name: attrgetter(f"counts.{name}") for name in _COUNTS},
-}
-"""The fields of a point: those that are objects, and its numbers and texts."""
-
-_FIELDS = _OBJECTS | _OF_POINT
-
-
-def _shown(point: GrowthPoint) -> GrowthPointType:
-    return GrowthPointType(**{name: value(point) for name, value in _FIELDS.items()})
-
-
-class _GrowthColumns(Mapping[str, Sequence[Any]]):
-    """The fields of points; a column is made when it is read: few of them are."""
-
-    def __init__(self, points: Sequence[GrowthPoint]) -> None:
-        self._points = points
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        points = self._points
-        if (of_object := _OBJECTS.get(name)) is not None:
-            return Each(len(points), lambda place: of_object(points[place]))
-        return list(map(_OF_POINT[name], points))
-
-    def __contains__(self, name: object) -> bool:
-        return name in _FIELDS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_FIELDS)
-
-    def __len__(self) -> int:
-        return len(_FIELDS)
-
-
-class GrowthRows(LazyList[GrowthPointType]):
-    """Some points of a series; the text of each is kept, as of specs, while the history stands."""
-
-    def __init__(self, growth: Growth, rows: Rows) -> None:
-        self._growth = growth
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        return _shown(self._growth[self._rows[place]])
-
-    @cached_property
-    def columns(self) -> Columns:  # type: ignore[override]  # made when they are read
-        """The values of each field."""
-        return _GrowthColumns(list(map(self._growth.__getitem__, self._rows.tolist())))
-
-    def places(self) -> Places:
-        """Return which points of the whole series they are."""
-        return Places(("growth", self._growth.name), len(self._growth), self._rows)
-
-    def taken(self, numbers: Rows) -> "GrowthRows":
-        """Return some of them."""
-        return GrowthRows(self._growth, self._rows[numbers])

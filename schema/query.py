@@ -1,6 +1,6 @@
 """The root types of the API: queries, and subscriptions."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -13,9 +13,9 @@ from schema.comparisons.plan import (
     PlannedSpecsArgument,
     PlannedStacksArgument,
     PlanType,
-    plan_of,
+    stack_locks,
 )
-from schema.comparisons.spec_comparison import COMPARING_SPECS, SpecComparisonType
+from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import (
     PAGE_MAX,
@@ -23,6 +23,7 @@ from schema.fields.connections import (
     PageArguments,
     check_size,
     connection_field,
+    page_of,
 )
 from schema.fields.cost import (
     COST,
@@ -41,8 +42,6 @@ from schema.histories import (
     HashHistoryType,
     Series,
     catalog_package,
-    catalog_package_connection,
-    package_of_query,
 )
 from schema.node import Node, find_node
 from schema.revisions.lookup import (
@@ -66,10 +65,12 @@ from schema.revisions.suggestions import (
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
-from snapshots.errors import CachelogError, RevisionNotFound
+from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument, RevisionNotFound
+from snapshots.frames import queries
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import Only
 from snapshots.recipes.commits import OID_PREFIX_MIN
+from snapshots.timelines.catalog_packages import CatalogPackage
 
 _REF = (
     "TAG (its newest revision), TAG~N (N before it in its series), TAG@DATE (the newest at or "
@@ -180,7 +181,11 @@ class Query:
 
         - query: A query as in `Revision.specs(matching:)`.
         """
-        return package_of_query(info.context, query)
+        try:
+            name = queries.read(query).name
+        except (ConstraintSyntaxError, InvalidArgument):
+            return None
+        return None if name is None else catalog_package(info.context, name)
 
     @connection_field(
         Cost(
@@ -200,7 +205,18 @@ class Query:
 
         - gone: Only those that are gone, or only those that are not.
         """
-        return catalog_package_connection(info.context, search, gone, page)
+        every: Mapping[str, CatalogPackage]
+        every = info.context.of_history(HistoryTopic(About.ALL_PACKAGES))
+        part = (search or "").lower()
+        chosen = [
+            package
+            for name, package in every.items()
+            if part in name.lower() and gone in (None, package.is_gone)
+        ]
+        names = [package.name for package in chosen]
+        return Connection(
+            page=page_of(page, names, lambda place: CatalogPackageType(package=chosen[place]))
+        )
 
     @resolver(Cost(weight=SPANS_OF_HASH))
     def hash(self, info: Info, hash: str) -> HashHistoryType | None:
@@ -316,7 +332,12 @@ class Query:
         - base: A DAG hash, or how one begins.
         - head: Likewise.
         """
-        return SpecComparisonType.of_hashes(info.context, base, head, base_ref, head_ref)
+        info.context.require_time()
+        before = SpecType.sought(info.context, base, base_ref)
+        after = SpecType.sought(info.context, head, head_ref)
+        if before is None or after is None:
+            return None
+        return SpecComparisonType(compared=ComparedSpecs(before, after))
 
     @resolver(
         msgspec.structs.replace(PLANNING, arguments={**PLANNING.arguments, "base": RESOLVING})
@@ -331,7 +352,9 @@ class Query:
         """What has to be built for specs, as lock files have them, and why; base as in
         compare(base:).
         """
-        return plan_of(info.context, base, specs, stacks)
+        side, locks = info.context.resolve_side(base), stack_locks(specs, stacks or ())
+        plan, before, after = info.context.plan(side, locks)
+        return PlanType(plan=plan, base_info=before, head_info=after)
 
     @resolver(
         ONE_COMMIT,

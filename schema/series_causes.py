@@ -1,7 +1,5 @@
 """What rebuilt most in a series: the causes of its neighbours, summed up."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated
 
 import strawberry
@@ -10,8 +8,8 @@ from schema.comparisons.cause import Cause, CauseRows
 from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.commits import CommitType
 from schema.comparisons.comparison import ComparisonType
-from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import PAGE_MAX, Connection, PageArguments, check_size, page_of
+from schema.context import Info, LoadedRevision
+from schema.fields.connections import PAGE_MAX, check_size
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, describe_enum, object_type
@@ -39,30 +37,37 @@ CAUSES_DEFAULT = 10
 
 @object_type
 class SeriesCausePointType:
-    """What a cause explains in one revision."""
+    """What a cause explains in one revision.
+
+    - revision: The revision that it came with.
+    - num_specs: How many specs it is the main cause of.
+    - num_involved: How many specs it is involved in.
+    """
 
     point: strawberry.Private[SeriesCausePoint]
 
-    revision = revision_field("point.revision", "The revision that it came with.")
-
-    num_specs = attribute("point.num_specs", "How many specs it is the main cause of.", int)
-    num_involved = attribute("point.num_involved", "How many specs it is involved in.", int)
+    revision = revision_field("point.revision")
+    num_specs = attribute("point.num_specs", int)
+    num_involved = attribute("point.num_involved", int)
 
 
 @object_type
 class SeriesCauseType:
-    """Causes of several revisions of a series that have in common what they are summed up by."""
+    """Causes of several revisions of a series that have in common what they are summed up by.
+
+    - package: The package; null where they are not summed up by package, and of the kind FORMAT.
+    - kind: The kind; null where they are not summed up by kind.
+    - num_revisions: In how many revisions they were seen.
+    - num_specs: The sum of the specs that each is the main cause of.
+    - num_involved: The sum of the specs that each is involved in; one in which two of them are
+      counts twice.
+    - size: The sum of the known sizes of the specs of numSpecs; null where none is known.
+    """
 
     cause: strawberry.Private[SeriesCause]
 
-    @resolver()
-    def package(self) -> str | None:
-        """The package; null where they are not summed up by package, and of the kind FORMAT."""
-        return self.cause.package
-
-    kind = attribute(
-        "cause.kind", "The kind; null where they are not summed up by kind.", CauseKind | None
-    )
+    package = attribute("cause.package", str | None)
+    kind = attribute("cause.kind", CauseKind | None)
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:
@@ -70,23 +75,10 @@ class SeriesCauseType:
         commit = self.cause.commit
         return None if commit is None else CommitType.named(info.context, commit.oid)
 
-    num_revisions = attribute("cause.num_revisions", "In how many revisions they were seen.", int)
-    num_specs = attribute(
-        "cause.num_specs", "The sum of the specs that each is the main cause of.", int
-    )
-
-    @resolver()
-    def num_involved(self) -> int:
-        """The sum of the specs that each is involved in; one in which two of them are counts
-        twice.
-        """
-        return self.cause.num_involved
-
-    @resolver()
-    def size(self) -> ByteCount | None:
-        """The sum of the known sizes of the specs of numSpecs; null where none is known."""
-        return None if self.cause.size is None else ByteCount(self.cause.size)
-
+    num_revisions = attribute("cause.num_revisions", int)
+    num_specs = attribute("cause.num_specs", int)
+    num_involved = attribute("cause.num_involved", int)
+    size = attribute("cause.size", ByteCount | None)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
@@ -106,15 +98,16 @@ class SeriesCauseType:
 
 @object_type
 class ImpactOutcome:
-    """What a change of a package came to: how many specs its causes reached."""
+    """What a change of a package came to: how many specs its causes reached.
+
+    - num_specs: How many specs of head were built again for it.
+    """
 
     package: strawberry.Private[str]
     loaded: strawberry.Private[LoadedComparison]
     outcome: strawberry.Private[Outcome]
 
-    num_specs = attribute(
-        "outcome.num_specs", "How many specs of head were built again for it.", int
-    )
+    num_specs = attribute("outcome.num_specs", int)
 
     @resolver()
     def comparison(self) -> ComparisonType:
@@ -148,28 +141,3 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
     loaded = load_comparison(context, pair.base, pair.head)
     came_to = outcome(loaded.explanation(), {package})
     return ImpactOutcome(package=package, loaded=loaded, outcome=came_to)
-
-
-def series_cause_connection(
-    context: Context,
-    series: str,
-    since: datetime | None,
-    until: datetime | None,
-    by: Sequence[SeriesCauseKey] | None,
-    arguments: PageArguments,
-) -> Connection[SeriesCauseType]:
-    """Return a page of the causes of a series.
-
-    Raises IncompleteHistory, and InvalidArgument for a cursor that names none of them.
-    """
-    keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
-    catalog = context.catalog
-    about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
-    every: SeriesCauses = context.of_history(HistoryTopic(about, series=series))
-    context.require_time()
-    costs = catalog.costs.current if about is About.COSTED_CAUSES else None
-    causes = every.summed(keys, since, until, catalog.recipes.between, costs)
-    cursors = [cause.key for cause in causes]
-    return Connection(
-        page=page_of(arguments, cursors, lambda place: SeriesCauseType(cause=causes[place]))
-    )

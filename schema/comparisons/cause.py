@@ -1,6 +1,5 @@
 """Why specs were built anew: the causes of a comparison."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -11,12 +10,10 @@ import strawberry
 
 from schema.comparisons.changes import (
     FIELDS,
-    ComparisonPart,
     FieldChangeType,
     LoadedComparison,
     PartRows,
     loaded_of_keys,
-    of_record,
 )
 from schema.comparisons.commits import (
     CAUSE_COMMITS,
@@ -28,14 +25,12 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
     PAGE_MAX,
     Connection,
-    ListPage,
     PageArguments,
     check_size,
     connection_field,
-    window_at,
 )
 from schema.fields.cost import EXPLAINING, Cost, resolver
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
+from schema.fields.many import ListedRecord, RowList, Sublists, WhereKnown, for_many, of_record
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import Node, node_id
 from schema.revisions.costs import cost_fields
@@ -62,22 +57,16 @@ TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
-class CauseRows(LazyList["Cause"]):
+class CauseRows(RowList["Cause"]):
     """Causes of a comparison, by their numbers."""
 
-    def __init__(self, comparison: LoadedComparison, numbers: Sequence[int]) -> None:
-        self.comparison = comparison
-        self.numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, place: Any) -> Any:
-        return Cause(comparison=self.comparison, number=self.numbers[place])
+    def item(self, number: int) -> "Cause":
+        """Return the cause of a number."""
+        return Cause(comparison=self.loaded, number=number)
 
     def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
         """Return a value of each cause; of one that is listed many times it is computed once."""
-        all_causes = self.comparison.explanation().causes
+        all_causes = self.loaded.explanation().causes
         values = {number: value(all_causes, number) for number in {*self.numbers}}
         return [values[number] for number in self.numbers]
 
@@ -94,7 +83,7 @@ def _of_name(fact: str) -> Any:
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
     """Opaque and stable."""
-    key = rows.comparison.key
+    key = rows.loaded.key
     return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
 
@@ -103,9 +92,9 @@ def _counted(name: str) -> Any:
     value = attrgetter(name)
 
     def counts(rows: CauseRows) -> list[int]:
-        if rows.comparison.scope is None:
+        if rows.loaded.scope is None:
             return rows.each(getattr(Causes, name))
-        in_scope = rows.comparison.causes_in_scope
+        in_scope = rows.loaded.causes_in_scope
         return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
 
     return for_many(counts)
@@ -113,10 +102,8 @@ def _counted(name: str) -> Any:
 
 def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
     """The packages of the specs that it is the main cause of."""
-    package = rows.comparison.head.frame.package
-    return rows.each(
-        lambda _, number: tuple(package.present(rows.comparison.rows_of_cause(number)))
-    )
+    package = rows.loaded.head.frame.package
+    return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
 
 
 def _facts(rows: CauseRows) -> Sublists:
@@ -126,7 +113,7 @@ def _facts(rows: CauseRows) -> Sublists:
 
 def _together(rows: CauseRows) -> Sublists:
     others = rows.each(Causes.together_with)
-    return Sublists.of(others, lambda numbers: CauseRows(rows.comparison, numbers))
+    return Sublists.of(others, lambda numbers: CauseRows(rows.loaded, numbers))
 
 
 LazySpecChange = Annotated["SpecChangeType", strawberry.lazy("schema.comparisons.spec_change")]
@@ -231,33 +218,6 @@ def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
     return Cause(comparison=comparison, number=number)
 
 
-def cause_connection(
-    comparison: LoadedComparison,
-    kinds: Sequence[CauseKind] | None,
-    package: str | None,
-    arguments: PageArguments,
-) -> Connection[Cause]:
-    """Return a page of a comparison's causes, what explains most first.
-
-    Raises InvalidArgument for a cursor that names none of them.
-    """
-    all_causes = comparison.explanation().causes
-    numbers = all_causes.select(kinds, package)
-    if comparison.scope is not None:
-        chosen = frozenset(numbers)
-        numbers = [number for number in comparison.causes_in_scope if number in chosen]
-
-    def find(cursor: str) -> int | None:
-        number = all_causes.find(cursor)
-        return numbers.index(number) if number is not None and number in numbers else None
-
-    part = window_at(arguments, len(numbers), find)
-    shown = CauseRows(comparison, numbers[part.start : part.stop])
-    return Connection(
-        page=ListPage(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
-    )
-
-
 def _steps_before(rows: PartRows[Any]) -> WhereKnown:
     """The spec in base; null where it is not in the cache."""
     return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
@@ -276,10 +236,13 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
 
 
 @object_type
-class CauseStepType(ComparisonPart):
-    """A step on the way from a spec down to its main cause."""
+class CauseStepType(ListedRecord):
+    """A step on the way from a spec down to its main cause.
 
-    name: str = of_record("name", "The package's name.")
+    - name: The package's name.
+    """
+
+    name: str = of_record("name")
     before: SpecType | None = for_many(_steps_before)
     after: SpecType | None = for_many(_steps_after)
 
@@ -301,19 +264,3 @@ class CauseKindCount:
     kind: CauseKind
     num_causes: int
     num_specs: int
-
-
-def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:
-    """Return the kinds of all causes, in their order."""
-    causes = comparison.explanation().causes
-    num_causes: Counter[CauseKind] = Counter()
-    num_specs: Counter[CauseKind] = Counter()
-    for cause in comparison.causes_in_scope.values():
-        kind = causes.name_of(cause.number).kind
-        num_causes[kind] += 1
-        num_specs[kind] += cause.num_specs
-    return [
-        CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
-        for kind in CauseKind
-        if num_causes[kind]
-    ]

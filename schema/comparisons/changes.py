@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
-import orjson
 import strawberry
 from strawberry.scalars import JSON
 
@@ -20,8 +19,8 @@ from schema.fields.connections import (
     order_by,
     window_at,
 )
-from schema.fields.cost import VALUE, Cost, field, texts
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
+from schema.fields.cost import Cost, field, texts
+from schema.fields.many import LazyList, ListedRecord, Sublists, WhereKnown, for_many, of_record
 from schema.fields.scalars import ByteCount, describe_enum, object_type
 from schema.node import Node, info_of_key, node_id
 from schema.revisions.package import Package, PackageRows
@@ -29,7 +28,6 @@ from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.past import MOST_CONTENTS
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
-    CoverageChange,
     CoverageChangeKind,
     CoverageChanges,
     CoverageDimension,
@@ -215,23 +213,6 @@ class PartRows(LazyList[Item], Generic[Item]):
         return list(self.table)
 
 
-@strawberry.type
-class ComparisonPart:
-    """A part of a comparison: the only one of its rows."""
-
-    rows: strawberry.Private[PartRows[Any]]
-
-    def alone(self) -> PartRows[Any]:
-        """Return the list of this part alone."""
-        return self.rows
-
-
-def of_record(name: str, description: str | None = None, cost: Cost = VALUE) -> Any:
-    """Declare a field that is a fact of the record of a part."""
-    value = attrgetter(name)
-    return for_many(lambda rows: list(map(value, rows.records)), description, cost=cost)
-
-
 def id_of_record(kind: str, name: str) -> Any:
     """Declare the id of a part: its comparison, and a fact of its record."""
     value = attrgetter(name)
@@ -243,13 +224,20 @@ def id_of_record(kind: str, name: str) -> Any:
     return for_many(ids, "Opaque and stable.", cost=Cost(weight=1.5))
 
 
-def part_at(
-    make: Callable[..., Item], comparison: LoadedComparison, table: Any, place: int | None
-) -> Item | None:
-    """Return the part of the record at a place of a table; None for None."""
-    if place is None:
-        return None
-    return make(rows=PartRows(make, comparison, table[place : place + 1]))
+def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
+    """Return the ``of_id`` of changes of a table: of a hash, say, which its rows are found by."""
+
+    def of_id(
+        cls: Any, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
+    ) -> Any:
+        comparison = loaded_of_keys(context, base_key, head_key)
+        if comparison is None:
+            return None
+        table = table_of(comparison.changes)
+        place = table.find(name)
+        return None if place is None else PartRows(cls, comparison, table)[place]
+
+    return classmethod(of_id)
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
@@ -267,14 +255,18 @@ def change_connection(
     comparison: LoadedComparison,
     table: Any,
     arguments: PageArguments,
-    cursor: Callable[[Any], str],
+    order: Order | None = None,
+    *,
+    cursor: Callable[[Any], str] = attrgetter("name"),
     find: Callable[[str], int | None] | None = None,
 ) -> Connection[Item]:
-    """Return a connection over a table of changes.
+    """Return a connection over a table of changes, in its own order unless another is given.
 
     ``cursor`` returns that of a record, and ``find`` the place of a cursor; that of the table
     unless given. Raises InvalidArgument for a cursor that names nothing in the table.
     """
+    if order is not None:
+        table = table.ordered(order.field, descending=order.is_descending)
     part = window_at(arguments, len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
     return Connection(page=ListPage(part, shown, list(map(cursor, shown.records))))
@@ -314,7 +306,7 @@ def _packages_after(rows: PartRows[Any]) -> WhereKnown:
 
 
 @object_type
-class PackageChangeType(ComparisonPart, Node):
+class PackageChangeType(ListedRecord, Node):
     """How a package changed.
 
     - name: The package's name.
@@ -326,19 +318,8 @@ class PackageChangeType(ComparisonPart, Node):
     - specs_changed: How many of its hashes have other facts.
     """
 
+    of_id = change_of_id(attrgetter("packages"))
     id: strawberry.ID = id_of_record("PackageChange", "name")
-
-    @classmethod
-    def of_id(
-        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
-    ) -> Self | None:
-        """Return the change of a package in a comparison."""
-        comparison = loaded_of_keys(context, base_key, head_key)
-        if comparison is None:
-            return None
-        table = comparison.changes.packages
-        return part_at(cls, comparison, table, table.find(name))
-
     name: str = of_record("name")
     kind: PackageChangeKind = of_record("kind")
 
@@ -352,20 +333,6 @@ class PackageChangeType(ComparisonPart, Node):
     size_delta: ByteCount | None = for_many(_size_deltas)
 
 
-def package_change_connection(
-    comparison: LoadedComparison,
-    kinds: Sequence[PackageChangeKind] | None,
-    search: str | None,
-    order: Order | None,
-    arguments: PageArguments,
-) -> Connection[PackageChangeType]:
-    """Return the changed packages of some kinds, with a text in their name; None for all."""
-    table = comparison.changes.packages.select(kinds, search)
-    if order is not None:
-        table = table.ordered(order.field, descending=order.is_descending)
-    return change_connection(PackageChangeType, comparison, table, arguments, attrgetter("name"))
-
-
 PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages that came to a stack, or left it; of months, thousands."""
 
@@ -373,7 +340,7 @@ describe_enum(StackChangeKind)
 
 
 @object_type
-class StackChangeType(ComparisonPart, Node):
+class StackChangeType(ListedRecord, Node):
     """How a stack changed.
 
     - name: The stack's name.
@@ -386,19 +353,8 @@ class StackChangeType(ComparisonPart, Node):
     - packages_removed: Packages that it has a spec of only in base.
     """
 
+    of_id = change_of_id(attrgetter("stacks"))
     id: strawberry.ID = id_of_record("StackChange", "name")
-
-    @classmethod
-    def of_id(
-        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
-    ) -> Self | None:
-        """Return the change of a stack in a comparison."""
-        comparison = loaded_of_keys(context, base_key, head_key)
-        if comparison is None:
-            return None
-        table = comparison.changes.stacks
-        return part_at(cls, comparison, table, table.find(name))
-
     name: str = of_record("name")
     kind: StackChangeKind = of_record("kind")
     num_specs_before: int = of_record("num_specs_before")
@@ -424,7 +380,7 @@ def _nearest(rows: PartRows[Any]) -> Sublists:
 
 
 @object_type
-class CoverageChangeType(ComparisonPart):
+class CoverageChangeType(ListedRecord):
     """A cell that was lost or gained: a package with a value for each dimension.
 
     - kind: Whether it was lost or gained.
@@ -438,34 +394,3 @@ class CoverageChangeType(ComparisonPart):
     values: list[str] = of_record("values", cost=texts(80))
     num_specs: int = of_record("num_specs")
     nearest: list[SpecType] = for_many(_nearest, cost=NEAREST)
-
-
-def coverage_connection(
-    comparison: LoadedComparison,
-    by: Sequence[CoverageDimension],
-    kinds: Sequence[CoverageChangeKind] | None,
-    search: str | None,
-    arguments: PageArguments,
-) -> Connection[CoverageChangeType]:
-    """Return a page of the cells that were lost or gained, by package and values.
-
-    Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
-    cell.
-    """
-    if len(by) > len(CoverageDimension):
-        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
-    table = comparison.coverage(by).select(kinds, search)
-
-    def find(cursor: str) -> int | None:
-        try:
-            package, *values = msgspec.json.decode(cursor, type=list[str])
-        except (msgspec.DecodeError, ValueError):
-            return None
-        return table.find(package, values)
-
-    return change_connection(CoverageChangeType, comparison, table, arguments, _cell_cursor, find)
-
-
-def _cell_cursor(cell: CoverageChange) -> str:
-    """Return what names a cell: the package and the values, as JSON."""
-    return orjson.dumps((cell.package, *cell.values)).decode()

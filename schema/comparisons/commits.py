@@ -1,6 +1,6 @@
 """The commits of the recipes: which explain causes, and what each did in a comparison."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
@@ -61,7 +61,14 @@ class PullRequest:
 
 @object_type
 class CommitType(Node):
-    """A commit of the repository that recipes come from."""
+    """A commit of the repository that recipes come from.
+
+    - oid: The whole hash.
+    - committed_at: When it was committed.
+    - subject: The first line of its message, with invisible characters escaped.
+    - packages: Packages whose recipes it touched, by name.
+    - stacks: Stacks that it touched, by name.
+    """
 
     commit: strawberry.Private[Commit]
     repository: strawberry.Private[str]
@@ -84,14 +91,9 @@ class CommitType(Node):
 
     id = id_field("Commit", "commit.oid")
 
-    oid = attribute("commit.oid", "The whole hash.", str)
-
-    committed_at: DateTime = attribute("commit.committed_at", "When it was committed.", DateTime)
-
-    @resolver(texts(300))
-    def subject(self) -> str:
-        """The first line of its message, with invisible characters escaped."""
-        return self.commit.subject
+    oid = attribute("commit.oid", str)
+    committed_at: DateTime = attribute("commit.committed_at", DateTime)
+    subject = attribute("commit.subject", str, texts(300))
 
     @resolver(texts(200))
     def url(self, info: Info) -> str | None:
@@ -107,15 +109,8 @@ class CommitType(Node):
         url = info.context.library.links(self.repository).pull_request(number)
         return PullRequest(number=number, url=url)
 
-    @resolver(Cost(weight=20, num_bytes=2_000))
-    def packages(self) -> list[str]:
-        """Packages whose recipes it touched, by name."""
-        return list(self.commit.packages)
-
-    @resolver(texts(500))
-    def stacks(self) -> list[str]:
-        """Stacks that it touched, by name."""
-        return list(self.commit.stacks)
+    packages = attribute("commit.packages", list[str], Cost(weight=20, num_bytes=2_000))
+    stacks = attribute("commit.stacks", list[str], texts(500))
 
     @resolver()
     def spack(self) -> FieldChangeType | None:
@@ -134,12 +129,19 @@ class CommitType(Node):
         """Where its effects were seen: comparisons of neighbours whose causes it explains, newest
         first.
         """
-        return _connection(_effects_of(info.context, self.commit), page)
+        return effect_connection(_effects_of(info.context, self.commit), page)
 
 
 @object_type
 class CommitEffectType:
-    """What a commit did in one comparison."""
+    """What a commit did in one comparison.
+
+    - level: The level at which it explains; the nearest of several.
+    - taken_back: Whether it is in base's history and not in head's.
+    - num_specs: The sum of numSpecs of these causes. Commits that explain one cause together have
+      it each, so these numbers do not add up.
+    - num_involved: The sum of numInvolved of these causes.
+    """
 
     effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[LoadedComparison]
@@ -151,15 +153,8 @@ class CommitEffectType:
         repository = "" if recipes is None else recipes.repository
         return CommitType(commit=self.effect.commit, repository=repository)
 
-    @resolver()
-    def level(self) -> CommitLevel:
-        """The level at which it explains; the nearest of several."""
-        return self.effect.level
-
-    @resolver()
-    def taken_back(self) -> bool:
-        """Whether it is in base's history and not in head's."""
-        return self.effect.taken_back
+    level = attribute("effect.level", CommitLevel)
+    taken_back = attribute("effect.taken_back", bool)
 
     @resolver(Cost(weight=20, items=20))
     def causes(self) -> list[LazyCause]:
@@ -167,18 +162,12 @@ class CommitEffectType:
         causes = self.effect.causes
         return [node_of("Cause", comparison=self.loaded, number=number) for number in causes]
 
-    @resolver()
-    def num_specs(self) -> int:
-        """The sum of numSpecs of these causes. Commits that explain one cause together have it
-        each, so these numbers do not add up.
-        """
-        return self.effect.num_specs
-
+    num_specs = attribute("effect.num_specs", int)
     seconds, cost, cost_basis = cost_fields(
         lambda self, _: cause_cost(self.loaded, self.effect.causes)
     )
 
-    num_involved = attribute("effect.num_involved", "The sum of numInvolved of these causes.", int)
+    num_involved = attribute("effect.num_involved", int)
 
     @resolver(Cost(weight=50, num_bytes=500))
     def stacks(self) -> list[str]:
@@ -219,26 +208,6 @@ def attribution(comparison: LoadedComparison) -> Attribution | None:
     return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 
 
-def commit_connection(
-    comparison: LoadedComparison,
-    levels: Collection[CommitLevel] | None,
-    package: str | None,
-    arguments: PageArguments,
-) -> Connection[CommitEffectType] | None:
-    """Return a page of what the commits of a comparison did; None where they are not known."""
-    found = attribution(comparison)
-    if found is None:
-        return None
-    counts = None if comparison.scope is None else comparison.causes_in_scope.values()
-    return _connection(
-        [
-            CommitEffectType(effect=effect, loaded=comparison)
-            for effect in found.effects(counts, levels, package)
-        ],
-        arguments,
-    )
-
-
 def commits_of_cause(
     comparison: LoadedComparison, number: int, first: int
 ) -> list[CommitEffectType] | None:
@@ -253,31 +222,20 @@ def commits_of_cause(
         numbers = count.num_specs, count.num_involved
     return [
         CommitEffectType(
-            effect=CommitEffect(
-                commit.commit,
-                commit.level,
-                commit.taken_back,
-                [number],
-                *numbers,
-            ),
+            effect=CommitEffect(commit.commit, commit.level, commit.taken_back, [number], *numbers),
             loaded=comparison,
         )
         for commit in found.of_cause(number)[:first]
     ]
 
 
-def _connection(
+def effect_connection(
     shown: Sequence[CommitEffectType], arguments: PageArguments
 ) -> Connection[CommitEffectType]:
+    """Return a page of what commits did."""
     keys = [
-        "|".join(
-            (
-                one.effect.commit.oid,
-                one.loaded.base.info.key,
-                one.loaded.head.info.key,
-                "-" if one.effect.taken_back else "+",
-            )
-        )
+        f"{one.effect.commit.oid}|{one.loaded.base.info.key}|{one.loaded.head.info.key}|"
+        f"{'-' if one.effect.taken_back else '+'}"
         for one in shown
     ]
     return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
@@ -287,12 +245,7 @@ def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
     """Return what a commit did in comparisons of neighbours, newest first."""
     history, tables = context.changing_history(), context.catalog.recipes
     shown: list[CommitEffectType] = []
-    neighbours = [
-        both
-        for name in history.series_names
-        for both in history.neighbours(name)
-        if both.base is not None
-    ]
+    neighbours = [both for name in history.series_names for both in history.neighbours(name)]
     for both in sorted(neighbours, key=lambda both: both.head.taken_at, reverse=True):
         if both.base is None:
             continue

@@ -1,17 +1,19 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
+from collections import Counter
 from functools import cached_property
 from typing import Annotated, Self, TypeVar
 
 import msgspec
+import numpy as np
+import orjson
 import strawberry
 
 from schema.comparisons.cause import (
     KIND_COUNTS,
     Cause,
     CauseKindCount,
-    cause_connection,
-    cause_kind_counts,
+    CauseRows,
     cause_of_key,
 )
 from schema.comparisons.changes import (
@@ -21,26 +23,29 @@ from schema.comparisons.changes import (
     PackageChangeType,
     PartRows,
     StackChangeType,
+    change_connection,
     comparison_key,
     comparison_of_keys,
-    coverage_connection,
     load_comparison,
-    package_change_connection,
     size_delta,
 )
-from schema.comparisons.commits import COMMITS, CommitEffectType, commit_connection
+from schema.comparisons.commits import COMMITS, CommitEffectType, attribution, effect_connection
 from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.comparisons.spec_change import (
     REASON_COUNTS,
     ReasonCount,
     SpecChangeOrderArgument,
     SpecChangeType,
-    reason_counts,
     spec_change_connection,
-    with_reasons,
 )
 from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields.connections import (
+    Connection,
+    ListPage,
+    PageArguments,
+    connection_field,
+    window_at,
+)
 from schema.fields.cost import (
     COMPARING,
     COVERING,
@@ -52,6 +57,7 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
+from schema.fields.many import attribute
 from schema.fields.scalars import (
     ByteCount,
     Omittable,
@@ -67,6 +73,7 @@ from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
 from snapshots.changes.cause_names import OF_NO_PACKAGE, CauseKind, CauseName
 from snapshots.changes.coverage import (
+    CoverageChange,
     CoverageChangeKind,
     CoverageChanges,
     CoverageDimension,
@@ -74,7 +81,9 @@ from snapshots.changes.coverage import (
 )
 from snapshots.changes.diff import LEFT_OUT, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, StackInfo
 from snapshots.notes.changelog import Only, changelog, summarize, totals
 from snapshots.notes.formats import NotesFormat
@@ -255,10 +264,21 @@ class ComparisonSummary:
 describe_enum(NotesFormat)
 
 
+def _stack_of(info: RevisionInfo) -> str | None:
+    return info.stack if isinstance(info, StackInfo) else None
+
+
 @object_type
 class ComparisonType(Node):
     """The difference of two revisions. A permanent object: its id names both digests, so it never
     changes.
+
+    - base: The revision that changes are counted from.
+    - head: The revision that changes lead to.
+    - base_stack: The stack that base is narrowed to, as in develop:e4s; null for all of the
+      revision.
+    - head_stack: The stack that head is narrowed to, as in develop:e4s; null for all of the
+      revision.
     """
 
     base_info: strawberry.Private[RevisionInfo]
@@ -284,25 +304,10 @@ class ComparisonType(Node):
         """Opaque and stable."""
         return node_id("Comparison", *comparison_key(self.base_info, self.head_info, self.only))
 
-    @resolver()
-    def base(self) -> Revision:
-        """The revision that changes are counted from."""
-        return revision_object(self.base_info)
-
-    @resolver()
-    def head(self) -> Revision:
-        """The revision that changes lead to."""
-        return revision_object(self.head_info)
-
-    @resolver()
-    def base_stack(self) -> str | None:
-        """The stack that base is narrowed to, as in develop:e4s; null for all of the revision."""
-        return _stack_of(self.base_info)
-
-    @resolver()
-    def head_stack(self) -> str | None:
-        """The stack that head is narrowed to, as in develop:e4s; null for all of the revision."""
-        return _stack_of(self.head_info)
+    base = attribute("base_info", Revision, make=revision_object)
+    head = attribute("head_info", Revision, make=revision_object)
+    base_stack = attribute("base_info", str | None, make=_stack_of)
+    head_stack = attribute("head_info", str | None, make=_stack_of)
 
     @resolver(Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
@@ -325,7 +330,9 @@ class ComparisonType(Node):
         page: PageArguments,
     ) -> Connection[PackageChangeType]:
         """The packages that changed."""
-        return package_change_connection(self.loaded(info), kinds, search, order_by, page)
+        comparison = self.loaded(info)
+        table = comparison.changes.packages.select(kinds, search)
+        return change_connection(PackageChangeType, comparison, table, page, order_by)
 
     @connection_field(CHANGES)
     def specs(
@@ -349,7 +356,8 @@ class ComparisonType(Node):
         conditions = None if filter is None else filter.to_domain()
         table = comparison.changes.specs.select(kinds, conditions)
         if reasons is not None:
-            table = with_reasons(comparison, table, reasons)
+            codes = comparison.explanation().reasons(table, comparison.returned())
+            table = table.take(np.isin(codes, [code_of(reason) for reason in reasons]))
         if pairs_once:
             table = comparison.explanation().pairs_once(table)
         return spec_change_connection(comparison, table, page, order_by)
@@ -368,7 +376,21 @@ class ComparisonType(Node):
 
         - package: Only causes in the package of this name.
         """
-        return cause_connection(self.loaded(info), kinds, package, page)
+        comparison = self.loaded(info)
+        all_causes = comparison.explanation().causes
+        numbers = all_causes.select(kinds, package)
+        if comparison.scope is not None:
+            chosen = frozenset(numbers)
+            numbers = [number for number in comparison.causes_in_scope if number in chosen]
+
+        def find(cursor: str) -> int | None:
+            number = all_causes.find(cursor)
+            return numbers.index(number) if number is not None and number in numbers else None
+
+        part = window_at(page, len(numbers), find)
+        shown = numbers[part.start : part.stop]
+        cursors = [all_causes.name_of(number).key for number in shown]
+        return Connection(page=ListPage(part, CauseRows(comparison, shown), cursors))
 
     @connection_field(COMMITS)
     def commits(
@@ -385,7 +407,14 @@ class ComparisonType(Node):
         - levels: Only effects at these levels; all unless given.
         - package: Only effects on causes in the package of this name.
         """
-        return commit_connection(self.loaded(info), levels, package, page)
+        comparison = self.loaded(info)
+        causes = attribution(comparison)
+        if causes is None:
+            return None
+        counts = None if comparison.scope is None else comparison.causes_in_scope.values()
+        effects = causes.effects(counts, levels, package)
+        shown = [CommitEffectType(effect=effect, loaded=comparison) for effect in effects]
+        return effect_connection(shown, page)
 
     @resolver(ONE_CAUSE, Omittable())
     def cause(
@@ -413,7 +442,19 @@ class ComparisonType(Node):
         """How many causes are of each kind, and how many specs they explain; kinds without causes
         are left out.
         """
-        return cause_kind_counts(self.loaded(info))
+        comparison = self.loaded(info)
+        causes = comparison.explanation().causes
+        num_causes: Counter[CauseKind] = Counter()
+        num_specs: Counter[CauseKind] = Counter()
+        for cause in comparison.causes_in_scope.values():
+            kind = causes.name_of(cause.number).kind
+            num_causes[kind] += 1
+            num_specs[kind] += cause.num_specs
+        return [
+            CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
+            for kind in CauseKind
+            if num_causes[kind]
+        ]
 
     @resolver(WHY_UNKNOWN)
     def why_unknown(self, info: Info) -> str | None:
@@ -427,7 +468,14 @@ class ComparisonType(Node):
         """How many hashes were added, removed or changed for each reason; reasons of none are left
         out.
         """
-        return reason_counts(self.loaded(info))
+        comparison = self.loaded(info)
+        codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
+        counts = np.bincount(codes, minlength=len(REASONS)).tolist()
+        return [
+            ReasonCount(reason=reason, num_specs=num_specs)
+            for reason, num_specs in zip(REASONS, counts, strict=True)
+            if num_specs
+        ]
 
     @connection_field(COVERAGE)
     def coverage(
@@ -446,7 +494,24 @@ class ComparisonType(Node):
         - search: Case-insensitive substring of the package's name.
         """
         info.context.require_time()  # all specs of both sides are counted
-        return coverage_connection(self.loaded(info), by, kinds, search, page)
+        comparison = self.loaded(info)
+        if len(by) > len(CoverageDimension):
+            raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+        table = comparison.coverage(by).select(kinds, search)
+
+        def cursor(cell: CoverageChange) -> str:
+            return orjson.dumps((cell.package, *cell.values)).decode()
+
+        def find(cursor: str) -> int | None:
+            try:
+                package, *values = msgspec.json.decode(cursor, type=list[str])
+            except (msgspec.DecodeError, ValueError):
+                return None
+            return table.find(package, values)
+
+        return change_connection(
+            CoverageChangeType, comparison, table, page, cursor=cursor, find=find
+        )
 
     @resolver(STACK_CHANGES)
     def stack_changes(self, info: Info) -> list[StackChangeType] | None:
@@ -507,10 +572,6 @@ class ComparisonType(Node):
 def _stack_changes(comparison: LoadedComparison) -> list[StackChangeType]:
     stacks = comparison.changes.stacks
     return PartRows(StackChangeType, comparison, stacks)  # type: ignore[return-value]
-
-
-def _stack_of(info: RevisionInfo) -> str | None:
-    return info.stack if isinstance(info, StackInfo) else None
 
 
 def _counted(side: LoadedRevision) -> RevisionInfo:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import strawberry
 
-from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
+from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
 from schema.documents.estimates import num_parts
 from schema.fields.cost import (
@@ -21,7 +21,7 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.many import Interleaved, attribute, for_many
+from schema.fields.many import Interleaved, ListedRecord, attribute, for_many, of_record
 from schema.fields.scalars import describe_enum, given_values, object_type, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
@@ -287,7 +287,7 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
 
 
 @object_type
-class BreachType(ComparisonPart):
+class BreachType(ListedRecord):
     """What breaks a rule.
 
     - message: In one line.
@@ -303,18 +303,25 @@ class BreachType(ComparisonPart):
 
 @object_type
 class RuleResultType:
-    """What became of a rule."""
+    """What became of a rule.
+
+    - name: What the rule is called.
+    - kind: What it demands.
+    - level: How much it weighs.
+    - passed: Whether it holds.
+    - message: What was found, in one line.
+    - num_breaches: How many breaches there are.
+    """
 
     result: strawberry.Private[RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
-    name = attribute("result.rule.name", "What the rule is called.", str)
-    kind = attribute("result.rule.key", "What it demands.", RuleKind, make=RuleKind)
-    level = attribute("result.rule.level", "How much it weighs.", RuleLevel)
-    passed = attribute("result.passed", "Whether it holds.", bool)
-    message = attribute("result.message", "What was found, in one line.", str, texts(100))
-
-    num_breaches = attribute("result.breaches", "How many breaches there are.", int, make=len)
+    name = attribute("result.rule.name", str)
+    kind = attribute("result.rule.key", RuleKind, make=RuleKind)
+    level = attribute("result.rule.level", RuleLevel)
+    passed = attribute("result.passed", bool)
+    message = attribute("result.message", str, texts(100))
+    num_breaches = attribute("result.breaches", int, make=len)
 
     @resolver(BREACHES)
     def breaches(
@@ -332,12 +339,15 @@ class RuleResultType:
 
 @object_type
 class CheckReport:
-    """The judgement of rules on a comparison."""
+    """The judgement of rules on a comparison.
+
+    - passed: Whether no rule of level ERROR is broken.
+    """
 
     verdict: strawberry.Private[Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
-    passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
+    passed = attribute("verdict.passed", bool)
 
     @resolver(Cost(items=ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:

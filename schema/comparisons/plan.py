@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import strawberry
 
-from schema.comparisons.changes import LoadedComparison, load_comparison
+from schema.comparisons.changes import load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.spec_change import SpecChangeType, spec_change_connection
-from schema.context import Context, Info, PlannedInfo
+from schema.context import Info, PlannedInfo
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import ArgumentCost, Cost, resolver
 from schema.fields.many import attribute
@@ -174,39 +174,31 @@ def _dependency(edge: Mapping[str, Any]) -> Dependency:
 class PlanType:
     """What has to be built for specs, and why. What base has by hash, in any of its stacks, is
     reused; the rest is compared with what base has of the same stacks.
+
+    - num_specs: How many specs there are, each hash once, external ones left out.
+    - num_reused: How many of them base has.
+    - num_external: How many are external, so that nobody builds them.
+    - num_to_build: How many have to be built.
+    - size_label: The class of the number of specs to build, as nixpkgs labels its pull requests: 0,
+      1-10, 11-100, 101-500, 501-1000, 1001+.
     """
 
     plan: strawberry.Private[Plan]
     base_info: strawberry.Private[PlannedInfo]
     head_info: strawberry.Private[PlannedInfo]
 
-    @resolver()
-    def num_specs(self) -> int:
-        """How many specs there are, each hash once, external ones left out."""
-        return self.plan.num_specs
-
-    num_reused = attribute("plan.num_reused", "How many of them base has.", int)
-
-    @resolver()
-    def num_external(self) -> int:
-        """How many are external, so that nobody builds them."""
-        return self.plan.num_external
-
-    num_to_build = attribute("plan.to_build", "How many have to be built.", int, make=len)
-
-    @resolver()
-    def size_label(self) -> str:
-        """The class of the number of specs to build, as nixpkgs labels its pull requests: 0, 1-10,
-        11-100, 101-500, 501-1000, 1001+.
-        """
-        return self.plan.size_label
+    num_specs = attribute("plan.num_specs", int)
+    num_reused = attribute("plan.num_reused", int)
+    num_external = attribute("plan.num_external", int)
+    num_to_build = attribute("plan.to_build", int, make=len)
+    size_label = attribute("plan.size_label", str)
 
     @resolver(Cost(num_bytes=200))
     def unknown_stacks(self) -> list[str]:
         """The stacks that base does not have."""
         return self.plan.unknown_stacks()
 
-    seconds, cost, cost_basis = cost_fields(lambda self, info: self.build_cost(info.context))
+    seconds, cost, cost_basis = cost_fields(lambda self, info: self.build_cost(info))
 
     @resolver()
     def comparison(self) -> ComparisonType:
@@ -223,24 +215,13 @@ class PlanType:
 
         - stack: Only those of this stack.
         """
-        comparison = self._loaded(info.context)
+        comparison = load_comparison(info.context, self.base_info, self.head_info)
         table = comparison.changes.specs.select([SpecChangeKind.ADDED])
         if stack is not None:
             table = table.take(self.plan.head.frame.in_stack(stack)[table.after])
         return spec_change_connection(comparison, table, page)
 
-    def build_cost(self, context: Context) -> BuildCost | None:
+    def build_cost(self, info: Info) -> BuildCost | None:
         """Return what building the specs takes."""
-        costs = context.costs(self.head_info)
+        costs = info.context.costs(self.head_info)
         return None if costs is None else costs.total(self.plan.to_build)
-
-    def _loaded(self, context: Context) -> LoadedComparison:
-        return load_comparison(context, self.base_info, self.head_info)
-
-
-def plan_of(
-    context: Context, base: str, specs: Sequence[PlannedSpecInput], stacks: Sequence[str] | None
-) -> PlanType:
-    """Return what has to be built; raises InvalidArgument, and what resolving a ref raises."""
-    plan, *infos = context.plan(context.resolve_side(base), stack_locks(specs, stacks or ()))
-    return PlanType(plan=plan, base_info=infos[0], head_info=infos[1])

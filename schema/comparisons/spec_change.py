@@ -1,8 +1,8 @@
 """How the hashes of two revisions differ, and why."""
 
-from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -11,25 +11,27 @@ import strawberry
 from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import (
     FIELDS,
-    ComparisonPart,
     FieldChangeType,
-    LoadedComparison,
     PartRows,
     change_connection,
+    change_of_id,
     id_of_record,
-    loaded_of_keys,
-    of_record,
-    part_at,
 )
-from schema.context import Context
-from schema.fields.connections import Connection, Order, PageArguments, order_by
+from schema.fields.connections import Order, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
-from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, former
+from schema.fields.many import (
+    Interleaved,
+    ListedRecord,
+    Sublists,
+    WhereKnown,
+    for_many,
+    former,
+    of_record,
+)
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import Node
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
-from snapshots.changes.pairings import code_of
+from snapshots.changes.diff import SpecChangeField, SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 
 describe_enum(SpecChangeKind)
@@ -122,26 +124,19 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 
 
 @object_type
-class SpecChangeType(ComparisonPart, Node):
-    """How a hash changed, and why."""
+class SpecChangeType(ListedRecord, Node):
+    """How a hash changed, and why.
 
+    - kind: How it changed.
+    - hash: The DAG hash.
+    - name: The package's name.
+    """
+
+    of_id = change_of_id(attrgetter("specs"))
     id: strawberry.ID = id_of_record("SpecChange", "hash")
-
-    @classmethod
-    def of_id(
-        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, hash: str
-    ) -> Self | None:
-        """Return the change of a hash in a comparison, among twins, or of two specs."""
-        comparison = loaded_of_keys(context, base_key, head_key)
-        if comparison is None:
-            return None
-        table = comparison.changes.specs
-        return part_at(cls, comparison, table, table.find(hash))
-
-    kind: SpecChangeKind = of_record("kind", "How it changed.")
-    hash: str = of_record("hash", "The DAG hash.")
-    name: str = of_record("name", "The package's name.")
-
+    kind: SpecChangeKind = of_record("kind")
+    hash: str = of_record("hash")
+    name: str = of_record("name")
     before: SpecType | None = for_many(_specs_before)
     after: SpecType | None = for_many(_specs_after)
     fields: list[FieldChangeType] = for_many(
@@ -156,25 +151,8 @@ class SpecChangeType(ComparisonPart, Node):
     path: list[CauseStepType] = for_many(_paths, cost=PATH)
 
 
-def spec_change_connection(
-    comparison: LoadedComparison,
-    table: SpecChanges,
-    arguments: PageArguments,
-    order: Order | None = None,
-) -> Connection[SpecChangeType]:
-    """Return a page of a table of changed hashes; by package and hash unless ordered."""
-    if order is not None:
-        table = table.ordered(order.field, descending=order.is_descending)
-    return change_connection(SpecChangeType, comparison, table, arguments, attrgetter("hash"))
-
-
-def with_reasons(
-    comparison: LoadedComparison, table: SpecChanges, only: Sequence[SpecChangeReason]
-) -> SpecChanges:
-    """Return the changes of a table that have one of the reasons."""
-    reasons = comparison.explanation().reasons(table, comparison.returned())
-    return table.take(np.isin(reasons, [code_of(reason) for reason in only]))
-
+spec_change_connection = partial(change_connection, SpecChangeType, cursor=attrgetter("hash"))
+"""Returns a page of a table of changed hashes; by package and hash unless ordered."""
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
 """The reasons of all changed hashes, counted."""
@@ -187,14 +165,3 @@ class ReasonCount:
     reason: SpecChangeReason = field("The reason.")
     num_specs: int = field("How many specs.")
     count: int = former("num_specs", "numSpecs", "As `numSpecs`.", int)
-
-
-def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
-    """Return the reasons of all hashes that were added, removed or changed, in their order."""
-    codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
-    counts = np.bincount(codes, minlength=len(REASONS)).tolist()
-    return [
-        ReasonCount(reason=REASONS[code], num_specs=num_specs)
-        for code, num_specs in enumerate(counts)
-        if num_specs
-    ]

@@ -1,8 +1,9 @@
 """Two specs beside each other: what differs, why, and what they share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Annotated, Self
+from operator import attrgetter
+from typing import Annotated, Any
 
 import strawberry
 from strawberry.scalars import JSON
@@ -24,11 +25,10 @@ from schema.fields.cost import (
 from schema.fields.many import attribute
 from schema.fields.scalars import object_type
 from schema.revisions.dependency import DependencyNode, types_of_mask
-from schema.revisions.revision import Revision
+from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
-from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side
 from snapshots.changes.spec_pairs import MOST_NESTED, ChangedDependency, SpecPair, variant_changes
 from snapshots.frames.dependencies import DependencyType
@@ -39,6 +39,9 @@ COMPARING_SPECS = Cost(
     arguments={"baseRef": ArgumentCost(weight=500), "headRef": ArgumentCost(weight=500)},
 )
 """Two specs: their hashes are looked up, and both revisions are loaded."""
+
+BELOW = Cost(weight=5_000)
+"""All that two specs reach, counted."""
 
 EXPLAINING_SPECS = 50_000
 """The causes of one pair, in two graphs of revisions."""
@@ -75,23 +78,44 @@ class ComparedSpecs:
         """Return a dependency; None for None."""
         if end is None:
             return None
-        return DependencyNode(loaded=loaded, graph=loaded.dependencies(), number=end.node)
+        return DependencyNode(loaded=loaded, number=end.node)
 
 
 def _side_and_row(spec: SpecType) -> tuple[Side, int]:
     return Side(spec.loaded.frame, spec.loaded.dependencies()), spec.row
 
 
+def _types(end: EdgeEnd) -> list[DependencyType]:
+    return types_of_mask(end.types)
+
+
+def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) -> Any:
+    """Declare a field that lists something of the edge of a side; nothing where it has none."""
+    end_of = attrgetter(side)
+
+    def values(change: ChangedDependency) -> Any:
+        end = end_of(change)
+        return [] if end is None else values_of(end)
+
+    return attribute("change", graphql_type, texts(30), make=values)
+
+
 @object_type
 class DependencyChangeType:
     """A direct dependency that differs between two specs: another hash, another edge to it, or of
     one of them alone.
+
+    - name: The package's name.
+    - types_before: What base needs it for.
+    - types_after: What head needs it for.
+    - virtuals_before: The virtual packages that it provides to base.
+    - virtuals_after: The virtual packages that it provides to head.
     """
 
     compared: strawberry.Private[ComparedSpecs]
     change: strawberry.Private[ChangedDependency]
 
-    name = attribute("change.name", "The package's name.", str)
+    name = attribute("change.name", str)
 
     @resolver()
     def before(self) -> DependencyNode | None:
@@ -103,25 +127,10 @@ class DependencyChangeType:
         """The dependency in head; null where only base has it."""
         return self.compared.node(self.compared.head.loaded, self.change.after)
 
-    @resolver(texts(30))
-    def types_before(self) -> list[DependencyType]:
-        """What base needs it for."""
-        return _types(self.change.before)
-
-    @resolver(texts(30))
-    def types_after(self) -> list[DependencyType]:
-        """What head needs it for."""
-        return _types(self.change.after)
-
-    @resolver(texts(30))
-    def virtuals_before(self) -> list[str]:
-        """The virtual packages that it provides to base."""
-        return _virtuals(self.change.before)
-
-    @resolver(texts(30))
-    def virtuals_after(self) -> list[str]:
-        """The virtual packages that it provides to head."""
-        return _virtuals(self.change.after)
+    types_before = _of_edge("before", _types, list[DependencyType])
+    types_after = _of_edge("after", _types, list[DependencyType])
+    virtuals_before = _of_edge("before", attrgetter("virtuals"), list[str])
+    virtuals_after = _of_edge("after", attrgetter("virtuals"), list[str])
 
     @resolver(Cost(weight=20, items=6))
     def path(self) -> list[CauseStepType]:
@@ -129,14 +138,6 @@ class DependencyChangeType:
         it.
         """
         return self.compared.steps(self.change.path)
-
-
-def _types(end: EdgeEnd | None) -> list[DependencyType]:
-    return [] if end is None else types_of_mask(end.types)
-
-
-def _virtuals(end: EdgeEnd | None) -> list[str]:
-    return [] if end is None else list(end.virtuals)
 
 
 @object_type
@@ -151,65 +152,37 @@ class CausePath:
 
 @object_type
 class SpecComparisonType:
-    """Two specs beside each other. What the source of either does not state does not differ."""
+    """Two specs beside each other. What the source of either does not state does not differ.
+
+    - base: The first spec.
+    - head: The second spec.
+    - base_revision: The revision that the first is of.
+    - head_revision: The revision that the second is of.
+    - variants_added: The variants that only head has.
+    - variants_removed: The variants that only base has.
+    - num_causes: How many causes there are.
+    - num_shared_below: How many specs both reach over any edge.
+    - num_differing_below: How many specs below stand beside one of the same package with another
+      hash.
+    - num_only_below_base: How many further specs only base reaches.
+    - num_only_below_head: How many further specs only head reaches.
+    - facts: The facts of their own that differ, the package's name first; variants and dependencies
+      have lists of their own.
+    - variants: The variants that differ, by name: `path` is variants/NAME; null where one has none.
+    """
 
     compared: strawberry.Private[ComparedSpecs]
 
-    @classmethod
-    def of_hashes(
-        cls,
-        context: Context,
-        base: str,
-        head: str,
-        base_ref: str | None = None,
-        head_ref: str | None = None,
-    ) -> Self | None:
-        """Return the comparison of two hashes, or beginnings of them; None where one is nowhere.
-
-        Raises as ``Context.resolve`` and HashHistoryType do.
-        """
-        context.require_time()
-        specs = [SpecType.sought(context, *one) for one in ((base, base_ref), (head, head_ref))]
-        before, after = specs
-        return (
-            None if before is None or after is None else cls(compared=ComparedSpecs(before, after))
-        )
-
-    base = attribute("compared.base", "The first spec.", SpecType)
-
-    head = attribute("compared.head", "The second spec.", SpecType)
-
-    @resolver()
-    def base_revision(self) -> Revision:
-        """The revision that the first is of."""
-        return Revision(info=self.compared.base.loaded.info)
-
-    @resolver()
-    def head_revision(self) -> Revision:
-        """The revision that the second is of."""
-        return Revision(info=self.compared.head.loaded.info)
-
-    @resolver(FIELDS)
-    def facts(self) -> list[FieldChangeType]:
-        """The facts of their own that differ, the package's name first; variants and dependencies
-        have lists of their own.
-        """
-        return _field_changes(self.compared.pair.facts)
-
-    @resolver(FIELDS)
-    def variants(self) -> list[FieldChangeType]:
-        """The variants that differ, by name: `path` is variants/NAME; null where one has none."""
-        return _field_changes(variant_changes(self.compared.pair.variants))
-
-    @resolver(texts(200))
-    def variants_added(self) -> list[str]:
-        """The variants that only head has."""
-        return list(self.compared.pair.variants.after)
-
-    @resolver(texts(200))
-    def variants_removed(self) -> list[str]:
-        """The variants that only base has."""
-        return list(self.compared.pair.variants.before)
+    base = attribute("compared.base", SpecType)
+    head = attribute("compared.head", SpecType)
+    base_revision = revision_field("compared.base.loaded.info")
+    head_revision = revision_field("compared.head.loaded.info")
+    facts = attribute("compared.pair.facts", list[FieldChangeType], FIELDS)
+    variants = attribute(
+        "compared.pair.variants", list[FieldChangeType], FIELDS, make=variant_changes
+    )
+    variants_added = attribute("compared.pair.variants.after", list[str], texts(200))
+    variants_removed = attribute("compared.pair.variants.before", list[str], texts(200))
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED))
     def dependencies(
@@ -235,10 +208,9 @@ class SpecComparisonType:
         numbers = range(len(comparison.explanation().causes))
         return CauseRows(comparison, numbers[:first])  # type: ignore[return-value]
 
-    @resolver(Cost(once=EXPLAINING_SPECS))
-    def num_causes(self) -> int:
-        """How many causes there are."""
-        return len(self.compared.pair.explanation.causes)
+    num_causes = attribute(
+        "compared.pair.explanation.causes", int, Cost(once=EXPLAINING_SPECS), make=len
+    )
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
     def paths(self, first: ListedFirst = LISTED_DEFAULT) -> list[CausePath]:
@@ -252,25 +224,10 @@ class SpecComparisonType:
             for number, path in enumerate(self.compared.pair.paths[:first])
         ]
 
-    @resolver(Cost(weight=5_000))
-    def num_shared_below(self) -> int:
-        """How many specs both reach over any edge."""
-        return len(self.compared.pair.below.shared)
-
-    @resolver(Cost(weight=5_000))
-    def num_differing_below(self) -> int:
-        """How many specs below stand beside one of the same package with another hash."""
-        return len(self.compared.pair.below.differing)
-
-    @resolver(Cost(weight=5_000))
-    def num_only_below_base(self) -> int:
-        """How many further specs only base reaches."""
-        return len(self.compared.pair.below.only_base)
-
-    @resolver(Cost(weight=5_000))
-    def num_only_below_head(self) -> int:
-        """How many further specs only head reaches."""
-        return len(self.compared.pair.below.only_head)
+    num_shared_below = attribute("compared.pair.below.shared", int, BELOW, make=len)
+    num_differing_below = attribute("compared.pair.below.differing", int, BELOW, make=len)
+    num_only_below_base = attribute("compared.pair.below.only_base", int, BELOW, make=len)
+    num_only_below_head = attribute("compared.pair.below.only_head", int, BELOW, make=len)
 
     @resolver(
         Cost(once=NESTING, num_bytes=20_000),
@@ -286,14 +243,7 @@ class SpecComparisonType:
         is null in the other.
         """
         check_size("first", first)
-        return _field_changes(self.compared.pair.nested_changes[:first])
-
-
-def _field_changes(changes: Iterable[FieldChange]) -> list[FieldChangeType]:
-    return [
-        FieldChangeType(path=change.path, before=change.before, after=change.after)
-        for change in changes
-    ]
+        return self.compared.pair.nested_changes[:first]  # type: ignore[return-value] # its fields
 
 
 def comparison_of_ids(

@@ -56,6 +56,31 @@ class LazyList(Sequence[Item], Generic[Item]):
         raise NotImplementedError
 
 
+class RowList(LazyList[Item], Generic[Item]):
+    """Objects that numbers name: rows of a frame, say, or causes of a comparison.
+
+    ``loaded`` is what has them. A subclass has ``item``, which creates the object of a number.
+    """
+
+    def __init__(self, loaded: Any, numbers: Any) -> None:
+        self.loaded = loaded
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.item(int(self.numbers[place]))
+
+    def item(self, number: int) -> Item:
+        """Return the object of a number."""
+        raise NotImplementedError
+
+    def taken(self, numbers: Rows) -> Self:
+        """Return the objects at some indices."""
+        return type(self)(self.loaded, self.numbers[numbers])
+
+
 class Places(msgspec.Struct, frozen=True):
     """Where a frame has the objects of a list: ``rows`` of a table of ``size`` rows.
 
@@ -86,6 +111,17 @@ class Listed(Protocol):
 
     def alone(self) -> Sequence[Any]:
         """Return the list that has this object alone."""
+
+
+@strawberry.type
+class ListedRecord:
+    """An object that shows a record: the only one of its rows, which have ``records``."""
+
+    rows: strawberry.Private[Any]
+
+    def alone(self) -> Any:
+        """Return the list of this object alone."""
+        return self.rows
 
 
 class Sublists(msgspec.Struct, frozen=True):
@@ -246,7 +282,6 @@ def for_many(
 
 def attribute(
     path: str,
-    description: str | None,
     graphql_type: Any,
     cost: Cost | None = None,
     *,
@@ -255,12 +290,14 @@ def attribute(
 ) -> Any:
     """Declare a field that is an attribute of its object, ``info.tag`` say, or made of it.
 
-    With ``is_for_many`` it answers for many objects at once.
+    The docstring of its type describes it. None stays None, whatever ``make`` makes of others. With
+    ``is_for_many`` it answers for many objects at once.
     """
     value = attrgetter(path)
 
     def one(root: Any) -> Any:
-        return value(root) if make is None else make(value(root))
+        part = value(root)
+        return part if make is None or part is None else make(part)
 
     def many(objects: Any) -> list[Any]:
         return list(map(value, objects))
@@ -268,9 +305,17 @@ def attribute(
     return strawberry.field(
         resolver=one,
         graphql_type=graphql_type,
-        description=description,
         metadata=({FOR_MANY: many} if is_for_many else {}) | ({COST: cost} if cost else {}),
     )
+
+
+def of_record(path: str, cost: Cost | None = None, *, is_fixed: bool = False) -> Any:
+    """Declare a field of a ListedRecord that is an attribute of its record.
+
+    The docstring of its type describes it.
+    """
+    value = attrgetter(path)
+    return for_many(lambda rows: list(map(value, rows.records)), cost=cost, is_fixed=is_fixed)
 
 
 def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
@@ -283,7 +328,7 @@ def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
         return getattr(root.loaded.frame, name).at(root.row)
 
     def values(specs: Any) -> ColumnSlice:
-        return ColumnSlice(specs.loaded.frame, name, specs.rows)
+        return ColumnSlice(specs.loaded.frame, name, specs.numbers)
 
     return strawberry.field(
         resolver=value,

@@ -1,12 +1,13 @@
 """What building specs takes: the fields that stand beside counts of specs."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import strawberry
 
 from schema.context import Info
-from schema.fields.cost import COST, LOADING, Cost, resolver
+from schema.fields.cost import COST, LOADING, Cost
 from schema.fields.many import attribute
 from schema.fields.scalars import object_type
 from snapshots.changes.costs import BuildCost
@@ -17,50 +18,51 @@ BUILD_COST = Cost(weight=20, once=LOADING)
 
 @object_type
 class CostBasis:
-    """What `seconds` and `cost` beside it are made of."""
+    """What `seconds` and `cost` beside it are made of.
+
+    - unit: The unit of `cost`, as usd; null where costs are in seconds alone.
+    - num_estimated: Of how many specs no cost is known, and the median of their package stands for
+      it.
+    - num_unknown: Of how many specs nothing is known: they are not summed.
+    """
 
     build_cost: strawberry.Private[BuildCost]
 
-    @resolver()
-    def unit(self) -> str | None:
-        """The unit of `cost`, as usd; null where costs are in seconds alone."""
-        return self.build_cost.unit
-
-    @resolver()
-    def num_estimated(self) -> int:
-        """Of how many specs no cost is known, and the median of their package stands for it."""
-        return self.build_cost.num_estimated
-
-    num_unknown = attribute(
-        "build_cost.num_unknown", "Of how many specs nothing is known: they are not summed.", int
-    )
+    unit = attribute("build_cost.unit", str | None)
+    num_estimated = attribute("build_cost.num_estimated", int)
+    num_unknown = attribute("build_cost.num_unknown", int)
 
 
 def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[Any, Any, Any]:
     """Declare ``seconds``, ``cost`` and ``costBasis`` of a type that has a cost of building."""
 
-    def seconds(root: Any, info: Info) -> float | None:
-        cost = build_cost(root, info)
-        return None if cost is None else cost.seconds
+    def declared(graphql_type: Any, make: Callable[[BuildCost], Any], description: str) -> Any:
+        def value(root: Any, info: Info) -> Any:
+            cost = build_cost(root, info)
+            return None if cost is None else make(cost)
 
-    def amount(root: Any, info: Info) -> float | None:
-        cost = build_cost(root, info)
-        return None if cost is None else cost.cost
-
-    def basis(root: Any, info: Info) -> CostBasis | None:
-        cost = build_cost(root, info)
-        return None if cost is None else CostBasis(build_cost=cost)
+        return strawberry.field(
+            resolver=value,
+            graphql_type=graphql_type | None,
+            description=description,
+            metadata={COST: BUILD_COST},
+        )
 
     return (
-        _field(
-            seconds,
+        declared(
+            float,
+            attrgetter("seconds"),
             "How many seconds building its specs takes, of those whose cost is known; null "
             "without costs.",
         ),
-        _field(amount, "What that costs, in the unit of `costBasis`; null where it is not known."),
-        _field(basis, "How far `seconds` and `cost` are known; null without costs."),
+        declared(
+            float,
+            attrgetter("cost"),
+            "What that costs, in the unit of `costBasis`; null where it is not known.",
+        ),
+        declared(
+            CostBasis,
+            lambda cost: CostBasis(build_cost=cost),
+            "How far `seconds` and `cost` are known; null without costs.",
+        ),
     )
-
-
-def _field(resolver: Callable[..., Any], description: str) -> Any:
-    return strawberry.field(resolver=resolver, description=description, metadata={COST: BUILD_COST})

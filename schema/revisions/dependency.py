@@ -18,7 +18,7 @@ from schema.fields.connections import (
     window_at,
 )
 from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
-from schema.fields.many import Each, LazyList, for_many
+from schema.fields.many import Each, RowList, for_many
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
@@ -55,7 +55,6 @@ class DependencyNode:
     """A node of a revision's dependency graph, by its number."""
 
     loaded: strawberry.Private[LoadedRevision]
-    graph: strawberry.Private[DependencyGraph]
     number: strawberry.Private[int]
 
     name: str = _of_node("name", "The package's name.")
@@ -75,33 +74,25 @@ class DependencyNode:
     @resolver()
     def spec(self) -> LazySpec | None:
         """The spec itself; null where it is not in the revision."""
-        is_absent = self.graph.absent_at(self.number) is not None
-        return None if is_absent else node_of("Spec", loaded=self.loaded, row=self.number)
+        is_row = self.number < len(self.loaded.frame)
+        return node_of("Spec", loaded=self.loaded, row=self.number) if is_row else None
 
     def alone(self) -> "DependencyNodes":
         """Return the list of this node alone."""
-        return DependencyNodes(self.loaded, self.graph, [self.number])
+        return DependencyNodes(self.loaded, [self.number])
 
 
-class DependencyNodes(LazyList[DependencyNode]):
+class DependencyNodes(RowList[DependencyNode]):
     """Nodes of a revision's dependency graph, by their numbers."""
 
-    def __init__(
-        self, loaded: LoadedRevision, graph: DependencyGraph, numbers: Sequence[int]
-    ) -> None:
-        self.loaded = loaded
-        self.graph = graph
-        self.numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, place: Any) -> Any:
-        return DependencyNode(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
+    def item(self, number: int) -> DependencyNode:
+        """Return the node of a number."""
+        return DependencyNode(loaded=self.loaded, number=number)
 
     def values(self, fact: str) -> list[Any]:
         """Return a fact of each node, whether it is a row of the frame or not."""
-        parts, num_rows = (self.loaded.frame, self.graph.outside), self.graph.num_rows
+        graph = self.loaded.dependencies()
+        parts, num_rows = (self.loaded.frame, graph.outside), graph.num_rows
         inside, outside = (part.columns[fact].at for part in parts)
         return [
             inside(node) if node < num_rows else outside(node - num_rows) for node in self.numbers
@@ -141,7 +132,7 @@ class DependencyPage(ListPage[DependencyNode]):
 
         part = window_at(arguments, len(reached.nodes), find)
         shown = slice(part.start, part.stop)
-        nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
+        nodes = DependencyNodes(loaded, reached.nodes[shown].tolist())
         super().__init__(part, nodes, nodes.values("hash"), DependencyEdge)
         self._graph = graph
         self._edges = reached.edges[shown]

@@ -37,6 +37,11 @@ AFFECTED = Cost(weight=2_000, items=NumberOf("first", default=AFFECTED_DEFAULT),
 class HoleType:
     """A spec that others need to be linked or to run, and that is neither in the cache nor
     external.
+
+    - hash: The DAG hash.
+    - name: The package's name.
+    - version: The version; null where the revision's source does not tell it.
+    - num_affected: How many specs cannot be installed without it.
     """
 
     loaded: strawberry.Private[LoadedRevision]
@@ -45,17 +50,10 @@ class HoleType:
     hole: strawberry.Private[Hole]
     topic: strawberry.Private[HistoryTopic]
 
-    hash = attribute("hole.hash", "The DAG hash.", str)
-    name = attribute("hole.name", "The package's name.", str)
-
-    @resolver()
-    def version(self) -> str | None:
-        """The version; null where the revision's source does not tell it."""
-        return self.hole.version
-
-    num_affected = attribute(
-        "hole.num_affected", "How many specs cannot be installed without it.", int
-    )
+    hash = attribute("hole.hash", str)
+    name = attribute("hole.name", str)
+    version = attribute("hole.version", str | None)
+    num_affected = attribute("hole.num_affected", int)
 
     @resolver(AFFECTED)
     def affected(self, first: First = AFFECTED_DEFAULT) -> list[SpecType]:
@@ -80,20 +78,17 @@ class HoleType:
 
 @object_type
 class HoleConnection(Connection[HoleType]):
-    """A page of holes."""
+    """A page of holes.
+
+    - num_whole: How many specs are whole: all that they need to be installed is in the cache.
+    - num_affected: How many specs lack any hole, and so are not whole.
+    """
 
     holes: strawberry.Private[Holes]
     graph: strawberry.Private[DependencyGraph]
 
-    @resolver()
-    def num_whole(self) -> int:
-        """How many specs are whole: all that they need to be installed is in the cache."""
-        return self.holes.num_whole
-
-    @resolver()
-    def num_affected(self) -> int:
-        """How many specs lack any hole, and so are not whole."""
-        return self.holes.num_affected
+    num_whole = attribute("holes.num_whole", int)
+    num_affected = attribute("holes.num_affected", int)
 
     @resolver()
     def num_unknown(self) -> int:

@@ -9,7 +9,15 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType
 from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field, resolver, texts
-from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
+from schema.fields.many import (
+    ListedRecord,
+    RowList,
+    Sublists,
+    WhereKnown,
+    attribute,
+    for_many,
+    of_record,
+)
 from schema.fields.scalars import Omittable, given_values, made_at_once, object_type, optional_field
 from schema.revisions.package import LazyRevision, revision_object
 from schema.revisions.spec import SpecRows, SpecType
@@ -29,8 +37,6 @@ from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
 
 if TYPE_CHECKING:
     from schema.histories import MainCause
-
-_NOT_TOLD = None
 
 
 @made_at_once
@@ -175,32 +181,21 @@ class _Missing:
         return histories
 
 
-class MissingRows(LazyList["MissingSpec"]):
+class MissingRows(RowList["MissingSpec"]):
     """Some of the specs that a lookup lists as missing, by their numbers."""
 
-    def __init__(self, missing: _Missing, numbers: range) -> None:
-        self.missing = missing
-        self.numbers = numbers
+    def item(self, number: int) -> "MissingSpec":
+        """Return the spec of a number."""
+        return MissingSpec(rows=MissingRows(self.loaded, range(number, number + 1)))
 
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, place: Any) -> Any:
-        number = self.numbers[place]
-        return MissingSpec(rows=MissingRows(self.missing, range(number, number + 1)))
+    @property
+    def records(self) -> list[ConcreteSpec]:
+        """The specs as they were given."""
+        return list(map(self.loaded.spec, self.numbers))
 
     def seen(self, fact: str) -> list[Any]:
         """Return a fact of where each was last; None where the catalog never saw it."""
-        return [getattr(last, fact, None) for last in map(self.missing.last_seen, self.numbers)]
-
-
-def _of_spec(fact: str, description: str, cost: Cost) -> Any:
-    """Declare a field that is a fact of the spec as it was given."""
-
-    def values(rows: MissingRows) -> list[Any]:
-        return [getattr(rows.missing.spec(number), fact) for number in rows.numbers]
-
-    return for_many(values, description, cost=cost)
+        return [getattr(last, fact, None) for last in map(self.loaded.last_seen, self.numbers)]
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
@@ -221,33 +216,34 @@ def _nearest(rows: MissingRows) -> WhereKnown:
     """The spec of the same package that is most alike: in its architecture, then the version, the
     variants, the compiler, the recipe; null where the package is not there.
     """
-    nearest = rows.missing.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
-    return WhereKnown.at(nearest, lambda at: SpecRows(rows.missing.loaded, at))
+    nearest = rows.loaded.looked_up.nearest[rows.numbers.start : rows.numbers.stop]
+    return WhereKnown.at(nearest, lambda at: SpecRows(rows.loaded.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
     """The given facts in which the nearest differs: `before` as it was given, `after` as it is
     there. Without any, the hashes differ by those of dependencies, or by what was not given.
     """
-    return Sublists.of(list(map(rows.missing.looked_up.differences, rows.numbers)))
+    return Sublists.of(list(map(rows.loaded.looked_up.differences, rows.numbers)))
 
 
 @object_type
-class MissingSpec:
-    """A spec that was looked for, and is not there."""
+class MissingSpec(ListedRecord):
+    """A spec that was looked for, and is not there.
 
-    rows: strawberry.Private[MissingRows]
+    - hash: The DAG hash.
+    - name: The package's name.
+    - version: The version, where it was given.
+    - is_root: Whether it was given as a root.
+    - reason: Why it went after `lastSeen`; null where it did not, or the catalog never saw it.
+    """
 
-    hash: str = _of_spec("hash", "The DAG hash.", texts(34))
-    name: str = _of_spec("name", "The package's name.", texts(20))
-    version: str | None = _of_spec("version", "The version, where it was given.", texts(14))
-    is_root: bool = _of_spec("is_root", "Whether it was given as a root.", texts(5))
+    hash: str = of_record("hash", cost=texts(34))
+    name: str = of_record("name", cost=texts(20))
+    version: str | None = of_record("version", cost=texts(14))
+    is_root: bool = of_record("is_root", cost=texts(5))
     last_seen: LazyRevision | None = for_many(_last_seen, cost=LAST_SEEN)
-    reason: SpecChangeReason | None = for_many(
-        lambda rows: rows.seen("reason"),
-        "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
-        cost=LAST_SEEN,
-    )
+    reason: SpecChangeReason | None = for_many(lambda rows: rows.seen("reason"), cost=LAST_SEEN)
     gone_in: LazyRevision | None = for_many(_gone_in, cost=LAST_SEEN)
     nearest: SpecType | None = for_many(_nearest, cost=NEAREST)
 
@@ -258,39 +254,36 @@ class MissingSpec:
         """
         from schema.histories import MainCause
 
-        causes = self.rows.missing.causes(self.rows.numbers.start)
+        causes = self.rows.loaded.causes(self.rows.numbers.start)
         if causes is None:
             return None
         return [MainCause(cause=cause, num_specs=count) for cause, count in causes]
 
     differences: list[FieldChangeType] = for_many(_differences, cost=DIFFERENCES)
 
-    def alone(self) -> MissingRows:
-        """Return the list of this spec alone."""
-        return self.rows
-
 
 @object_type
 class LookupType:
-    """What a revision holds of the specs that were looked for."""
+    """What a revision holds of the specs that were looked for.
+
+    - revision: Where they were looked for.
+    - num_wanted: How many specs were looked for, each hash once.
+    - num_roots_wanted: How many of the specs are roots.
+    """
 
     info: strawberry.Private[RevisionInfo]
     specs: strawberry.Private[Wanted]
     covered: strawberry.Private[Covered | None] = None
 
-    revision = attribute("info", "Where they were looked for.", LazyRevision, make=revision_object)
-
-    @resolver()
-    def num_wanted(self) -> int:
-        """How many specs were looked for, each hash once."""
-        return len(self.specs)
+    revision = attribute("info", LazyRevision, make=revision_object)
+    num_wanted = attribute("specs", int, make=len)
 
     @resolver()
     def num_found(self, info: Info) -> int:
         """How many of them are there."""
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
-    num_roots_wanted = attribute("specs.num_roots", "How many of the specs are roots.", int)
+    num_roots_wanted = attribute("specs.num_roots", int)
 
     @resolver()
     def num_roots_found(self, info: Info) -> int:

@@ -29,8 +29,8 @@ from schema.fields.cost import (
 )
 from schema.fields.many import (
     ColumnTable,
-    LazyList,
     Places,
+    RowList,
     Sublists,
     WhereKnown,
     attribute,
@@ -64,7 +64,7 @@ from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.changes.impact import Impact, impact, rows_above
 from snapshots.changes.pairings import tells_stacks
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Column, ListColumn, Rows
+from snapshots.frames.columns import Column, ListColumn
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 from snapshots.models import RevisionInfo, StackInfo
@@ -154,52 +154,6 @@ class DependentPackage:
     num_specs: int
 
 
-def coverage_of(
-    loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
-) -> ColumnTable[CoverageCell]:
-    """Return the cells of a package's specs, in the order of their values.
-
-    Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
-    """
-    check_first(first)
-    if len(by) > len(CoverageDimension):
-        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
-    distinct = [*dict.fromkeys(by)]
-    rows = np.arange(*loaded.frame.slice_of(code).indices(len(loaded.frame)), dtype=np.int32)
-    cells = cells_of(loaded.frame, rows, distinct)
-    texts_of_each = [
-        [values[code_of_value] for code_of_value in codes[:first].tolist()]
-        for values, codes in zip(cells.values, cells.codes, strict=True)
-    ]
-    chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
-    num_specs = cells.num_specs[:first].tolist()
-    values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
-    return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})
-
-
-def dependents_of(
-    loaded: LoadedRevision, code: int, first: int
-) -> ColumnTable[DependentPackage] | None:
-    """Return the packages that depend on one directly, those with most such specs first.
-
-    Returns None where the revision's source has no dependencies. Raises InvalidArgument.
-    """
-    check_first(first)
-    frame, graph = loaded.frame, loaded.dependencies()
-    if not graph.is_known:
-        return None
-    rows = graph.rows_needing(frame.slice_of(code))
-    counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
-    order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
-    return ColumnTable(
-        DependentPackage,
-        {
-            "name": [frame.packages[code_of_package] for code_of_package in order.tolist()],
-            "num_specs": counts[order].tolist(),
-        },
-    )
-
-
 def check_first(first: int) -> None:
     """Raise InvalidArgument for a number out of range."""
     if not 0 <= first <= LISTED_MAX:
@@ -221,41 +175,47 @@ LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.series_causes")
 
 
 @object_type
+class StackCount:
+    """How many specs a stack has."""
+
+    stack: str = field("The stack's name.")
+    num_specs: int = field("How many of the specs it has.")
+
+
+def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
+    return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
+
+
+@object_type
 class ImpactType:
     """What would be built again if the recipe of a package changed: all specs that reach it over
     any edge, its own included.
+
+    - num_specs: How many specs.
+    - num_packages: Of how many packages.
+    - size: The sum of the known sizes of their binary packages; null where none is known.
+    - size_label: The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10,
+      11-100, 101-500, 501-1000, 1001+.
+    - stack_counts: How many of them each stack but root has, the largest first; null where the
+      revision's source tells no stacks.
     """
 
     package: strawberry.Private["Package"]
     counts: strawberry.Private[Impact]
 
-    num_specs = attribute("counts.num_specs", "How many specs.", int)
-    num_packages = attribute("counts.num_packages", "Of how many packages.", int)
-
-    @resolver()
-    def size(self) -> ByteCount | None:
-        """The sum of the known sizes of their binary packages; null where none is known."""
-        return self.counts.size  # type: ignore[return-value] # a number of bytes
-
-    @resolver()
-    def size_label(self) -> str:
-        """The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10, 11-100,
-        101-500, 501-1000, 1001+.
-        """
-        return self.counts.size_label
-
+    num_specs = attribute("counts.num_specs", int)
+    num_packages = attribute("counts.num_packages", int)
+    size = attribute("counts.size", ByteCount | None)
+    size_label = attribute("counts.size_label", str)
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
-    @resolver(BY_STACK)
-    def stack_counts(self) -> list["StackCount"] | None:
-        """How many of them each stack but root has, the largest first; null where the revision's
-        source tells no stacks.
-        """
-        return None if self.counts.by_stack is None else _stack_counts(self.counts.by_stack)
+    stack_counts = attribute(
+        "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
+    )
 
     @deprecated(COUNTS_DEPRECATED)
     @resolver(BY_STACK)
-    def by_stack(self) -> list["StackCount"]:
+    def by_stack(self) -> list[StackCount]:
         """How many of them each stack but root has, the largest first."""
         return _stack_counts(self.counts.by_stack or [])
 
@@ -278,18 +238,6 @@ class ImpactType:
 
 LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
-
-
-@object_type
-class StackCount:
-    """How many specs a stack has."""
-
-    stack: str = field("The stack's name.")
-    num_specs: int = field("How many of the specs it has.")
-
-
-def _stack_counts(counts: Sequence[tuple[str, int]]) -> list[StackCount]:
-    return [StackCount(stack=stack, num_specs=num_specs) for stack, num_specs in counts]
 
 
 def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
@@ -369,7 +317,7 @@ def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
 
 def _names(packages: "PackageRows") -> list[str]:
     names = packages.loaded.frame.packages
-    return [names[code] for code in packages.codes.tolist()]
+    return [names[code] for code in packages.numbers.tolist()]
 
 
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
@@ -415,7 +363,7 @@ def _specs(
     loaded = packages.loaded
     narrowing = (matching, filter, order_by, page.after, page.before)
     if all(value is None for value in narrowing):
-        return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
+        return SpecPages.of_packages(loaded, packages.numbers, *page.bounds())
     slice_of = loaded.frame.slice_of
     pages = [
         spec_page(loaded, slice_of(code), matching, filter, order_by, page)
@@ -489,14 +437,36 @@ class Package(Node):
         of these, versions and compilers as Spack orders them. A spec stands in one cell for each of
         its stacks where these are a dimension, and in none where it has no value for one.
         """
-        return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
+        check_first(first)
+        if len(by) > len(CoverageDimension):
+            raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+        frame, distinct = self.loaded.frame, [*dict.fromkeys(by)]
+        rows = np.arange(*frame.slice_of(self.code).indices(len(frame)), dtype=np.int32)
+        cells = cells_of(frame, rows, distinct)
+        texts_of_each = [
+            [values[code] for code in codes[:first].tolist()]
+            for values, codes in zip(cells.values, cells.codes, strict=True)
+        ]
+        chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
+        num_specs = cells.num_specs[:first].tolist()
+        values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
+        return ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
     @resolver(DEPENDENTS)
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
         """The packages whose specs depend on a spec of it themselves, those with most such specs
         first. Null where the revision's source told no dependencies at all.
         """
-        return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
+        check_first(first)
+        frame, graph = self.loaded.frame, self.loaded.dependencies()
+        if not graph.is_known:
+            return None
+        rows = graph.rows_needing(frame.slice_of(self.code))
+        counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
+        order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
+        names = [frame.packages[code] for code in order.tolist()]
+        columns = {"name": names, "num_specs": counts[order].tolist()}
+        return ColumnTable(DependentPackage, columns)  # type: ignore[return-value]
 
     @resolver(IMPACT)
     def impact(self) -> ImpactType | None:
@@ -527,31 +497,22 @@ class Package(Node):
         return PackageRows(self.loaded, np.array([self.code], np.int32))
 
 
-class PackageRows(LazyList[Package]):
+class PackageRows(RowList[Package]):
     """Packages by their codes; an object is created only on access."""
 
-    def __init__(self, loaded: LoadedRevision, codes: Rows) -> None:
-        self.loaded = loaded
-        self.codes = codes
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, place: Any) -> Any:
-        return Package(loaded=self.loaded, code=int(self.codes[place]))
+    def item(self, number: int) -> Package:
+        """Return the package of a code."""
+        return Package(loaded=self.loaded, code=number)
 
     def places(self) -> Places:
         """Return the codes of the frame's packages."""
         frame = self.loaded.frame
-        return Places(("packages", frame.digest), len(frame.packages), self.codes)
-
-    def taken(self, numbers: Rows) -> "PackageRows":
-        """Return the packages at some indices."""
-        return PackageRows(self.loaded, self.codes[numbers])
+        return Places(("packages", frame.digest), len(frame.packages), self.numbers)
 
     def each_code(self) -> Iterator[int]:
         """Yield the codes to what takes long for each; raises BudgetExceeded."""
-        return self.loaded.context.budget.each(self.codes.tolist())
+        each: Iterator[int] = self.loaded.context.budget.each(self.numbers.tolist())
+        return each
 
 
 def package_connection(

@@ -1,6 +1,6 @@
 """Revisions, and the tags that they are published under."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
@@ -65,13 +65,20 @@ MATCHES_ARGUMENTS = {
     "query": SPECS_ARGUMENTS["matching"],
 }
 
+NUM_STACKS_DEPRECATED = "Use `numKnownStacks`, which is null where the source tells no stacks."
+
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
 
 
 def _of_line(name: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact of a revision's line of the catalog."""
-    return attribute(f"info.{name}", None, graphql_type, is_for_many=True)
+    return attribute(f"info.{name}", graphql_type, is_for_many=True)
+
+
+def series_field(path: str, name_of: Callable[[str], str] = str) -> Any:
+    """Declare a field that leads to the series whose name is made of an attribute of its object."""
+    return attribute(path, LazySeries, make=lambda text: node_of("Series", name=name_of(text)))
 
 
 describe_enum(UnprovenReason)
@@ -87,12 +94,13 @@ class UnprovenType:
 
 @object_type
 class SourceType:
-    """Where a revision came from."""
+    """Where a revision came from.
+
+    - location: Where it was read: a URL, or of a local path the last part.
+    """
 
     kind: str = field(SOURCE_KIND_TEXT)
-    location: str = attribute(
-        "public_location", "Where it was read: a URL, or of a local path the last part.", str
-    )
+    location: str = attribute("public_location", str)
     version: str | None = field("The commit or ETag that was read.")
     importer: str = field("The program that read it, with its version.")
     synthetic: bool = field("Whether a generator made the data up, for demonstration.")
@@ -139,6 +147,11 @@ class Revision(Node):
     - total_size: The sum of its binary packages' sizes, as far as known.
     - num_proven: How many hashes an import computed anew and found right; null where it did not
       try, as for cache pages.
+    - unproven: How many it could not compute anew, and why; null where it did not try.
+    - tag_node: The tag that it was published under, with its series.
+    - tag_info: As `tagNode`.
+    - series_node: The series that it is part of.
+    - series_info: As `seriesNode`.
     - source: Where it came from.
     """
 
@@ -159,9 +172,7 @@ class Revision(Node):
     num_packages: int = _of_line("num_packages", int)
     num_specs: int = _of_line("num_specs", int)
     num_known_stacks: int | None = _of_line("known_stacks", int | None)
-    num_stacks: int = deprecated(
-        "Use `numKnownStacks`, which is null where the source tells no stacks."
-    )(_of_line("num_stacks", int))
+    num_stacks: int = deprecated(NUM_STACKS_DEPRECATED)(_of_line("num_stacks", int))
     total_size: ByteCount | None = _of_line("total_size", ByteCount | None)
 
     num_proven: int | None = _of_line("num_proven", int | None)
@@ -173,32 +184,15 @@ class Revision(Node):
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesType.of(info.context, recipes)
 
-    @resolver(Cost(weight=2, items=len(UnprovenReason)))
-    def unproven(self) -> list[UnprovenType] | None:
-        """How many it could not compute anew, and why; null where it did not try."""
-        return self.info.unproven  # type: ignore[return-value] # it has the same facts
-
-    @resolver()
-    def tag_node(self) -> "Tag":
-        """The tag that it was published under, with its series."""
-        return Tag(name=self.info.tag)
-
-    @deprecated("Use `tagNode`.")
-    @resolver()
-    def tag_info(self) -> "Tag":
-        """As `tagNode`."""
-        return Tag(name=self.info.tag)
-
-    @resolver()
-    def series_node(self) -> LazySeries:
-        """The series that it is part of."""
-        return _series_of(self.info.tag)
-
-    @deprecated("Use `seriesNode`.")
-    @resolver()
-    def series_info(self) -> LazySeries:
-        """As `seriesNode`."""
-        return _series_of(self.info.tag)
+    unproven = attribute(
+        "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
+    )
+    tag_node = attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
+    tag_info = deprecated("Use `tagNode`.")(
+        attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
+    )
+    series_node = series_field("info.tag", refs.series)
+    series_info = deprecated("Use `seriesNode`.")(series_field("info.tag", refs.series))
 
     @resolver()
     def confirmed_at(self, info: Info) -> DateTime:
@@ -345,49 +339,36 @@ class Revision(Node):
         return GrowthPointType.of_revision(info.context, self.info)
 
 
-def _series_of(tag: str) -> "Series":
-    series: Series = node_of("Series", name=refs.series(tag))
-    return series
-
-
 def revision_of(info: RevisionInfo | None) -> Revision | None:
     """Return the object for a line of the catalog; None for None."""
     return None if info is None else Revision(info=info)
 
 
-def revision_field(path: str, description: str) -> Any:
+def revision_field(path: str, graphql_type: Any = Revision) -> Any:
     """Declare a field that leads to the revision in an attribute of its object."""
-    return attribute(path, description, Revision, make=revision_of)
+    return attribute(path, graphql_type, make=revision_of)
 
 
 @object_type
 class Tag(Node):
-    """A name that revisions are published under."""
+    """A name that revisions are published under.
 
-    name: str = field("The tag's name.")
+    - name: The tag's name.
+    - series: The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself.
+    - series_node: That family, with all its revisions.
+    - series_info: As `seriesNode`.
+    """
 
+    name: str
     id = id_field("Tag", "name")
+    series = attribute("name", str, make=refs.series)
+    series_node = series_field("name", refs.series)
+    series_info = deprecated("Use `seriesNode`.")(series_field("name", refs.series))
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
         """Return a tag of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
-
-    @resolver()
-    def series(self) -> str:
-        """The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag itself."""
-        return refs.series(self.name)
-
-    @resolver()
-    def series_node(self) -> LazySeries:
-        """That family, with all its revisions."""
-        return _series_of(self.name)
-
-    @deprecated("Use `seriesNode`.")
-    @resolver()
-    def series_info(self) -> LazySeries:
-        """As `seriesNode`."""
-        return _series_of(self.name)
 
     @resolver()
     def latest(self, info: Info) -> Revision:

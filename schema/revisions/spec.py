@@ -26,6 +26,7 @@ from schema.fields.many import (
     LazyList,
     ListedColumn,
     Places,
+    RowList,
     Sublists,
     WhereKnown,
     column,
@@ -122,13 +123,13 @@ LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.stack")]
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     """Opaque and stable."""
-    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.rows)
+    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.numbers)
     return [node_id("Spec", key, text) for text in texts]
 
 
 def _versions(specs: "SpecRows") -> ListedColumn:
     """The version that was built, as a list of one."""
-    return ListedColumn(specs.loaded.frame, "version", specs.rows)
+    return ListedColumn(specs.loaded.frame, "version", specs.numbers)
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -136,7 +137,7 @@ def _short_forms(specs: "SpecRows") -> list[str]:
     %gcc@13.2.0. As a query (matching) it finds the spec.
     """
     spec = specs.loaded.frame.spec
-    return [spec(row).short for row in specs.rows.tolist()]
+    return [spec(row).short for row in specs.numbers.tolist()]
 
 
 def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
@@ -148,12 +149,14 @@ def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
 def _stack_names(specs: "SpecRows") -> Sequence[Any]:
     """The stacks that it was built in, sorted; null where the revision's source tells none."""
     frame = specs.loaded.frame
-    return ColumnSlice(frame, "stacks", specs.rows) if tells_stacks(frame) else [None] * len(specs)
+    return (
+        ColumnSlice(frame, "stacks", specs.numbers) if tells_stacks(frame) else [None] * len(specs)
+    )
 
 
 def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
     """These stacks themselves."""
-    names = specs.loaded.frame.stacks.mapped_at(list, specs.rows)
+    names = specs.loaded.frame.stacks.mapped_at(list, specs.numbers)
     return stacks_of_each(specs.loaded, names)
 
 
@@ -173,17 +176,17 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
     """The package in the same revision."""
     from schema.revisions.package import PackageRows
 
-    return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.rows])
+    return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.numbers])
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
     """In which revisions of all series its hash was, since when, and why it came."""
     frame, context = specs.loaded.frame, specs.loaded.context
     digest = specs.loaded.info.digest
-    names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
+    names = [frame.packages[code] for code in frame.package.codes[specs.numbers].tolist()]
     # By packages, whose changes are stored together, even for a few of their specs.
     histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
-    texts = map(frame.hashes.at, specs.rows.tolist())
+    texts = map(frame.hashes.at, specs.numbers.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
         lambda history: node_of("HashHistory", history=history),
@@ -342,27 +345,17 @@ class SpecType(SpecFacts):
         return neighbours_of(self.loaded, self.row, types, page, transitive=transitive, upward=True)
 
 
-class SpecRows(LazyList[SpecType]):
+class SpecRows(RowList[SpecType]):
     """Specs as rows of a frame; an object is created only on access."""
 
-    def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
-        self.loaded = loaded
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, place: Any) -> Any:
-        return SpecType(loaded=self.loaded, row=int(self.rows[place]))
+    def item(self, number: int) -> SpecType:
+        """Return the spec of a row."""
+        return SpecType(loaded=self.loaded, row=number)
 
     def places(self) -> Places:
         """Return the rows of the frame."""
         frame = self.loaded.frame
-        return Places(("specs", frame.digest), len(frame), self.rows)
-
-    def taken(self, numbers: Rows) -> "SpecRows":
-        """Return the specs at some indices."""
-        return SpecRows(self.loaded, self.rows[numbers])
+        return Places(("specs", frame.digest), len(frame), self.numbers)
 
 
 COUNTING = 1_000

@@ -66,7 +66,10 @@ class ShownTwins:
 
 @object_type
 class TwinGroupType:
-    """Specs of one name, version, variants and architecture with different hashes."""
+    """Specs of one name, version, variants and architecture with different hashes.
+
+    - num_specs: How many specs it has.
+    """
 
     shown: strawberry.Private[ShownTwins]
     place: strawberry.Private[int]
@@ -86,7 +89,7 @@ class TwinGroupType:
         """The version."""
         return self.shown.comparison.head.frame.version.at(int(self.group.rows[0]))
 
-    num_specs = attribute("group.rows", "How many specs it has.", int, make=len)
+    num_specs = attribute("group.rows", int, make=len)
 
     @resolver(SPECS)
     def specs(self, first: ListedFirst = LISTED_DEFAULT) -> list[SpecType]:
