@@ -1,7 +1,7 @@
 """What rebuilt most in a series: the causes of its neighbours, summed up over time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -20,6 +20,7 @@ from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Between, Commit
+from snapshots.tables import COMPARISONS
 from snapshots.timelines.steps import Steps
 
 Numbers = npt.NDArray[np.int64]
@@ -85,54 +86,7 @@ class SeriesCause(msgspec.Struct, frozen=True):
 
 
 _NUMBERS = ("num_specs", "num_involved", "size")
-
-
-class _Packages:
-    """How many specs of each package each cause is the main one of: the column ``package_causes``.
-
-    Causes are rows of SeriesCauses.
-    """
-
-    def __init__(self) -> None:
-        self._rows: list[Numbers] = [np.empty(0, np.int64)]
-        self._counts: list[Numbers] = [np.empty(0, np.int64)]
-        self._names: list[pa.Array] = [pa.array([], pa.string())]
-        self._cells: pa.StructArray | None = None
-        self._ends: Numbers = np.empty(0, np.int64)
-
-    @property
-    def num_bytes(self) -> int:
-        """About how much memory they take."""
-        return 30 * sum(map(len, self._rows))
-
-    def begin(self, table: pa.Table) -> None:
-        """Take the column of a table, if it has it; ``add`` is about its rows."""
-        self._cells = None
-        if "package_causes" in table.column_names:
-            lists = table["package_causes"].combine_chunks()
-            lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-            self._cells, self._ends = lists.flatten(), np.cumsum([0, *lengths])
-
-    def add(self, number: int, first_row: int) -> None:
-        """Add what a row of the table has, where the first of its causes is a row here."""
-        if self._cells is not None:
-            own = self._cells[self._ends[number] : self._ends[number + 1]]
-            self._rows.append(own.field("cause").to_numpy() + first_row)
-            self._counts.append(own.field("num_specs").to_numpy())
-            self._names.append(own.field("package"))
-
-    def costs_of_rows(self, costs: Costs, num_rows: int) -> tuple[npt.NDArray[np.float64], ...]:
-        """Return for each cause seconds and cost of its specs, and of how many these are known."""
-        names = pa.chunked_array(self._names).combine_chunks().dictionary_encode("encode")
-        rows, counts = np.concatenate(self._rows), np.concatenate(self._counts)
-        of_packages = costs.of_packages(names.dictionary.to_pylist())
-        seconds = of_packages.seconds[names.indices.to_numpy()]
-        cost = seconds if of_packages.cost is None else of_packages.cost[names.indices.to_numpy()]
-        counts = np.where(np.isnan(seconds), 0, counts)
-        weights = np.nan_to_num(seconds) * counts, np.nan_to_num(cost) * counts, counts
-        return tuple(
-            np.bincount(rows, weight, minlength=num_rows).astype(np.float64) for weight in weights
-        )
+_NAMES = ("package", "kind")
 
 
 class SeriesCauses:
@@ -145,45 +99,27 @@ class SeriesCauses:
 
     def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
         self.steps = steps = Steps.of(history, [series])
-        none = pa.array([], pa.string())
-        names: dict[str, list[pa.Array]] = {"package": [none], "kind": [none]}
-        numbers: dict[str, list[Numbers]] = {name: [np.empty(0, np.int64)] for name in _NUMBERS}
-        places: list[Numbers] = [np.empty(0, np.int64)]
-        packages = _Packages()
-        num_rows = 0
+        chosen: list[pa.Table] = []
+        at: list[int] = []
         seen: set[Pair] = set()
         for table in tables:
             rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
-            pairs = list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
-            lists = rows["causes"].combine_chunks()
-            items = lists.flatten()
-            ends = np.cumsum([0, *pc.list_value_length(lists).to_pylist()])
-            packages.begin(rows)
-            chosen, at = [], []
+            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+            numbers = []
             for number, pair in enumerate(pairs):
-                if pair not in seen:
-                    seen.add(pair)
-                    for place in steps.of_pair(pair):
-                        chosen.append(np.arange(ends[number], ends[number + 1]))
-                        at.append(np.full(ends[number + 1] - ends[number], place))
-                        packages.add(number, num_rows)
-                        num_rows += len(at[-1])
-            if not chosen:
-                continue
-            own = np.concatenate(chosen)
-            places.append(np.concatenate(at))
-            for name, columns in names.items():
-                columns.append(items.field(name).take(pa.array(own)))
-            for name, parts in numbers.items():
-                values = items.field(name).fill_null(-1).to_numpy(zero_copy_only=False)
-                parts.append(values[own].astype(np.int64))
-        self._places = np.concatenate(places)
-        self._packages = packages
-        self._numbers = {name: np.concatenate(parts) for name, parts in numbers.items()}
-        encoded = {
-            name: pa.chunked_array(columns).combine_chunks().dictionary_encode("encode")
-            for name, columns in names.items()
+                places = () if pair in seen else steps.of_pair(pair)
+                seen.add(pair)
+                numbers += [number] * len(places)
+                at += places
+            chosen.append(rows.take(pa.array(numbers, pa.int64())))
+        of_steps = pa.concat_tables(chosen or [COMPARISONS.empty_table()])
+        causes = of_steps["causes"].combine_chunks()
+        items, of_items = causes.flatten(), pc.list_parent_indices(causes).to_numpy()
+        self._places = np.array(at, np.int64)[of_items]
+        self._numbers: dict[str, Numbers] = {
+            name: np.asarray(items.field(name).fill_null(-1), np.int64) for name in _NUMBERS
         }
+        encoded = {name: items.field(name).dictionary_encode("encode") for name in _NAMES}
         self._codes = {
             name: column.indices.to_numpy().astype(np.int64) for name, column in encoded.items()
         }
@@ -191,12 +127,20 @@ class SeriesCauses:
         self._taken = np.array(
             [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
         )
+        # How many specs of each package each cause, a row here, is the main one of.
+        self._explained: tuple[Numbers, Numbers, pa.Array] | None = None
+        if "package_causes" in of_steps.column_names:
+            lists = of_steps["package_causes"].combine_chunks()
+            cells, first = lists.flatten(), np.searchsorted(of_items, np.arange(len(lists)))
+            own = first[pc.list_parent_indices(lists)] + cells.field("cause").to_numpy()
+            self._explained = own, cells.field("num_specs").to_numpy(), cells.field("package")
 
     @property
     def num_bytes(self) -> int:
         """About how much memory they take."""
         names = 100 * sum(map(len, self._values.values()))
-        return 48 * len(self._places) + names + self._packages.num_bytes + 1_000
+        explained = 0 if self._explained is None else 30 * len(self._explained[0])
+        return 48 * len(self._places) + names + explained + 1_000
 
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None
@@ -294,9 +238,9 @@ class SeriesCauses:
         size = len(num_specs)
         if costs is None:
             return [None] * size
-        of_rows = self._packages.costs_of_rows(costs, len(self._places))
         seconds, cost, num_known = (
-            np.bincount(groups, values[rows], minlength=size).tolist() for values in of_rows
+            np.bincount(groups, values[rows], minlength=size).tolist()
+            for values in self._costs_of_rows(costs)
         )
         return [
             BuildCost(
@@ -308,6 +252,20 @@ class SeriesCauses:
             )
             for number in range(size)
         ]
+
+    def _costs_of_rows(self, costs: Costs) -> Iterator[npt.NDArray[np.float64]]:
+        """Yield for each cause seconds and cost of its specs, and of how many these are known."""
+        if self._explained is None:
+            yield from np.zeros((3, len(self._places)))
+            return
+        rows, counts, packages = self._explained
+        names = packages.dictionary_encode()
+        of_packages = costs.of_packages(names.dictionary.to_pylist())
+        seconds = of_packages.seconds[names.indices.to_numpy()]
+        cost = seconds if of_packages.cost is None else of_packages.cost[names.indices.to_numpy()]
+        counts = np.where(np.isnan(seconds), 0, counts)
+        for weight in (np.nan_to_num(seconds) * counts, np.nan_to_num(cost) * counts, counts):
+            yield np.bincount(rows, weight, len(self._places)).astype(np.float64)
 
     def _explained_by(
         self, rows: Numbers, between: CommitsBetween
