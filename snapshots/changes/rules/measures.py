@@ -21,7 +21,7 @@ from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
     CoverageDimension,
-    count_cells,
+    cells_of,
     coverage,
     unstated,
     usual_dimensions,
@@ -69,6 +69,10 @@ def commits_unknown(reason: str | None) -> InvalidArgument:
     return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be judged")
 
 
+NO_MASK: Mask = np.zeros(0, np.bool_)
+"""The mask over a base that there is not."""
+
+
 class Searched(msgspec.Struct, frozen=True):
     """A revision that is searched; ``load`` returns its graph where a query needs it."""
 
@@ -90,16 +94,16 @@ class Judged(msgspec.Struct, frozen=True):
     explain: Callable[[], Explanation] | None = None
     most_rebuilt: MostRebuilt = no_commits
 
-    def find(self, query: str) -> tuple[Mask | None, Mask]:
-        """Return masks over base, if there is one, and head: the specs that a query matches.
+    def find(self, query: str) -> tuple[Mask, Mask]:
+        """Return masks over base, empty where there is none, and head: what a query matches.
 
         Where nothing matches on either side it raises UnknownPackage for any unknown name: with a
         typing error behind ``^``, too, a rule would hold whatever is published.
         """
         base, head, parsed = self.base, self.head, queries.read(query)
-        before = None if base is None else queries.select(base.frame, parsed, base.load)
+        before = NO_MASK if base is None else queries.select(base.frame, parsed, base.load)
         after = queries.select(head.frame, parsed, head.load)
-        if not after.any() and (before is None or not before.any()):
+        if not after.any() and not before.any():
             packages = () if base is None else base.frame.packages
             question = parsed, head.frame, head.load, lambda: {*packages, *self.elsewhere()}
             queries.require_known(*question)
@@ -138,27 +142,33 @@ def _fitting(names: Sequence[str], globs: Sequence[str]) -> Mask:
     )
 
 
-class HeadScope:
-    """The specs of head that a rule is about, and where there is a base those of base."""
+class Scope:
+    """The specs of head that a rule is about, and where there is a base those of base.
+
+    What follows from the difference of both raises TypeError where there is no base.
+    """
 
     def __init__(self, judged: Judged, only: RuleSubject) -> None:
         self._judged = judged
         self.only = only
         self.head = judged.head.frame
         self.base = None if judged.comparison is None else judged.comparison.base
+        self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
 
     @cached_property
-    def masks(self) -> tuple[Mask | None, Mask]:
-        """The rows of base and of head that the rule is about."""
-        before = None if self.base is None else _meeting(self.base, self.only)
+    def masks(self) -> tuple[Mask, Mask]:
+        """The rows of base, none where there is no base, and of head that the rule is about."""
+        before = NO_MASK if self.base is None else _meeting(self.base, self.only)
         after = _meeting(self.head, self.only)
         if self.only.matching is None:
             return before, after
-        return _both((before, after), self._judged.find(self.only.matching))
+        in_base, in_head = self._judged.find(self.only.matching)
+        return before & in_base, after & in_head
 
-    def find(self, query: str) -> tuple[Mask | None, Mask]:
+    def find(self, query: str) -> tuple[Mask, Mask]:
         """Return those of the rows that a query in Spack's language means."""
-        return _both(self.masks, self._judged.find(query))
+        in_base, in_head = self._judged.find(query)
+        return self.masks[0] & in_base, self.masks[1] & in_head
 
     def holes(self) -> tuple[DependencyGraph, Holes]:
         """Return what the specs of head that the rule is about lack, and the graph of head.
@@ -176,36 +186,22 @@ class HeadScope:
         """Return which of the specs of head that the rule is about are built more than once."""
         return Twins(Side(self.head, self._judged.head.load()), self.masks[1])
 
-    def with_base(self) -> "PairScope":
-        """Return the scope with its difference; raises TypeError where there is no base."""
-        raise TypeError("judged without a base")
+    # -- the difference from base
 
-
-class PairScope(HeadScope):
-    """The difference between the specs of base and of head that a rule is about."""
-
-    def __init__(self, judged: Judged, only: RuleSubject, whole: Comparison) -> None:
-        super().__init__(judged, only)
-        self._whole = whole
-        self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
-
-    @cached_property
-    def sides(self) -> tuple[Mask, Mask]:
-        """The rows of base and of head that the rule is about."""
-        before, after = self.masks
-        return np.zeros(len(self._whole.base), np.bool_) if before is None else before, after
+    @property
+    def _whole(self) -> Comparison:
+        """What changed, whatever the rule is about."""
+        if self._judged.comparison is None:
+            raise TypeError("judged without a base")
+        return self._judged.comparison
 
     @cached_property
     def comparison(self) -> Comparison:
         """What changed, of these specs alone."""
         if self.only == RuleSubject():
             return self._whole
-        pairing = self._whole.pairing.within(*self.sides)
+        pairing = self._whole.pairing.within(*self.masks)
         return Comparison(self._whole.base, self._whole.head, pairing)
-
-    def with_base(self) -> "PairScope":
-        """Return the scope itself."""
-        return self
 
     def explain(self) -> Explanation:
         """Return why what changed did so, in scope or not."""
@@ -235,7 +231,7 @@ class PairScope(HeadScope):
     @cached_property
     def base_rows(self) -> Rows:
         """The rows of base that the rule is about."""
-        return rows_where(self.sides[0])
+        return rows_where(self.masks[0])
 
     @property
     def num_specs(self) -> int:
@@ -245,7 +241,7 @@ class PairScope(HeadScope):
     @property
     def num_packages(self) -> int:
         """How many packages base has."""
-        return int(np.count_nonzero(self._whole.base.packages_having(self.sides[0])))
+        return int(np.count_nonzero(self._whole.base.packages_having(self.masks[0])))
 
     @property
     def num_stacks(self) -> int:
@@ -259,7 +255,7 @@ class PairScope(HeadScope):
             dimensions = [
                 dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
             ]
-        return count_cells(self._whole.base, self.base_rows, dimensions)
+        return len(cells_of(self._whole.base, self.base_rows, dimensions).packages)
 
     # -- what changed, but of no stack that the rule is not about
 
@@ -294,17 +290,8 @@ class PairScope(HeadScope):
         Raises as ``require_told`` does.
         """
         self.require_told(dimensions)
-        before, after = self.find(query)
-        masks = np.zeros(len(self._whole.base), np.bool_) if before is None else before, after
-        lost = coverage(self._whole, dimensions, masks).select([CoverageChangeKind.LOST])
+        lost = coverage(self._whole, dimensions, self.find(query)).select([CoverageChangeKind.LOST])
         return _of_stack(lost, self.only.stack)
-
-
-def scope_of(judged: Judged, only: RuleSubject) -> HeadScope:
-    """Return the specs that a rule is about, with their difference where there is a base."""
-    if judged.comparison is None:
-        return HeadScope(judged, only)
-    return PairScope(judged, only, judged.comparison)
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
@@ -319,15 +306,6 @@ def _meeting(frame: Frame, only: RuleSubject) -> Mask:
     """Return the rows of a frame that a rule is about, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
-
-
-def _both(
-    masks: tuple[Mask | None, Mask], others: tuple[Mask | None, Mask]
-) -> tuple[Mask | None, Mask]:
-    (before, after), (other_before, other_after) = masks, others
-    if before is None or other_before is None:
-        return None, after & other_after
-    return before & other_before, after & other_after
 
 
 def _of_stack(cells: CoverageChanges, stack: str | None) -> CoverageChanges:
@@ -367,30 +345,30 @@ class Measure(msgspec.Struct, frozen=True):
     of_head: bool = False
 
 
-def _packages(kind: PackageChangeKind, scope: PairScope) -> Measured:
+def _packages(kind: PackageChangeKind, scope: Scope) -> Measured:
     return Measured(scope.comparison.packages.count(kind), scope.num_packages)
 
 
-def _packages_unchanged(scope: PairScope) -> Measured:
+def _packages_unchanged(scope: Scope) -> Measured:
     return Measured(scope.comparison.num_packages_unchanged, scope.num_packages)
 
 
-def _specs(kind: SpecChangeKind, scope: PairScope) -> Measured:
+def _specs(kind: SpecChangeKind, scope: Scope) -> Measured:
     changes = scope.comparison.specs.select([kind])
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _specs_unchanged(scope: PairScope) -> Measured:
+def _specs_unchanged(scope: Scope) -> Measured:
     return Measured(scope.comparison.num_unchanged, scope.num_specs)
 
 
-def _reasons(reason: SpecChangeReason, scope: PairScope) -> Measured:
+def _reasons(reason: SpecChangeReason, scope: Scope) -> Measured:
     changes = scope.comparison.specs
     changes = changes.take(scope.explain().reasons(changes) == code_of(reason))
     return Measured(len(changes), scope.num_specs, changes)
 
 
-def _rebuilt_by_commit(scope: PairScope) -> Measured:
+def _rebuilt_by_commit(scope: Scope) -> Measured:
     """Return the specs whose main causes are changes of the recipes that one commit touched."""
     changes, causes = scope.comparison.specs.select([SpecChangeKind.ADDED]), scope.explain().causes
     most = scope.most_rebuilt(causes.counted(changes.after))
@@ -399,16 +377,16 @@ def _rebuilt_by_commit(scope: PairScope) -> Measured:
     return Measured(len(changes), scope.num_specs, changes, by=most.commit if most else None)
 
 
-def _stacks(kind: StackChangeKind, scope: PairScope) -> Measured:
+def _stacks(kind: StackChangeKind, scope: Scope) -> Measured:
     return Measured(len(scope.stacks(kind)), scope.num_stacks)
 
 
-def _coverage(kind: CoverageChangeKind, scope: PairScope) -> Measured:
+def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
     cells = scope.cells(scope.usual_dimensions)
     return Measured(cells.count(kind), scope.num_cells(scope.usual_dimensions))
 
 
-def _size(kind: SpecChangeKind, scope: PairScope) -> Measured:
+def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
     """Return the sum of the known sizes of the binary packages that were added or removed."""
     changes = scope.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
@@ -421,7 +399,7 @@ def _size(kind: SpecChangeKind, scope: PairScope) -> Measured:
     return Measured(count, whole, changes, num_unknown)
 
 
-def _twins(scope: HeadScope) -> Measured:
+def _twins(scope: Scope) -> Measured:
     twins = scope.twins()
     whole = int(np.count_nonzero(scope.masks[1]))
     return Measured(len(twins.others), whole, twins.explanation.comparison.specs)

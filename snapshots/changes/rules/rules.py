@@ -33,13 +33,11 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
     MEASURES,
-    HeadScope,
     Judged,
     Measured,
-    PairScope,
     RuleSubject,
+    Scope,
     rows_of,
-    scope_of,
     silent_side,
 )
 from snapshots.changes.sides import row_hashes
@@ -369,7 +367,7 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
     return rows
 
 
-def _packages_removed(scope: PairScope) -> Breaches:
+def _packages_removed(scope: Scope) -> Breaches:
     gone = scope.comparison.packages.select([PackageChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
@@ -382,7 +380,7 @@ def _packages_removed(scope: PairScope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _packages_downgraded(scope: PairScope) -> Breaches:
+def _packages_downgraded(scope: Scope) -> Breaches:
     downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
     def breach(number: int) -> Breach:
@@ -396,10 +394,10 @@ def _packages_downgraded(scope: PairScope) -> Breaches:
     return Breaches(len(downgraded), breach)
 
 
-def _versions_removed(scope: PairScope) -> Breaches:
+def _versions_removed(scope: Scope) -> Breaches:
     """Return the versions that base has of a package and head has not, in base's order."""
     base, head = scope.comparison.base, scope.comparison.head
-    in_base, in_head = scope.sides
+    in_base, in_head = scope.masks
     rows = rows_where(in_base)
     columns = ("package", "version")
     ours = row_hashes(base, rows, columns)
@@ -417,19 +415,19 @@ def _versions_removed(scope: PairScope) -> Breaches:
     return Breaches(len(parts), breach)
 
 
-def _stacks_removed(scope: PairScope) -> Breaches:
+def _stacks_removed(scope: Scope) -> Breaches:
     gone = scope.stacks(StackChangeKind.REMOVED)
 
     def breach(number: int) -> Breach:
         change, base = gone[number], scope.comparison.base
-        rows = rows_where(scope.sides[0] & base.in_stack(change.name))
+        rows = rows_where(scope.masks[0] & base.in_stack(change.name))
         message = f"the stack {change.name} is gone: base has {counted(len(rows), 'spec')} of it"
         return Breach(message, None, base, rows)
 
     return Breaches(len(gone), breach)
 
 
-def _specs_removed(scope: PairScope) -> Breaches:
+def _specs_removed(scope: Scope) -> Breaches:
     gone = scope.comparison.specs.select([SpecChangeKind.REMOVED])
 
     def breach(number: int) -> Breach:
@@ -442,7 +440,7 @@ def _specs_removed(scope: PairScope) -> Breaches:
     return Breaches(len(gone), breach)
 
 
-def _hole_result(rule: "Forbid", scope: HeadScope) -> RuleResult:
+def _hole_result(rule: "Forbid", scope: Scope) -> RuleResult:
     """Return what the specs of head lack to be installed, each with the specs that need it.
 
     Of specs whose dependencies are not known, the message says how many there are.
@@ -461,14 +459,14 @@ def _hole_result(rule: "Forbid", scope: HeadScope) -> RuleResult:
     return RuleResult(rule, message, Breaches(len(holes), breach))
 
 
-def _rows_of(scope: PairScope, package: str) -> Rows:
+def _rows_of(scope: Scope, package: str) -> Rows:
     """Return the rows of a package of base that the rule is about."""
     own = scope.comparison.base.rows_of(package) or slice(0, 0)
-    rows: Rows = rows_where(scope.sides[0][own]) + np.int32(own.start)
+    rows: Rows = rows_where(scope.masks[0][own]) + np.int32(own.start)
     return rows
 
 
-_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[PairScope], Breaches]]] = {
+_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
     Forbidden.PACKAGE_REMOVED: ("package", "removed", _packages_removed),
     Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded", _packages_downgraded),
     Forbidden.VERSION_REMOVED: ("version", "removed", _versions_removed),
@@ -553,7 +551,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
         """Return the rule with what it names; raises BadRule where that cannot be read."""
         return self
 
-    def judge(self, scope: HeadScope) -> "RuleResult":
+    def judge(self, scope: Scope) -> "RuleResult":
         """Return what becomes of the rule; raises CachelogError where it cannot be judged."""
         raise NotImplementedError
 
@@ -585,18 +583,17 @@ class Forbid(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fie
             name = quoted(Forbidden.COVERAGE_LOST.value)
             yield Fault("for-each", f"goes with forbid = {name} or with require alone")
 
-    def judge(self, scope: HeadScope) -> "RuleResult":
+    def judge(self, scope: Scope) -> "RuleResult":
         """Return how much of the kind happened or is there, in words, and all of it."""
         if self.forbid is Forbidden.HOLE:
             return _hole_result(self, scope)
-        difference = scope.with_base()
         if self.forbid is Forbidden.COVERAGE_LOST:
-            cells = difference.cells(self.for_each or difference.usual_dimensions)
+            cells = scope.cells(self.for_each or scope.usual_dimensions)
             lost = cells.select([CoverageChangeKind.LOST])
-            breaches = lost_cells(lost, difference.sides[0], "{package} is gone")
+            breaches = lost_cells(lost, scope.masks[0], "{package} is gone")
             return RuleResult(self, f"{counted(len(breaches), 'cell')} lost", breaches)
         noun, happened, find = _FORBIDDEN[self.forbid]
-        breaches = find(difference)
+        breaches = find(scope)
         return RuleResult(self, f"{counted(len(breaches), noun)} {happened}", breaches)
 
 
@@ -617,22 +614,22 @@ class Require(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fi
         """Whether it is required for each of what base has."""
         return bool(self.for_each)
 
-    def judge(self, scope: HeadScope) -> "RuleResult":
+    def judge(self, scope: Scope) -> "RuleResult":
         """Return the breaches: nothing matches, or nothing in a cell that base had."""
         try:
             before, after = scope.find(self.require)
         except UnknownPackage as error:  # neither side has it, whatever it is
             return RuleResult(self, str(error), (Breach(str(error)),))
         matches = int(after.sum())
-        if self.for_each and before is not None:
-            lost = scope.with_base().lost_for_query(self.require, self.for_each)
+        if self.for_each and scope.base is not None:
+            lost = scope.lost_for_query(self.require, self.for_each)
             if len(lost):
                 message = f"{counted(matches, 'spec')} found, missing in {len(lost):,} cells"
                 return RuleResult(self, message, lost_cells(lost, before, f"no {self.require}"))
         if matches:
             return RuleResult(self, f"{counted(matches, 'spec')} found", ())
         message = f"no {self.require} found"
-        if before is None or not before.any():
+        if not before.any():
             return RuleResult(self, message, (Breach(message),))
         rows = rows_where(before)
         message += f", where base has {counted(len(rows), 'spec')}"
@@ -669,13 +666,13 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
             reason = f"{quoted(limit.text)} is a size; {self.limit} takes a number (100)"
             yield Fault("at-most", f'{reason} or a percentage ("5 %")')
 
-    def judge(self, scope: HeadScope) -> "RuleResult":
+    def judge(self, scope: Scope) -> "RuleResult":
         """Return what was counted, in one line, and the breach where it is too much.
 
         What cannot be counted is too much.
         """
         measure, limit = MEASURES[self.limit], read_amount(self.at_most)
-        measured = measure.take(scope.with_base() if self.needs_base else scope)
+        measured = measure.take(scope)
         if measured.amount is None or (
             limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
         ):
@@ -727,7 +724,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         except ValueError as error:
             raise BadRule([Fault("cover", str(error))]) from None
 
-    def judge(self, scope: HeadScope) -> "RuleResult":
+    def judge(self, scope: Scope) -> "RuleResult":
         """Return what is there in words, and the specs that are missing where too few are.
 
         Those are missing that head does not have in the stack that the rule is about.
@@ -888,19 +885,19 @@ def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) ->
     base where there is none, is about a stack that neither side has, or asks what cannot be
     answered.
     """
-    scopes: dict[RuleSubject, HeadScope] = {}
+    scopes: dict[RuleSubject, Scope] = {}
     results = []
     for rule in rules:
         check()
         only = rule.only
         if only not in scopes:
             _require_stack(rule, judged)
-            scopes[only] = scope_of(judged, only)
+            scopes[only] = Scope(judged, only)
         results.append(_judge_one(rule, scopes[only]))
     return Verdict(tuple(results))
 
 
-def _judge_one(rule: Rule, scope: HeadScope) -> RuleResult:
+def _judge_one(rule: Rule, scope: Scope) -> RuleResult:
     if rule.needs_base and scope.base is None:
         raise RuleUnusable(rule.name, rule.key, "needs a base to compare with", line=rule.line)
     key = "matching"
@@ -913,10 +910,10 @@ def _judge_one(rule: Rule, scope: HeadScope) -> RuleResult:
     return replace(result, message=result.message + _about_nothing(scope))
 
 
-def _about_nothing(scope: HeadScope) -> str:
+def _about_nothing(scope: Scope) -> str:
     """Return a remark where a narrowed rule is about no spec at all."""
     before, after = scope.masks
-    if scope.only == RuleSubject() or after.any() or (before is not None and before.any()):
+    if scope.only == RuleSubject() or after.any() or before.any():
         return ""
     return "; note that the rule is about no spec of either revision"
 
