@@ -172,10 +172,9 @@ def neighbours_of(
     graph = loaded.dependencies()
     if not (graph.is_known if upward else graph.known[row]):
         return None
-    walk = graph.dependents_of if upward else graph.dependencies_of
     mask = None if types is None else reduce(or_, types, DependencyType(0))
     each = loaded.context.budget.levels
-    reached = walk(row, mask, transitive=transitive, each_level=each)
+    reached = graph.reached_from(row, mask, upward=upward, transitive=transitive, each_level=each)
     return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
 
 

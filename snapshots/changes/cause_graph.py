@@ -99,21 +99,6 @@ def _names(types: int) -> str:
     return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
-def edge_at(side: Side, edge: int) -> EdgeEnd:
-    """Return the edge of a number in its graph."""
-    graph = side.graph
-    target = int(graph.targets[edge])
-    frame, row = frame_row(side, target)
-    return EdgeEnd(
-        frame.package.at(row),
-        int(graph.types[edge]),
-        graph.virtuals.at(edge),
-        frame.hashes.at(row),
-        frame.version.at(row),
-        target,
-    )
-
-
 def pair_edges(base: Sequence[EdgeEnd], head: Sequence[EdgeEnd]) -> PairedEdges:
     """Pair the edges of two nodes."""
     old_by_name, new_by_name = ({edge.name: edge for edge in edges} for edges in (base, head))
@@ -222,19 +207,30 @@ class EdgeJoin:
 
     def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
         """Return what the two nodes of each pair have in common."""
-        before, after = (self._named(0, base_nodes), self._named(1, head_nodes))
-        twice = np.union1d(_repeated(before.keys), _repeated(after.keys))
+        before, after = self._named(0, base_nodes), self._named(1, head_nodes)
+        repeated = np.concatenate([_repeated(before.keys), _repeated(after.keys)])
+        twice = np.unique(repeated // self._size)
         keys, ours, theirs = np.intersect1d(
             before.keys, after.keys, assume_unique=not len(twice), return_indices=True
         )
-        if len(twice):
-            once = ~np.isin(keys, twice)
-            keys, ours, theirs = keys[once], ours[once], theirs[once]
+        places = keys // self._size
         base, head = (side.graph.targets.astype(np.int64) for side in self._sides)
-        pairs = [(keys // self._size, base[before.edges[ours]], head[after.edges[theirs]])]
-        pairs += [self._paired(key, before, after) for key in twice.tolist()]
-        places, base_ends, head_ends = map(np.concatenate, zip(*pairs, strict=True))
-        return CommonEdges(places, base_ends, head_ends, np.unique(twice // self._size))
+        common = np.stack([places, base[before.edges[ours]], head[after.edges[theirs]]])
+        if len(twice):
+            paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
+            common = np.hstack([common[:, ~np.isin(places, twice)], paired])
+        return CommonEdges(common[0], common[1], common[2], twice)
+
+    def _paired(self, places: Edges, base: Nodes, head: Nodes) -> Edges:
+        """Return place and nodes of the common edges of pairs of nodes, a row each."""
+        edges = map(edges_of_each, self._sides, (base, head))
+        ends = [
+            (place, old.node, new.node)
+            for place, of_pair in zip(places.tolist(), map(pair_edges, *edges), strict=True)
+            for old, new in of_pair.both
+        ]
+        rows: Edges = np.array(ends, np.int64).reshape(-1, 3).T
+        return rows
 
     def _named(self, number: int, nodes: Nodes) -> _NamedEdges:
         """Return the edges of nodes of a side, sorted by the node's place and the name."""
@@ -245,18 +241,6 @@ class EdgeJoin:
         keys = places * self._size + self._names[number][graph.targets[edges]]
         order = np.argsort(keys, kind="stable")
         return _NamedEdges(keys[order], edges[order])
-
-    def _paired(
-        self, key: int, before: _NamedEdges, after: _NamedEdges
-    ) -> tuple[Edges, Nodes, Nodes]:
-        """Pair the edges of one pair of nodes that have one name."""
-        lists = []
-        for side, named in zip(self._sides, (before, after), strict=True):
-            start, stop = np.searchsorted(named.keys, (key, key + 1)).tolist()
-            lists.append([edge_at(side, edge) for edge in named.edges[start:stop].tolist()])
-        both = pair_edges(*lists).both
-        ends = np.array([(old.node, new.node) for old, new in both], np.int64).reshape(-1, 2)
-        return np.full(len(both), key // self._size), ends[:, 0], ends[:, 1]
 
 
 def _repeated(keys: Keys) -> Keys:

@@ -87,38 +87,33 @@ class _Axis(msgspec.Struct, frozen=True):
 def differing_cells(
     frames: Sides,
     rows: tuple[Rows, Rows],
-    names: CommonNames,
+    places: tuple[Codes, Codes],
     dimensions: Sequence[CoverageDimension],
 ) -> Cells:
     """Return the cells that hold some of the rows of one frame, and none of the other's rows.
 
-    They are in order: by package, then by one value after the other, versions and compilers as
-    Spack orders them and others as people do. Takes 30 to 80 bytes of memory for each stack of each
-    spec, by the number of dimensions.
+    ``places`` are those of each frame's packages in the order of both. The cells are in order: by
+    package, then by one value after the other, versions and compilers as Spack orders them and
+    others as people do. Takes 30 to 80 bytes of memory for each stack of each spec, by the number
+    of dimensions.
     """
     axes = [_axis(dimension, frames) for dimension in dimensions]
     if any(unstated(frame, dimensions) for frame in frames):
         rows = rows[0][:0], rows[1][:0]
-    maps = names.from_base, names.from_head
     before, after = (
-        _columns_of_cells(side, frames[side], rows[side], maps[side], axes) for side in (0, 1)
+        _columns_of_cells(side, frames[side], rows[side], places[side], axes) for side in (0, 1)
     )
     columns = [np.concatenate(parts) for parts in zip(before, after, strict=True)]
-    keys, bound = folded(columns, [len(names), *(len(axis.values) for axis in axes)])
+    num_packages = 1 + max(int(of_side.max(initial=-1)) for of_side in places)
+    keys, bound = folded(columns, [num_packages, *(len(axis.values) for axis in axes)])
     of_base, of_head = np.split(keys, [len(before[0])])
     lost = rows_where(~_marked(of_head, bound)[of_base])
     gained = rows_where(~_marked(of_base, bound)[of_head]) + len(of_base)
-    places = np.concatenate([lost, gained])
-    _, first, num_specs = np.unique(keys[places], return_index=True, return_counts=True)
-    places = places[first]
-    packages, *codes = (column[places] for column in columns)
-    return _in_order(places >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
-
-
-def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
-    """Return how many cells hold some of the rows of a frame."""
-    _, _, keys, bound = _cell_keys(frame, rows, dimensions)
-    return int(np.count_nonzero(_marked(keys, bound)))
+    chosen = np.concatenate([lost, gained])
+    _, first, num_specs = np.unique(keys[chosen], return_index=True, return_counts=True)
+    chosen = chosen[first]
+    packages, *codes = (column[chosen] for column in columns)
+    return _in_order(chosen >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
 
 
 def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
@@ -126,22 +121,9 @@ def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) 
 
     The dimensions are distinct; ``packages`` are the frame's own codes.
     """
-    axes, columns, keys, _ = _cell_keys(frame, rows, dimensions)
-    _, first, num_specs = np.unique(keys, return_index=True, return_counts=True)
-    codes = [column[first] for column in columns[1:]]
-    are_in_head = np.ones(len(first), np.bool_)
-    return _in_order(are_in_head, columns[0][first], axes, codes, num_specs.astype(np.int32))
-
-
-def _cell_keys(
-    frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]
-) -> tuple[list[_Axis], list[Codes], Keys, int]:
-    """Return the axes, the columns of the cells of the rows, and what ``folded`` returns."""
-    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
     packages = np.arange(len(frame.packages), dtype=np.int32)
-    columns = _columns_of_cells(0, frame, rows, packages, axes)
-    sizes = [len(packages), *(len(axis.values) for axis in axes)]
-    return axes, columns, *folded(columns, sizes)
+    sides = (frame, frame), (rows[:0], rows), (packages, packages)
+    return differing_cells(*sides, dimensions)
 
 
 def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
@@ -466,12 +448,13 @@ def coverage(
     """
     pairing = comparison.pairing
     frames, names = (pairing.base, pairing.head), comparison.packages.names
+    places = names.from_base, names.from_head
     base_mask, head_mask = (None, None) if scope is None else scope
     rows = (
         _rows(len(pairing.base), pairing.base_rows, base_mask),
         _rows(len(pairing.head), pairing.head_rows, head_mask),
     )
-    cells = differing_cells(frames, rows, names, [*dict.fromkeys(dimensions)])
+    cells = differing_cells(frames, rows, places, [*dict.fromkeys(dimensions)])
     return CoverageChanges(*frames, tuple(dimensions), names, cells)
 
 

@@ -215,16 +215,12 @@ class Comparison:
         self.packages: PackageChanges = list_package_changes(self.pairing, names)
         self.stacks = StackChanges(self.pairing, common_stacks(self.pairing), names)
 
-    def narrowed(self, conditions: SpecFilter) -> "Comparison":
-        """Return the comparison of the specs that meet the conditions, before or after.
-
-        A hash that both frames have counts, with both of its sides, where one side meets them.
-        Everything follows from these specs alone: the summary, packages, stacks, what is unchanged.
-        """
-        return self.narrowed_to(self.base.select(conditions), self.head.select(conditions))
-
     def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Comparison":
-        """Return the comparison of the specs that the masks mark, as ``narrowed`` does."""
+        """Return the comparison of the specs that the masks over both frames mark.
+
+        A hash that both have counts, with both of its sides, where one side is marked. Everything
+        follows from these specs alone: the summary, packages, stacks, what is unchanged.
+        """
         return Comparison(self.base, self.head, self.pairing.narrowed_to(base_mask, head_mask))
 
     @property

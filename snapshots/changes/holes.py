@@ -85,8 +85,9 @@ class Holes(Records[Hole]):
 
         ``graph`` is the one that the holes are of.
         """
-        above = graph.dependents_of(
-            int(self._nodes[place]), INSTALLED, transitive=True, each_level=each_level
+        node = int(self._nodes[place])
+        above = graph.reached_from(
+            node, INSTALLED, upward=True, transitive=True, each_level=each_level
         ).nodes
         rows = np.sort(above[above < graph.num_rows]).astype(np.int32)
         return rows[self._rows[rows]]

@@ -164,7 +164,7 @@ class SpecPair:
     def below(self) -> Below:
         """What both reach: what they share, and what stands beside what."""
         base, head = nodes = [
-            side.graph.dependencies_of(row, transitive=True, each_level=self._each_level).nodes
+            side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
         ]
         keys = [hash_keys(side)[of_side] for side, of_side in zip(self.sides, nodes, strict=True)]

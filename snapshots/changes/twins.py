@@ -138,7 +138,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
     counts = np.zeros(len(rows), np.int64)
     if len(needed) <= _FEW:
         for place in needed.tolist():
-            above = graph.dependents_of(int(rows[place]), transitive=True).nodes
+            above = graph.reached_from(int(rows[place]), upward=True, transitive=True).nodes
             counts[place] = np.count_nonzero(above < graph.num_rows)
     else:
         order = FromBelow(graph.sources, graph.targets, graph.num_nodes)

@@ -189,33 +189,27 @@ class DependencyGraph:
 
     # -- from one spec
 
-    def dependencies_of(
+    def reached_from(
         self,
         row: int,
         types: DependencyType | None = None,
         *,
+        upward: bool = False,
         transitive: bool = False,
         each_level: EachLevel = iter,
     ) -> ReachedNodes:
         """Return what a row depends on, itself never; with ``transitive`` also what those do.
 
-        With ``types`` only edges that have one of them are followed. ``each_level`` hands the
-        levels of the walk on, and may end it by an error.
+        ``upward`` leads to what depends on the row instead. With ``types`` only edges that have one
+        of them are followed. ``each_level`` hands the levels of the walk on, and may end it by an
+        error.
         """
-        levels = self._levels(np.array([row]), types, self.down)
-        return _reached(each_level(levels if transitive else islice(levels, 1)))
-
-    def dependents_of(
-        self,
-        row: int,
-        types: DependencyType | None = None,
-        *,
-        transitive: bool = False,
-        each_level: EachLevel = iter,
-    ) -> ReachedNodes:
-        """Return the nodes that depend on a row; arguments as for ``dependencies_of``."""
-        levels = self._levels(np.array([row]), types, self._up)
-        return _reached(each_level(levels if transitive else islice(levels, 1)))
+        levels = self._levels(np.array([row]), types, self._up if upward else self.down)
+        reached = [*each_level(levels if transitive else islice(levels, 1))]
+        return ReachedNodes(
+            np.concatenate([level.nodes for level in reached]),
+            np.concatenate([level.edges for level in reached]),
+        )
 
     # -- from many
 
@@ -278,15 +272,6 @@ class DependencyGraph:
                 reached[ends] = True
                 nodes = np.flatnonzero(reached)
             yield ReachedNodes(nodes, first[nodes])
-
-
-def _reached(levels: Iterable[ReachedNodes]) -> ReachedNodes:
-    """Return all levels as one."""
-    every = list(levels)
-    return ReachedNodes(
-        np.concatenate([level.nodes for level in every]),
-        np.concatenate([level.edges for level in every]),
-    )
 
 
 def _named_by_edges(

@@ -481,7 +481,7 @@ def _dependencies_of(
     """Return what a row depends on directly; None where that is not known."""
     if not graph.known[row]:
         return None
-    reached = graph.dependencies_of(row)
+    reached = graph.reached_from(row)
     return [
         _dependency(frame, graph, node, edge)
         for node, edge in zip(reached.nodes.tolist(), reached.edges.tolist(), strict=True)
@@ -507,7 +507,7 @@ def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec]
     """Return the specs that depend on a row directly; None where no dependencies are known."""
     if not graph.is_known:
         return None
-    nodes = graph.dependents_of(row).nodes.tolist()
+    nodes = graph.reached_from(row, upward=True).nodes.tolist()
     return [frame.spec(node) for node in nodes if node < graph.num_rows]
 
 

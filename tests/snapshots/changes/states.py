@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.pairings import FieldChange
+from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
 from tests.snapshots.factories import SPECS, random_facts
 from tests.snapshots.records import frame_of
@@ -17,6 +18,12 @@ from tests.snapshots.records import frame_of
 def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
     """Compare two contents."""
     return Comparison(frame_of(base), frame_of(head))
+
+
+def narrowed(comparison: Comparison, conditions: SpecFilter) -> Comparison:
+    """Return the comparison of the specs that meet the conditions, before or after."""
+    masks = comparison.base.select(conditions), comparison.head.select(conditions)
+    return comparison.narrowed_to(*masks)
 
 
 def fields_of(comparison: Comparison) -> list[list[FieldChange]]:

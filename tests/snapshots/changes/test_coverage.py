@@ -24,7 +24,7 @@ from tests.model import cells as model
 from tests.model.explained import compared
 from tests.model.real import STACKS, dates, records
 from tests.model.states import State
-from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.changes.states import compare, narrowed, pairs
 from tests.snapshots.factories import SPECS, a_spec, hash_of, shuffled
 from tests.snapshots.records import frame_of
 
@@ -208,8 +208,9 @@ def test_scope() -> None:
         (LOST, "hdf5", ("m1",), 2),
         (GAINED, "lib10", ("zen4",), 1),
     ]
-    narrowed = comparison.narrowed(in_e4s)
-    assert without_nearest(coverage(narrowed, [TARGET])) == [(GAINED, "lib10", ("zen4",), 1)]
+    assert without_nearest(coverage(narrowed(comparison, in_e4s), [TARGET])) == [
+        (GAINED, "lib10", ("zen4",), 1)
+    ]
     nothing = np.zeros(len(BASE), np.bool_), np.zeros(len(HEAD), np.bool_)
     assert not coverage(comparison, [TARGET, STACK], nothing)
 

@@ -22,7 +22,7 @@ from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
-from tests.snapshots.changes.states import compare, fields_of, pairs, tell_stacks
+from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, tell_stacks
 from tests.snapshots.factories import (
     NAMES,
     STACKS,
@@ -402,9 +402,9 @@ def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
     kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
     assume(tell_stacks(kept) == tell_stacks(states))
     comparison = compare(*states)
-    narrowed = comparison.narrowed(conditions)
-    assert_alike(narrowed, compare(*kept))
-    assert list(narrowed.specs) == list(comparison.specs.select(conditions=conditions))
+    chosen = narrowed(comparison, conditions)
+    assert_alike(chosen, compare(*kept))
+    assert list(chosen.specs) == list(comparison.specs.select(conditions=conditions))
 
 
 @FEWER_EXAMPLES
@@ -416,8 +416,8 @@ def test_narrowing_twice(
     hashes = {spec.hash for specs in states for spec in specs if meets(spec, one)}
     kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
     assume(tell_stacks(kept) == tell_stacks(states))
-    twice = compare(*states).narrowed(one).narrowed(other)
-    assert_alike(twice, compare(*kept).narrowed(other))
+    twice = narrowed(narrowed(compare(*states), one), other)
+    assert_alike(twice, narrowed(compare(*kept), other))
 
 
 @pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])
@@ -425,10 +425,10 @@ def test_what_is_gone_from_a_stack(stack: str, size: int | None) -> None:
     """A stack that no spec of the package has any more is removed, for this package."""
     others = [a_spec("other", name="zlib", stacks=("e4s", "hep", "root"), size=7)]
     base = [a_spec("1", stacks=(stack, "root"), size=size), *others]
-    narrowed = compare(base, others).narrowed(SpecFilter(packages=("hdf5",)))
-    (change,) = narrowed.stacks
+    chosen = narrowed(compare(base, others), SpecFilter(packages=("hdf5",)))
+    (change,) = chosen.stacks
     assert (change.name, change.kind) == (stack, StackChangeKind.REMOVED)
     assert (change.size_before, change.size_after) == (size, 0)
-    summary = summarize(narrowed)
+    summary = summarize(chosen)
     assert (summary.specs_unchanged, summary.packages_unchanged) == (0, 0)
     assert (summary.total_size_before, summary.total_size_after) == (size, None)

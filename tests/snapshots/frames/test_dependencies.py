@@ -159,9 +159,9 @@ def test_what_is_reached(
     """Each spec is reached once, by the first edge of a shortest way, in a stable order."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
-    walk = graph.dependents_of if upwards else graph.dependencies_of
+    mask = None if types is None else mask_of(types)
     for row, digest in enumerate(frame.hashes.texts):
-        reached = walk(row, None if types is None else mask_of(types), transitive=transitive)
+        reached = graph.reached_from(row, mask, upward=upwards, transitive=transitive)
         expected = model.reached(digest, types, transitive=transitive, upwards=upwards)
         assert with_edges(frame, graph, reached) == [
             (node, edge.source.hash, edge.dependency.hash, mask_of(edge.dependency.types))
@@ -227,8 +227,8 @@ def test_facts_of_specs_outside_the_cache(content: Content) -> None:
 def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
     """A content without edges has a graph: nothing is reached in it."""
     _, graph = frame_and_graph(Content.of([a_spec("a", dependencies=dependencies), a_spec("b")]))
-    for walk in (graph.dependencies_of, graph.dependents_of):
-        assert len(walk(0, transitive=True).nodes) == 0
+    for upward in (False, True):
+        assert len(graph.reached_from(0, upward=upward, transitive=True).nodes) == 0
     assert not graph.nodes_above(np.empty(0, np.bool_)).any()
     assert graph.is_known == (dependencies is not None)
 
@@ -237,8 +237,8 @@ def test_a_type_that_spack_does_not_have() -> None:
     """An edge of an unknown type is there, but none of the known types."""
     edge = Dependency("zlib", hash_of("zlib"), ("magic",))
     _, graph = frame_and_graph(Content.of([a_spec(dependencies=(edge,))]))
-    assert len(graph.dependencies_of(0).nodes) == 1
-    assert len(graph.dependencies_of(0, mask_of(TYPES)).nodes) == 0
+    assert len(graph.reached_from(0).nodes) == 1
+    assert len(graph.reached_from(0, mask_of(TYPES)).nodes) == 0
 
 
 def test_a_long_way() -> None:
@@ -251,7 +251,7 @@ def test_a_long_way() -> None:
     frame, graph = frame_and_graph(Content.of(specs))
     first = frame.hashes.find(hash_of("0"))
     assert first is not None
-    reached = graph.dependencies_of(first, DependencyType.LINK, transitive=True)
+    reached = graph.reached_from(first, DependencyType.LINK, transitive=True)
     assert len(reached.nodes) == size
     assert graph.absent_at(reached.nodes[-1]) == Absent("hdf5", hash_of(str(size)))
 
@@ -270,7 +270,7 @@ def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) 
 
 def use(graph: DependencyGraph) -> None:
     """Make a graph compute everything that it keeps."""
-    graph.dependents_of(0)
+    graph.reached_from(0, upward=True)
     _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
 
 
