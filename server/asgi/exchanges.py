@@ -144,22 +144,35 @@ GONE = 499
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
     """Return what the work returns; None where the client hangs up first, which cancels it.
 
-    ``receive`` is that of a request whose body has been read to its end.
+    ``receive`` is that of a request whose body has been read to its end. Work that waits for
+    nothing is done without a task that watches the client.
     """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_gone(receive))
+    task: Any = asyncio.current_task()
+    watch: asyncio.Task[None] | None = None
+    is_gone = False
+
+    async def watch_client() -> None:
+        nonlocal is_gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone = True
+        task.cancel()
+
+    def start_watch() -> None:
+        nonlocal watch
+        watch = asyncio.create_task(watch_client())
+
+    start = asyncio.get_running_loop().call_soon(start_watch)
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
+        return await work
+    except asyncio.CancelledError:
+        if is_gone and not task.uncancel():
+            return None
+        raise
     finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        start.cancel()
+        if watch is not None:
+            watch.cancel()
 
 
 OPERATION, CODE = "cachelog.operation", "cachelog.code"

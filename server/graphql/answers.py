@@ -2,8 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 from cachetools import LRUCache
@@ -82,25 +81,44 @@ class Answers:
             PARSED_BYTES, lambda parsed: parsed.num_bytes
         )
 
-    def begin(
-        self, received: RequestBytes, charge: Charge | None = None
-    ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Return the answer where the request is known or small, else what has to be awaited.
+    async def answer(self, received: RequestBytes, charge: Charge | None = None) -> Answer:
+        """Return the answer to a request, which is executed where the answer is not kept.
 
         ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
-        BadRequest for a request that is none, as what is awaited does.
+        BadRequest for a request that is none.
         """
-        parsed = self.read(received)
-        if isinstance(parsed, ParsedRequest):
-            return self._answer_parsed(parsed, charge)
-        return self._answer_read(parsed, charge)
+        parsed = await self.read(received)
+        if (kept := self._kept(parsed)) is not None:
+            self.responses.num_hits += 1
+            return kept
+        if parsed.is_subscription:
+            raise BadRequest(
+                f"A subscription is answered as {EVENT_STREAM}: Accept must say so", status=406
+            )
+        if charge is not None:
+            charge(parsed.units)
+        key = self._current_key(parsed)
+        executed = await self._execution.execute(parsed.request, parsed.weight)
+        return self._keep(parsed, key, executed)
 
-    def read(self, received: RequestBytes) -> ParsedRequest | Coroutine[Any, Any, ParsedRequest]:
-        """Return what a request asks for, or what has to be awaited for it; raises as ``begin``."""
-        begun = self._read_at_once(received)
-        if isinstance(begun, ParsedRequest):
-            return begun
-        return self._read_in_lane(received, begun)
+    async def read(self, received: RequestBytes) -> ParsedRequest:
+        """Return what a request asks for; raises BadRequest.
+
+        What takes long to read is read in a thread.
+        """
+        parsed = self._parsed.get(received)
+        if parsed is not None and (self._is_quickly_parsed(parsed) or self._kept(parsed)):
+            return parsed
+        parsed = None
+        if len(received.content) <= _SHORT_CONTENT:
+            request, media_type = self._request(received)
+            is_short = len(request.query) <= _SHORT_DOCUMENT
+            if is_short or self._api.is_weighed(*request.cost_arguments()):
+                parsed = self._checked(received, request, media_type)
+        parsed = parsed or await self._lanes.reading.run(lambda: self._read(received))
+        if parsed.num_bytes <= self._parsed.maxsize:
+            self._parsed[received] = parsed
+        return parsed
 
     def known(self, received: RequestBytes) -> Answer | ParsedRequest | None:
         """Return the answer to a request that was asked before, where it is kept.
@@ -125,11 +143,6 @@ class Answers:
             parsed.weight = Weight.LIGHT  # the work itself takes long
         return None
 
-    async def answer(self, received: RequestBytes) -> Answer:
-        """Return the answer to a request; raises BadRequest where it is none."""
-        begun = self.begin(received)
-        return begun if isinstance(begun, Answer) else await begun
-
     def count_anew(self, answer: Answer) -> None:
         """Take in that a response has grown by another content coding."""
         if answer.key is not None:
@@ -140,55 +153,10 @@ class Answers:
         query = parsed.request.query
         return len(query) <= _SHORT_DOCUMENT or self._api.is_known(query)
 
-    def _read_at_once(
-        self, received: RequestBytes
-    ) -> ParsedRequest | tuple[GraphQLRequest, str] | None:
-        """Return a request parsed here; where that takes long, as much as was read of it."""
-        parsed = self._parsed.get(received)
-        if parsed is not None and (self._is_quickly_parsed(parsed) or self._kept(parsed)):
-            return parsed
-        if len(received.content) > _SHORT_CONTENT:
-            return None
+    def _read(self, received: RequestBytes) -> ParsedRequest:
         request, media_type = self._request(received)
-        if len(request.query) > _SHORT_DOCUMENT and not self._api.is_weighed(
-            *request.cost_arguments()
-        ):
-            return request, media_type
-        return self._keep_parsed(received, self._checked(received, request, media_type))
-
-    async def _read_in_lane(
-        self, received: RequestBytes, request_and_type: tuple[GraphQLRequest, str] | None
-    ) -> ParsedRequest:
-        def read() -> ParsedRequest:
-            request, media_type = request_and_type or self._request(received)
-            self._api.document(request.query)  # parsed here, so that the event loop finds it
-            return self._checked(received, request, media_type)
-
-        return self._keep_parsed(received, await self._lanes.reading.run(read))
-
-    async def _answer_read(
-        self, reading: Coroutine[Any, Any, ParsedRequest], charge: Charge | None
-    ) -> Answer:
-        begun = self._answer_parsed(await reading, charge)
-        return begun if isinstance(begun, Answer) else await begun
-
-    def _answer_parsed(
-        self, parsed: ParsedRequest, charge: Charge | None
-    ) -> Answer | Coroutine[Any, Any, Answer]:
-        if (kept := self._kept(parsed)) is not None:
-            self.responses.num_hits += 1
-            return kept
-        if parsed.is_subscription:
-            raise BadRequest(
-                f"A subscription is answered as {EVENT_STREAM}: Accept must say so", status=406
-            )
-        if charge is not None:
-            charge(parsed.units)
-        key = self._current_key(parsed)
-        begun = self._execution.begin(parsed.request, parsed.weight)
-        if isinstance(begun, Executed):
-            return self._keep(parsed, key, begun)
-        return self._execute(parsed, key, begun)
+        self._api.document(request.query)  # parsed here, so that the event loop finds it
+        return self._checked(received, request, media_type)
 
     def _current_key(self, parsed: ParsedRequest) -> CacheKey:
         return parsed.key_at(self._catalog.generation, self._catalog.state)
@@ -200,11 +168,6 @@ class Answers:
                 return Answer(kept, key)
         return None
 
-    async def _execute(
-        self, parsed: ParsedRequest, key: CacheKey, begun: Coroutine[Any, Any, Executed]
-    ) -> Answer:
-        return self._keep(parsed, key, await begun)
-
     def _request(self, received: RequestBytes) -> tuple[GraphQLRequest, str]:
         """Read a request, and the media type of its answer."""
         media_type = accepted_media_type(received.accept.decode("latin-1"))
@@ -214,12 +177,6 @@ class Answers:
             content_type = received.content_type.decode("latin-1")
             return from_body(received.content, content_type, self._documents), media_type
         return from_query_string(received.content, self._documents), media_type
-
-    def _keep_parsed(self, received: RequestBytes, parsed: ParsedRequest) -> ParsedRequest:
-        """Keep a parsed request: the same bytes are parsed once."""
-        if parsed.num_bytes <= self._parsed.maxsize:
-            self._parsed[received] = parsed
-        return parsed
 
     def _keep(self, parsed: ParsedRequest, current_key: CacheKey, executed: Executed) -> Answer:
         """Make the response, and keep it where the answer is good."""
@@ -255,7 +212,7 @@ class Answers:
         declared = document.declared_variables(request.operation_name, request.variables)
         request = msgspec.structs.replace(request, variables=declared, tell_cost=received.tell_cost)
         cost = self._api.cost(*request.cost_arguments())
-        weight, units = self._execution.weigh_cost(request, cost)
+        weight, units = self._execution.weigh(request, cost)
         if self._api.allows(cost):
             request = msgspec.structs.replace(request, cost=cost)
         return ParsedRequest(

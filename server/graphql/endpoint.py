@@ -135,8 +135,9 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 request, scope, receive, send, charge
             ):
                 return
-            begun = scope.pop(_ANSWER, None) or self.answers.begin(request, charge)
-            answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
+            answer: Answer | None = scope.pop(_ANSWER, None)
+            if answer is None:
+                answer = await unless_gone(receive, self.answers.answer(request, charge))
             if answer is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return

@@ -31,8 +31,8 @@ from server.asgi.exchanges import (
 from server.asgi.responses import EVENT_STREAM, CacheKey, Headers, send_head, send_in_pieces
 from server.asgi.room import Outgoing, Place
 from server.asgi.single_flight import SingleFlight
-from server.graphql.answers import Answer, Answers, Charge
-from server.graphql.execution import Executed, Execution
+from server.graphql.answers import Answers, Charge
+from server.graphql.execution import Execution
 from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes, Weight
 from server.publications import MAX_WAITING, Publications, Subscriber
 from snapshots.catalog.catalog import Catalog
@@ -153,8 +153,7 @@ class SharedEvents:
         """Return the result, and whether it has no errors."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                begun = self._execution.begin(request, weight)
-                executed = begun if isinstance(begun, Executed) else await begun
+                executed = await self._execution.execute(request, weight)
             except BadRequest as error:
                 if attempt == _ATTEMPTS:
                     return error_body(error.message, error.code), False
@@ -206,8 +205,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         is wrong with the HTTP request; what is wrong with its document is an event.
         """
         try:
-            read = self.answers.read(request)
-            parsed = read if isinstance(read, ParsedRequest) else await read
+            parsed = await self.answers.read(request)
             if parsed.is_subscription:
                 await self._follow(parsed, scope, receive, send, charge)
             elif events_only:
@@ -230,8 +228,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         charge: Charge | None,
     ) -> None:
         """Send the answer to a query: the event of its result, and the end."""
-        begun = self.answers.begin(request, charge)
-        answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
+        answer = await unless_gone(receive, self.answers.answer(request, charge))
         if answer is not None:
             note_answer(scope, answer)
             with self.outgoing.begin(answer.response, scope):

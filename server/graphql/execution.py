@@ -1,6 +1,6 @@
 """Where a request is executed: in the event loop, or in a lane of threads."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -66,16 +66,14 @@ class Execution:
         self._loads: SingleFlight[Any] = SingleFlight()
         self.answers = HistoryAnswers(catalog, library)
 
-    def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+    def weigh(self, request: GraphQLRequest, cost: Estimate | None = None) -> tuple[Weight, int]:
         """Return how heavy a request is, and the units that it costs.
 
-        That takes as long as the document and variables are, so that long ones are weighed in a
-        thread.
+        Where its ``cost`` is not known yet, that takes as long as the document and variables are,
+        so that long ones are weighed in a thread.
         """
-        return self.weigh_cost(request, self.api.cost(*request.cost_arguments()))
-
-    def weigh_cost(self, request: GraphQLRequest, cost: Estimate) -> tuple[Weight, int]:
-        """Return what ``weigh`` returns of a request whose cost is known."""
+        if cost is None:
+            cost = self.api.cost(*request.cost_arguments())
         units = cost.units - cost.kept_units
         if self.api.is_light(*request.cost_arguments(), cost):
             is_quick = units <= _QUICK_UNITS and cost.num_bytes <= _QUICK_BYTES
@@ -83,30 +81,33 @@ class Execution:
         is_light = units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
         return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
 
-    def begin(
-        self, request: GraphQLRequest, weight: Weight
-    ) -> Executed | Coroutine[Any, Any, Executed]:
-        """Execute a small request now if this turn is free; return what else has to be awaited."""
-        if weight is Weight.HEAVY:
-            return self._in_heavy_lane(request)
-        if weight is Weight.LIGHT:
-            return self._in_light_lane(request, None)
-        if weight is Weight.SMALL and not self._lanes.turns.take():
-            return self._in_turn(request)
-        executed = self.try_here(request)
-        if isinstance(executed, Executed):
+    async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
+        """Execute a request where it fits: what is small here, in its turn, all else in a lane."""
+        loaded: dict[Any, Any] = {}
+        if weight is not Weight.HEAVY:
+            missing: Executed | NotLoaded | None = None
+            if weight is Weight.QUICK:
+                missing = self.try_here(request)
+            elif weight is Weight.SMALL:
+                missing = await self._lanes.turns.run(lambda: self.try_here(request))
+            if isinstance(missing, Executed):
+                return missing
+            executed = await self._with_loads(self._lanes.light, request, missing, loaded)
+            if executed is not None:
+                return executed
+        executed = await self._with_loads(self._lanes.heavy, request, None, loaded)
+        if executed is not None:
             return executed
-        return self._in_light_lane(request, executed)
+        outcome = await self._in_lane(
+            self._lanes.heavy, request, self._context(loaded, may_load=True)
+        )
+        if isinstance(outcome, NotLoaded):
+            raise outcome
+        return outcome
 
     def try_here(self, request: GraphQLRequest) -> Executed | NotLoaded:
         """Execute a small request in the turn that was taken; return what is missing for it."""
         return self._execute(request, self._context({}, may_take_long=False))
-
-    async def _in_turn(self, request: GraphQLRequest) -> Executed:
-        outcome = await self._lanes.turns.run(lambda: self.try_here(request))
-        if isinstance(outcome, Executed):
-            return outcome
-        return await self._in_light_lane(request, outcome)
 
     def subscribe(self, request: GraphQLRequest, follow: Follow) -> bytes | None:
         """Have a subscription's events come from ``follow``; return the errors why it has none."""
@@ -117,32 +118,6 @@ class Execution:
             request.query, request.variables, request.operation_name, context=context
         )
         return None if refused is None else orjson.dumps(refused.body())
-
-    async def execute(self, request: GraphQLRequest) -> Executed:
-        """Execute a request where it fits."""
-        begun = self.begin(request, self.weigh(request)[0])
-        return begun if isinstance(begun, Executed) else await begun
-
-    async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:
-        """Execute a request that takes little; what needs much loaded is heavy."""
-        loaded: dict[Any, Any] = {}
-        executed = await self._with_loads(self._lanes.light, request, missing, loaded)
-        if executed is not None:
-            return executed
-        return await self._in_heavy_lane(request, loaded)
-
-    async def _in_heavy_lane(
-        self, request: GraphQLRequest, loaded: dict[Any, Any] | None = None
-    ) -> Executed:
-        loaded = {} if loaded is None else loaded
-        executed = await self._with_loads(self._lanes.heavy, request, None, loaded)
-        if executed is not None:
-            return executed
-        context = self._context(loaded, may_load=True)
-        outcome = await self._in_lane(self._lanes.heavy, request, context)
-        if isinstance(outcome, NotLoaded):
-            raise outcome
-        return outcome
 
     async def _with_loads(
         self,

@@ -19,7 +19,7 @@ from graphql import (
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
-from server.graphql.execution import Executed, Execution
+from server.graphql.execution import Execution
 from server.graphql.requests import GraphQLRequest, Weight
 
 Parameters = Mapping[str, Sequence[str]]
@@ -208,8 +208,7 @@ class Asker:
 
     async def answered(self, question: PageQuestion) -> Answered:
         """Return what a question is answered with; raises BadRequest where there is no room."""
-        begun = self._execution.begin(question.request, question.weight)
-        executed = begun if isinstance(begun, Executed) else await begun
+        executed = await self._execution.execute(question.request, question.weight)
         answer = orjson.loads(executed.body)
         return Answered(
             answer.get("data") or {},

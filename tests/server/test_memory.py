@@ -15,7 +15,7 @@ from schema.api import API
 from server.asgi.lanes import Lanes
 from server.asgi.responses import JSON
 from server.graphql.answers import PARSED_BYTES, Answers
-from server.graphql.execution import Execution
+from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes, Weight
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -77,9 +77,9 @@ def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -
     class Counting(Execution):
         """Records what it executes."""
 
-        def begin(self, request: GraphQLRequest, weight: Weight) -> Any:
+        async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
             executed.append(request)
-            return super().begin(request, weight)
+            return await super().execute(request, weight)
 
     answers = Answers(
         catalog, Counting(API(), catalog, Library(catalog), lanes), lanes, cache_bytes=64 << 20

@@ -2,10 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import orjson
@@ -31,12 +29,10 @@ class CountingExecution(Execution):
         super().__init__(api, catalog, library, lanes)
         self.requests: list[GraphQLRequest] = []
 
-    def begin(
-        self, request: GraphQLRequest, weight: Weight
-    ) -> Executed | Coroutine[Any, Any, Executed]:
+    async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
         """Execute a request."""
         self.requests.append(request)
-        return super().begin(request, weight)
+        return await super().execute(request, weight)
 
 
 @pytest.fixture

@@ -100,14 +100,15 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 async def executed(execution: Execution, *queries: str) -> list[Executed]:
     """Execute queries one after the other."""
-    return [await execution.execute(GraphQLRequest(query, None, None)) for query in queries]
+    return [await task for query in queries for task in begun(execution, query)]
 
 
 def begun(execution: Execution, *queries: str) -> list["asyncio.Task[Executed]"]:
     """Begin to execute queries together."""
+    requests = [GraphQLRequest(query, None, None) for query in queries]
     return [
-        asyncio.create_task(execution.execute(GraphQLRequest(query, None, None)))
-        for query in queries
+        asyncio.create_task(execution.execute(request, execution.weigh(request)[0]))
+        for request in requests
     ]
 
 
