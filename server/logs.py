@@ -1,6 +1,7 @@
 """The log: how its lines look, and the lines of requests."""
 
 import asyncio
+import json
 import logging
 import re
 import sys
@@ -8,8 +9,6 @@ import time
 from datetime import UTC, datetime
 from typing import TextIO
 from urllib.parse import quote
-
-import orjson
 
 from server.asgi.exchanges import REQUEST_ID, Exchange
 
@@ -63,22 +62,7 @@ def timestamp(moment: float) -> str:
 
 def json_line(event: dict[str, object]) -> str:
     """Return an event as one line of ASCII."""
-    try:
-        text = orjson.dumps(event).decode()
-    except TypeError:  # a lone surrogate, which is no text in UTF-8
-        safe = {
-            name: value.encode("utf-8", "backslashreplace").decode()
-            if isinstance(value, str)
-            else value
-            for name, value in event.items()
-        }
-        text = orjson.dumps(safe).decode()
-    return "".join(mark if mark.isascii() and mark != "\x7f" else _escaped(mark) for mark in text)
-
-
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return json.dumps(event, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def configure(form: str) -> None:

@@ -106,16 +106,17 @@ class Answers:
 
         What takes long to read is read in a thread.
         """
-        parsed = self._parsed.get(received)
-        if parsed is not None and (self._is_quickly_parsed(parsed) or self._kept(parsed)):
-            return parsed
-        parsed = None
+        known = self._parsed.get(received)
+        if known is not None and (self._is_quickly_parsed(known) or self._kept(known)):
+            return known
+        parsed: ParsedRequest | None = None
         if len(received.content) <= _SHORT_CONTENT:
             request, media_type = self._request(received)
             is_short = len(request.query) <= _SHORT_DOCUMENT
             if is_short or self._api.is_weighed(*request.cost_arguments()):
                 parsed = self._checked(received, request, media_type)
-        parsed = parsed or await self._lanes.reading.run(lambda: self._read(received))
+        if parsed is None:
+            parsed = await self._lanes.reading.run(lambda: self._read(received))
         if parsed.num_bytes <= self._parsed.maxsize:
             self._parsed[received] = parsed
         return parsed

@@ -35,48 +35,53 @@ if TYPE_CHECKING:
     from server.http.servers import ServerConfig
 
 
-class KeepAlive:
-    """Calls ``end`` when a connection has been idle for so many ``seconds``.
+class Deadline:
+    """Calls ``end`` when a time is over.
 
-    A timer that runs is left to run, and looks when it is due whether there was a request since: to
-    set one anew for each request would take longer than to find a small answer.
+    A timer that runs is left to run, and looks when it is due whether the time is over: to set one
+    anew for each request would take longer than to find a small answer.
     """
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, seconds: float, end: Callable[[], None]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
         self._loop = loop
-        self._seconds = seconds
         self._end = end
-        self._idle_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._at: float | None = None
 
-    def begin(self) -> None:
-        """Wait from now on."""
-        self._idle_since = self._loop.time()
-        if self._timer is None:
-            self._timer = self._loop.call_later(self._seconds, self._due)
+    @property
+    def is_set(self) -> bool:
+        """Whether there is one."""
+        return self._at is not None
 
-    def stop(self) -> None:
-        """Wait no longer: something has come."""
-        self._idle_since = None
+    def set(self, seconds: float) -> None:
+        """Set the time anew, from now on."""
+        self._at = at = self._loop.time() + seconds
+        timer = self._timer
+        if timer is None or timer.when() > at:
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(at, self._look)
+
+    def cancel(self) -> None:
+        """Let it never be over."""
+        self._at = None
 
     def close(self) -> None:
         """Forget the connection: it is gone."""
-        self._idle_since = None
+        self._at = None
         self._end = _nothing  # the two would hold each other in memory otherwise
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _due(self) -> None:
-        self._timer = None
-        if self._idle_since is None:
+    def _look(self) -> None:
+        self._timer, at = None, self._at
+        if at is None:
             return
-        left = self._idle_since + self._seconds - self._loop.time()
-        if left > 0:
-            self._timer = self._loop.call_later(left, self._due)
+        if at > self._loop.time():
+            self._timer = self._loop.call_at(at, self._look)
         else:
+            self._at = None
             self._end()
 
 
@@ -191,9 +196,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._server = config
         self._limits = config.limits
         self._waiting = config.waiting
-        self._keep_alive = KeepAlive(
-            self.loop, config.limits.keep_alive_seconds, self.timeout_keep_alive_handler
-        )
+        self._deadline = Deadline(self.loop, self._too_late)
         self._held: list[bytes] | None = None
         """What has come of the body of a request that may be answered at once; else None."""
 
@@ -210,8 +213,9 @@ class BoundedConnection(HttpToolsProtocol):
         self._is_closing = False
         self._must_count = False
         self._waits_for: Phase | None = None
+        """The part of a request that the deadline is for; None for the next request as a whole."""
+
         self._status = HTTPStatus.BAD_REQUEST
-        self._deadline: asyncio.TimerHandle | None = None
         self._bytes_over_reads = 0
         self._is_answered_early = False
         self._extensions = {DROP: self.drop}
@@ -229,15 +233,14 @@ class BoundedConnection(HttpToolsProtocol):
             oldest, _ = self._waiting.popitem(last=False)
             oldest.make_room()
         self._waiting[self] = None
-        self._set_deadline(self._limits.head_seconds)
+        self._deadline.set(self._limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection, and tell the request under way that its client is gone."""
-        self._cancel_deadline()
+        self._deadline.close()
         self._extensions.clear()  # scopes would hold the connection in memory otherwise
         self.resume_writing()
         self._waiting.pop(self, None)
-        self._keep_alive.close()
         running, self._running = self._running, None
         if running is not None and not running.response_complete:
             running.disconnected = True  # uvicorn tells the last request alone
@@ -269,22 +272,18 @@ class BoundedConnection(HttpToolsProtocol):
         answered = self._answered
         self._parse(data)
         if self._answered is not answered and self._answered is self.scope:
-            if self._deadline is not None:
-                self._cancel_deadline()
             return
         cycle = self.cycle
         is_whole = cycle is not None and cycle.scope is self.scope and not cycle.more_body
         if is_whole and not cycle.response_complete:
             self._waiting.pop(self, None)
-            if self._deadline is not None:
-                self._cancel_deadline()
+            self._deadline.cancel()
         elif not self._is_closing and not self.transport.is_closing():
             self._wait_for_more(len(data), is_new=scope is not self.scope)
 
     def _parse(self, data: bytes) -> None:
         """Parse what the client has sent, and answer at once what is whole."""
         self._num_at_once = 0
-        self._keep_alive.stop()
         try:
             self._feed(data)
         except HttpParserError:
@@ -332,16 +331,16 @@ class BoundedConnection(HttpToolsProtocol):
         if phase is not self._waits_for or is_new:
             self._waits_for = phase
             self._bytes_over_reads = 0
-            self._cancel_deadline()
+            self._deadline.cancel()
         else:
             self._count_over_reads(num_bytes, phase)
             if self._is_closing or self.transport.is_closing():
                 return
         if phase is Phase.BODY and not self._is_answered_early:
             self._close_after_early_answer()
-        if self._deadline is None:
+        if not self._deadline.is_set:
             limits, is_body = self._limits, phase is Phase.BODY
-            self._set_deadline(limits.body_seconds if is_body else limits.head_seconds)
+            self._deadline.set(limits.body_seconds if is_body else limits.head_seconds)
             self._waiting.setdefault(self, None)
 
     def on_headers_complete(self) -> None:
@@ -422,24 +421,15 @@ class BoundedConnection(HttpToolsProtocol):
         if status is not None:
             self._refuse(status)
 
-    # -- deadlines
-
-    def _set_deadline(self, seconds: float) -> None:
-        self._deadline = self.loop.call_later(seconds, self._too_late)
-
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def _too_late(self) -> None:
-        self._deadline = None
+        """End a connection whose client took too long for what is awaited of it."""
         if self.transport.is_closing():
             return
-        if self._phase in (Phase.START, Phase.NONE):
+        if self._phase in (Phase.START, Phase.NONE, Phase.CLOSING):
             self.transport.close()  # nothing was asked, so nothing is answered
+            self._readers.start()
         elif self.flow.read_paused:
-            self._set_deadline(self._limits.head_seconds)  # the client is not to blame
+            self._deadline.set(self._limits.head_seconds)  # the client is not to blame
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
 
@@ -546,19 +536,12 @@ class BoundedConnection(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
             return
-        self._keep_alive.begin()
-        if self._phase is Phase.NONE and self._unsent is None:
-            self._waiting[self] = None
-            self._waiting.move_to_end(self)
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that has waited too long for its next request."""
-        super().timeout_keep_alive_handler()
-        self._readers.start()
-
-    def _unset_keepalive_if_required(self) -> None:
-        """Wait no longer: something has come. uvicorn calls this of its own methods then."""
-        self._keep_alive.stop()
+        if self._phase is Phase.NONE:
+            self._waits_for = None
+            self._deadline.set(self._limits.keep_alive_seconds)
+            if self._unsent is None:
+                self._waiting[self] = None
+                self._waiting.move_to_end(self)
 
     def pause_writing(self) -> None:
         """Watch a client that does not read as fast as it is answered."""
@@ -606,6 +589,7 @@ class BoundedConnection(HttpToolsProtocol):
                     self.cycle = cycle = self.pipeline[0][0] if self.pipeline else running
                 cycle.keep_alive = False
                 self.flow.pause_reading()
+                self._deadline.cancel()
                 self._is_closing = True
                 return
             if cycle.response_started:
@@ -641,16 +625,10 @@ class BoundedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._is_closing = True
-        self._cancel_deadline()
         self._waiting.pop(self, None)
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._deadline = self.loop.call_later(_LINGER_SECONDS, self._end)
-
-    def _end(self) -> None:
-        self._deadline = None
-        self.transport.close()
-        self._readers.start()
+        self._deadline.set(_LINGER_SECONDS)
 
 
 class _Closing:

@@ -1,7 +1,6 @@
 """From an address to the processes that serve it: a socket, one server on it or several workers."""
 
 import asyncio
-import contextlib
 import ctypes
 import errno
 import logging
@@ -12,11 +11,10 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection, get_context, parent_process
-from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -67,93 +65,6 @@ def refuse_newcomers(listening: socket.socket) -> bool:
     return True
 
 
-_BEAT_SECONDS = 1.0
-_BEATS_IN_PATIENCE = 4
-"""How many signs of life must fail to come, at least, before a process counts as hung."""
-
-_READ_BYTES = 65_536
-
-
-class Heartbeat:
-    """Sends signs of life over a pipe, often enough for one who waits ``patience`` seconds."""
-
-    def __init__(self, sending: Connection, patience: float) -> None:
-        self._sending = sending
-        self._seconds = min(_BEAT_SECONDS, patience / _BEATS_IN_PATIENCE)
-        os.set_blocking(sending.fileno(), False)
-
-    @asynccontextmanager
-    async def beating(self) -> AsyncIterator[None]:
-        """Send them from the event loop, as long as that runs and the context lasts."""
-        task = asyncio.create_task(self._beat())
-        try:
-            yield
-        finally:
-            task.cancel()
-
-    async def _beat(self) -> None:
-        while True:
-            # The pipe is full where nobody listens, and broken where nobody is left.
-            with contextlib.suppress(OSError):
-                os.write(self._sending.fileno(), b".")
-            await asyncio.sleep(self._seconds)
-
-
-class Listener:
-    """Listens to one process, and knows when it last gave a sign of life."""
-
-    def __init__(self, receiving: Connection) -> None:
-        self.receiving = receiving
-        os.set_blocking(receiving.fileno(), False)
-        self.heard_at: float | None = None
-        """None before the first sign: a start takes as long as it takes."""
-
-    def listen(self, now: float) -> None:
-        """Take in what has come."""
-        with contextlib.suppress(BlockingIOError):
-            if os.read(self.receiving.fileno(), _READ_BYTES):
-                self.heard_at = now
-
-    def close(self) -> None:
-        """Forget the process."""
-        self.receiving.close()
-
-
-class SilenceMonitor:
-    """Tells which processes have been silent for more than so many ``seconds``."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.seconds = seconds
-        self._clock = clock
-        self._looked_at = clock()
-
-    @property
-    def step(self) -> float:
-        """How many seconds may pass between two looks."""
-        return min(_BEAT_SECONDS, self.seconds / _BEATS_IN_PATIENCE)
-
-    def silent(self, listeners: Iterable[Listener]) -> list[Listener]:
-        """Listen, and return those that were silent for too long, each of them once.
-
-        Where this process itself was held up, as when a machine is paused, all of them have as much
-        time again: they were held up with it.
-        """
-        now = self._clock()
-        was_held_up = now - self._looked_at > self.seconds / 2
-        self._looked_at = now
-        late = []
-        for listener in listeners:
-            listener.listen(now)
-            if listener.heard_at is None:
-                continue
-            if was_held_up:
-                listener.heard_at = now
-            elif now - listener.heard_at > self.seconds:
-                listener.heard_at = None
-                late.append(listener)
-        return late
-
-
 _log = logging.getLogger("cachelog.server")
 
 Answer = TypeVar("Answer")
@@ -168,11 +79,16 @@ Who uses a kept connection is told in this time, with an answer, that it will be
 """
 
 
+_NEVER = 0.0
+"""The beat of an event loop that is not to be judged by it."""
+
+
 class ServerConfig(uvicorn.Config):
     """How an application is served, and what the connections of one process share.
 
     ``factory`` makes the application; it may be named as MODULE:FUNCTION. ``owns_socket`` says that
-    no other process accepts from the socket. A ``heartbeat`` tells another one that this one runs.
+    no other process accepts from the socket. ``last_beat`` is a number in shared memory that shows
+    another process when the event loop of this one last ran.
     """
 
     def __init__(
@@ -181,7 +97,7 @@ class ServerConfig(uvicorn.Config):
         limits: ConnectionLimits,
         *,
         owns_socket: bool,
-        heartbeat: Heartbeat | None = None,
+        last_beat: Any = None,
     ) -> None:
         super().__init__(
             factory,
@@ -197,7 +113,7 @@ class ServerConfig(uvicorn.Config):
         )
         self.limits = limits
         self.owns_socket = owns_socket
-        self.heartbeat = heartbeat
+        self.last_beat = last_beat
         self.waiting: Waiting = Waiting()
         self.is_draining = False
         self.at_once: AnswersAtOnce | None = None
@@ -236,15 +152,15 @@ class DrainingServer(uvicorn.Server):
 
     config: ServerConfig
 
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until a signal ends this process."""
-        heartbeat = self.config.heartbeat
-        async with heartbeat.beating() if heartbeat else nullcontext():
-            await super().serve(sockets)
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is done ten times a second; return whether to stop."""
+        self._beat(time.monotonic())
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take no new connections, answer all requests, then close."""
         self.config.is_draining = True
+        self._beat(_NEVER)  # from now on there are no ticks
         if self.config.drain is not None:
             self.config.drain()
         if self.config.owns_socket:
@@ -256,6 +172,10 @@ class DrainingServer(uvicorn.Server):
         for lingering in [*self.server_state.connections]:
             lingering.transport.abort()
         await asyncio.sleep(0)
+
+    def _beat(self, moment: float) -> None:
+        if self.config.last_beat is not None:
+            self.config.last_beat.value = moment
 
 
 def run_server(config: ServerConfig, listening: socket.socket) -> bool:
@@ -278,11 +198,41 @@ _SHORT_LIFE_SECONDS = 1.0
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
-class _Life(msgspec.Struct, frozen=True):
-    """When a process began, and who listens to it."""
+_LOOKS_IN_PATIENCE = 4
+"""How often workers are looked at while one may be silent."""
 
+
+class Worker(msgspec.Struct, eq=False):
+    """A process that serves."""
+
+    process: DeafProcess
     began: float
-    listener: Listener
+    last_beat: Any
+    """When its event loop last ran: a number in shared memory, 0 while that is not to be judged."""
+
+
+class HangMonitor:
+    """Tells which workers' event loops have not run for more than so many ``seconds``."""
+
+    def __init__(self, seconds: float, now: float) -> None:
+        self.seconds = seconds
+        self._looked_at = self._waits_since = now
+
+    def hung(self, workers: Iterable[Worker], now: float) -> list[Worker]:
+        """Return those that hang; to start and to stop may take longer.
+
+        Where this process itself was held up, as when a machine is paused, all of them have as much
+        time again: they were held up with it.
+        """
+        if now - self._looked_at > self.seconds / 2:
+            self._waits_since = now
+        self._looked_at = now
+        latest = now - self.seconds
+        return [
+            worker
+            for worker in workers
+            if worker.last_beat.value and max(worker.last_beat.value, self._waits_since) < latest
+        ]
 
 
 class Workers:
@@ -301,11 +251,13 @@ class Workers:
         count: int,
         hang_seconds: float,
     ) -> None:
-        self._arguments = (factory, listening, limits, hang_seconds)
+        self._look_seconds = min(1.0, hang_seconds / _LOOKS_IN_PATIENCE)
+        self._arguments = (factory, listening, limits)
         self._listening = listening
         self._count = count
-        self._patience = SilenceMonitor(hang_seconds)
-        self._processes: dict[DeafProcess, _Life] = {}
+        self._monitor = HangMonitor(hang_seconds, time.monotonic())
+        self._workers: dict[int, Worker] = {}
+        """Those that run, by the sentinels of their processes."""
 
     def run(self) -> bool:
         """Serve until a signal ends this process; return False where workers cannot start."""
@@ -318,58 +270,51 @@ class Workers:
                 self._stop()
 
     def _start(self) -> None:
+        last_beat = get_context("spawn").RawValue("d")
         # A fork would share threads' locks and the loop of this process.
-        context = get_context("spawn")
-        receiving, sending = context.Pipe(duplex=False)
-        process = DeafProcess(target=_work, args=(*self._arguments, sending))
+        process = DeafProcess(target=_work, args=(*self._arguments, last_beat))
         process.start()
-        sending.close()
-        self._processes[process] = _Life(time.monotonic(), Listener(receiving))
+        self._workers[process.sentinel] = Worker(process, time.monotonic(), last_beat)
 
     def _replace(self, stopping: connection.Connection) -> bool:
         """Replace processes that die or hang; return whether this one was told to stop."""
         while True:
-            sentinels = {process.sentinel: process for process in self._processes}
-            ended = connection.wait([stopping, *sentinels], self._patience.step)
+            ended = connection.wait([stopping, *self._workers], self._look_seconds)
             if stopping in ended:
                 return True
             for sentinel in ended:
-                process = sentinels[sentinel]  # type: ignore[index]
-                life = self._processes.pop(process)
-                life.listener.close()
-                process.join()
-                if process.exitcode == _NOT_STARTED:
+                worker = self._workers.pop(sentinel)  # type: ignore[arg-type]
+                worker.process.join()
+                if worker.process.exitcode == _NOT_STARTED:
                     return False
                 # Workers that die at once would keep the machine busy with their successors.
-                if time.monotonic() - life.began < _SHORT_LIFE_SECONDS and stopping.poll(
+                if time.monotonic() - worker.began < _SHORT_LIFE_SECONDS and stopping.poll(
                     _SHORT_LIFE_SECONDS
                 ):
                     return True
                 self._start()
-            self._kill_the_hung()
-
-    def _kill_the_hung(self) -> None:
-        """End those that hang: they are replaced as soon as they have ended."""
-        processes = {life.listener: process for process, life in self._processes.items()}
-        for listener in self._patience.silent(processes):
-            process = processes[listener]
-            seconds = self._patience.seconds
-            _log.warning("process %s has hung for %g seconds: it is ended", process.pid, seconds)
-            process.kill()
+            # Those that hang are replaced as soon as they have ended.
+            for worker in self._monitor.hung(self._workers.values(), time.monotonic()):
+                _log.warning(
+                    "process %s has hung for %g seconds: it is ended",
+                    worker.process.pid,
+                    self._monitor.seconds,
+                )
+                worker.process.kill()
+                worker.last_beat.value = _NEVER  # so that it is ended once
 
     def _stop(self) -> None:
         """End all workers: those that do not end by themselves are killed."""
         refuse_newcomers(self._listening)
-        for process in self._processes:
+        processes = [worker.process for worker in self._workers.values()]
+        for process in processes:
             process.terminate()
         deadline = time.monotonic() + _KILL_SECONDS
-        for process in self._processes:
+        for process in processes:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.kill()
                 process.join()
-        for life in self._processes.values():
-            life.listener.close()
 
 
 @contextmanager
@@ -393,13 +338,11 @@ def _work(
     factory: str,
     listening: socket.socket,
     limits: ConnectionLimits,
-    hang_seconds: float,
-    sending: connection.Connection,
+    last_beat: Any,
 ) -> None:
     """Serve in a worker process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    heartbeat = Heartbeat(sending, hang_seconds)
-    config = ServerConfig(factory, limits, owns_socket=False, heartbeat=heartbeat)
+    config = ServerConfig(factory, limits, owns_socket=False, last_beat=last_beat)
     if not run_server(config, listening):
         raise SystemExit(_NOT_STARTED)
 

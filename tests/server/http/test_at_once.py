@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.http.connections import BoundedConnection, KeepAlive
+from server.http.connections import BoundedConnection, Deadline
 from server.http.cycles import MAX_AT_ONCE, AnswerBytes, ReadyAnswer, Work
 from server.http.limits import ConnectionLimits
 from tests.expensive import cases
@@ -300,20 +300,23 @@ def test_the_time_of_an_answer_is_that_of_now() -> None:
 
 
 @pytest.mark.anyio
-async def test_only_idle_connections_are_ended() -> None:
-    """Neither one that is closed, nor one whose request is being answered."""
+async def test_a_deadline_is_the_last_that_was_set() -> None:
+    """However it moves; none is left where it was cancelled, or the connection is closed."""
     ended: list[str] = []
     loop = asyncio.get_running_loop()
-    timers = {
-        name: KeepAlive(loop, 0.01, partial(ended.append, name))
-        for name in ("closed", "busy", "idle")
-    }
-    for timer in timers.values():
-        timer.begin()
-    timers["closed"].close()
-    timers["busy"].stop()
-    await asyncio.sleep(0.05)
-    assert ended == ["idle"]
+    names = ("closed", "cancelled", "moved away", "moved nearer", "set")
+    deadlines = {name: Deadline(loop, partial(ended.append, name)) for name in names}
+    for name, deadline in deadlines.items():
+        deadline.set(60 if name == "moved nearer" else 0.01)
+    deadlines["closed"].close()
+    deadlines["cancelled"].cancel()
+    deadlines["moved away"].set(0.1)
+    deadlines["moved nearer"].set(0.02)
+    await asyncio.sleep(0.06)
+    assert ended == ["set", "moved nearer"]
+    assert [name for name in names if deadlines[name].is_set] == ["moved away"]
+    await asyncio.sleep(0.1)
+    assert ended[2:] == ["moved away"]
 
 
 @pytest.mark.parametrize("gap", [0, 0.1])

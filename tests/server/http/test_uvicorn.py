@@ -14,7 +14,6 @@ TRIED = "0.54."
 
 HOOKS = (
     "_start_asgi_task",
-    "_unset_keepalive_if_required",
     "on_body",
     "on_headers_complete",
     "on_message_complete",
@@ -23,7 +22,6 @@ HOOKS = (
     "resume_writing",
     "send_400_response",
     "shutdown",
-    "timeout_keep_alive_handler",
 )
 """Methods that uvicorn itself calls, and that are replaced."""
 
