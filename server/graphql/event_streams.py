@@ -108,13 +108,11 @@ class SharedEvents:
         self._flights: SingleFlight[EventText] = SingleFlight()
         self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
 
-    def kept(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText | None:
-        """Return the event of a revision for a subscription where it is made already."""
-        return self._made.get(self._key(parsed, revision))
-
     async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
         """Return the event of a revision for a subscription, as soon as it is made."""
-        key = self._key(parsed, revision)
+        key = parsed.permanent_key, revision.key, self._catalog.state
+        if (event := self._made.get(key)) is not None:
+            return event
         return await self._flights.value(key, lambda: self._make(parsed, revision, key))
 
     @contextmanager
@@ -132,9 +130,6 @@ class SharedEvents:
             event.num_readers -= 1
             if event.place is not None and not event.num_readers:
                 event.place.leave()
-
-    def _key(self, parsed: ParsedRequest, revision: RevisionInfo) -> _Key:
-        return parsed.permanent_key, revision.key, self._catalog.state
 
     async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = msgspec.structs.replace(parsed.request, event=revision)
@@ -285,17 +280,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         await write(SIGN_OF_LIFE)  # so that the client sees at once that it is heard
         try:
             while True:
-                try:
-                    async with asyncio.timeout(self.heartbeat):
-                        revision = await anext(subscriber)
-                except TimeoutError:
-                    await write(SIGN_OF_LIFE)
-                    continue
-                if charge is not None:
-                    charge(parsed.units)
-                event = self.events.kept(parsed, revision)
-                if event is None:
-                    event = await self._made(parsed, revision, subscriber, write)
+                event = await self._next_event(parsed, subscriber, charge, write)
                 with self.events.sending(event):
                     await write(event.text)
         except StopAsyncIteration:
@@ -305,27 +290,35 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
             await write(next_event(error_body(error.message, error.code)))
         await send_in_pieces(send, COMPLETE)
 
-    async def _made(
-        self, parsed: ParsedRequest, revision: RevisionInfo, subscriber: Subscriber, write: Write
+    async def _next_event(
+        self, parsed: ParsedRequest, subscriber: Subscriber, charge: Charge | None, write: Write
     ) -> EventText:
         """Wait for an event, with signs of life meanwhile.
 
-        Raises StopAsyncIteration where the subscriber is ended before.
+        Raises StopAsyncIteration where the subscriber is ended before, and BadRequest where its
+        client may not ask for more.
         """
-        making = asyncio.ensure_future(self.events.of(parsed, revision))
+
+        async def make() -> EventText:
+            revision = await anext(subscriber)
+            if charge is not None:
+                charge(parsed.units)
+            return await self.events.of(parsed, revision)
+
+        making = asyncio.ensure_future(make())
         ending = asyncio.ensure_future(subscriber.ended.wait())
         try:
-            while True:
+            while not making.done():
+                if ending.done():
+                    raise StopAsyncIteration
                 done, _ = await asyncio.wait(
                     (making, ending),
                     timeout=self.heartbeat,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
-                if making in done:
-                    return making.result()
-                if ending in done:
-                    raise StopAsyncIteration
-                await write(SIGN_OF_LIFE)
+                if not done:
+                    await write(SIGN_OF_LIFE)
+            return making.result()
         finally:
             making.cancel()
             ending.cancel()
