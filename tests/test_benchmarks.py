@@ -16,13 +16,10 @@ from tests.benchmarks.years import catalog_of_years, copy_of
 ROOT = Path(__file__).parents[1]
 # One of those that share a module: list1000 and nested are measured as tiny is.
 REFERENCES = {
-    "start": "Python",
     "import": "orjson",
     "listed": "an index",
     "compare": "Python",
     "explain": "Python",
-    "one": "Python",
-    "feed": "Jinja",
     "tiny": "Strawberry",
     "pages": "its document alone",
     "cost": "unit",
@@ -64,50 +61,6 @@ def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
     head, _, *rows = table.splitlines()
     assert [it.strip() for it in head.split("|")[2:5]] == ["10 revisions", "20 revisions", "Times"]
     assert len(rows) >= 4
-
-
-def test_a_history_is_imported() -> None:
-    """From an empty catalog on; then nothing is new, then one day."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", "git_history", "--quick"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = [line.split()[:3] for line in done.stdout.splitlines() if " revisions " in line]
-    assert found == [["first", "run", "20"], ["nothing", "new", "0"], ["one", "more", "day"]]
-
-
-def test_commits_of_recipes_are_kept() -> None:
-    """At first all but those that every revision has, then those of a week, then a comparison."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", "recipes", "--quick"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "300 commits of 40 recipes, 10 revisions"
-    steps = ("first fill", "an import after it", "a comparison's commits")
-    assert all(any(line.strip().startswith(step) for line in lines) for step in steps)
-
-
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    """A misspelt benchmark measures nothing."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", "lits1000"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "lits1000" in done.stderr
-    assert "list1000" in done.stderr
 
 
 def test_a_catalog_of_years_is_as_imports_make_it(tmp_path: Path) -> None:

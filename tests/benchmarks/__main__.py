@@ -1,7 +1,6 @@
 """``python -m tests.benchmarks``: measure cachelog beside other ways to do the same."""
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -12,20 +11,17 @@ import msgspec
 from tests.benchmarks.documents import write_figures
 from tests.benchmarks.machine import Load, commit, describe
 from tests.benchmarks.measurements import Measurement
-from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
+from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import Results, print_table, write_json
 
 # By name, and imported late: each process that one of them starts imports this module anew.
 BENCHMARKS = {
-    "start": "start_up",
     "import": "imports",
     "listed": "unindexed",
     "registry": "unindexed",
     "compare": "comparisons",
     "explain": "explanations",
-    "one": "one_revision",
-    "feed": "feeds",
     **dict.fromkeys(QUERIES, "in_process"),
     "pages": "pages",
     "cost": "costs",
@@ -35,12 +31,6 @@ BENCHMARKS = {
 
 SELDOM = {"years": "ages"}
 """Run where it is named: its data takes half an hour and some GB at first."""
-
-SEPARATE = {
-    "git_history": ["--commits", "20", "--packages", "50", "--specs", "5"],
-    "recipes": ["--commits", "300", "--packages", "40", "--specs", "40", "--weeks", "10"],
-}
-"""Programs of their own, run where they are named; with what a quick run passes to them."""
 
 TABLES = {
     "requests": ("over_http:table", {*QUERIES}),
@@ -61,12 +51,6 @@ def main() -> None:
         import_module("tests.benchmarks.mercurius").install(plan.data)
     measurements: list[Measurement] = []
     for name in names:
-        if name in SEPARATE:
-            extra = SEPARATE[name] if options.quick else []
-            subprocess.run(
-                [sys.executable, "-m", f"tests.benchmarks.{name}", *extra], check=True, cwd=ROOT
-            )
-            continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
@@ -125,7 +109,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _name(name: str) -> str:
-    if name not in (names := [*BENCHMARKS, *SELDOM, *SEPARATE]):
+    if name not in (names := [*BENCHMARKS, *SELDOM]):
         raise argparse.ArgumentTypeError(f"there is no benchmark {name}, only {', '.join(names)}")
     return name
 
@@ -137,8 +121,8 @@ def _options() -> argparse.Namespace:
         nargs="*",
         metavar="NAME",
         type=_name,
-        help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or of "
-        f"{', '.join([*SELDOM, *SEPARATE])}, which do not",
+        help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or "
+        f"{', '.join(SELDOM)}, which does not",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON too")
     parser.add_argument(

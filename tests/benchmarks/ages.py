@@ -4,10 +4,14 @@ Both end with the same content, so that what is asked for is the same. Answers t
 revisions are larger; all else is to cost the same.
 """
 
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter, process_time
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +28,6 @@ from tests.benchmarks.processes import in_fresh_process
 from tests.benchmarks.questions import LONGER, questions
 from tests.benchmarks.results import rounded
 from tests.benchmarks.sessions import Session, Taken, ask_server
-from tests.benchmarks.start_up import command_seconds
 from tests.benchmarks.years import (
     catalog_of_years,
     copy_of,
@@ -242,3 +245,16 @@ def _commands(plan: Plan, both: _Both) -> Iterator[Measurement]:
     for command in _COMMANDS:
         found = _rounds(plan.rounds, both, partial(command_seconds, command.split()))
         yield from _beside(both, f"cachelog {command}{PROCESSOR}", "s", found, lambda it: it)
+
+
+def command_seconds(words: list[str], catalog: Path) -> float:
+    """Return the processor time of a command on a catalog, which must succeed."""
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run(
+        [Path(sys.executable).with_name("cachelog"), *words],
+        env={**os.environ, "CACHELOG_CATALOG": str(catalog)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
