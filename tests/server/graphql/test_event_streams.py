@@ -44,6 +44,7 @@ class Following:
         self.messages: list[Message] = []
         self.may_send = asyncio.Event()
         self.may_send.set()
+        self.is_sending = False
         self._body: bytes | None = body
         self._has_hung_up = asyncio.Event()
         self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
@@ -56,7 +57,9 @@ class Following:
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
+        self.is_sending = True
         await self.may_send.wait()
+        self.is_sending = False
         self.messages.append(message)
 
     async def hang_up(self) -> None:
@@ -424,8 +427,7 @@ async def test_a_slow_reader_is_ended_with_a_reason(world: World) -> None:
     following = await world.follow()
     following.may_send.clear()
     (one,) = world.publish(MADE_UP[1])
-    await world.known(one)
-    await asyncio.sleep(0.05)  # the event is taken, and waits to be sent
+    await following.until(lambda it: it.is_sending)
     world.publications.tell([one] * (MAX_WAITING + 1), [one])
     following.may_send.set()
     first, error, end = await following.ended()
