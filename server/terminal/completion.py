@@ -31,79 +31,78 @@ DIMENSIONS = (
 """The dimensions of coverage, as the command line names them."""
 
 
-def _without_errors(complete: Completer) -> Completer:
-    def quiet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def _without_errors(offers: Callable[[click.Context, str], list[str]]) -> Completer:
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         try:
-            return complete(ctx, param, incomplete)
+            return offers(ctx, incomplete)
         except Exception:  # noqa: BLE001 - see the docstring of the module
             return []
 
-    return quiet
+    return complete
+
+
+def _refs(ctx: click.Context, incomplete: str) -> list[str]:
+    """Return the tags with this prefix, in natural order, and then the digests."""
+    history = _names_of(ctx).history
+    digests = [short_digest(digest) for digest in history.digests] if incomplete else []
+    return _beginning(incomplete, [*history.tags, *digests])
+
+
+def _packages(ctx: click.Context, incomplete: str) -> list[str]:
+    """Return the packages with this prefix, in natural order."""
+    names = _names_of(ctx)
+    return _in_order(incomplete, names.packages(_digest(ctx, names)))
+
+
+complete_ref, complete_package = map(_without_errors, (_refs, _packages))
 
 
 @_without_errors
-def complete_tag(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_tag(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the tags with this prefix, in natural order."""
     return _beginning(incomplete, _names_of(ctx).history.tags)
 
 
 @_without_errors
-def complete_ref(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the tags with this prefix, in natural order, and then the digests."""
-    return _refs(ctx, incomplete)
-
-
-@_without_errors
-def complete_range(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_range(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the refs with this prefix, also after the dots of ``BASE..HEAD``."""
     base, dots, head = incomplete.rpartition("..")
     return [f"{base}{dots}{ref}" for ref in _refs(ctx, head)]
 
 
 @_without_errors
-def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the packages with this prefix, in natural order."""
-    names = _names_of(ctx)
-    return _in_order(incomplete, names.packages(_digest(ctx, names)))
-
-
-@_without_errors
-def complete_series(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_series(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the series with this prefix, in the catalog's order."""
     return _beginning(incomplete, _names_of(ctx).history.series_names)
 
 
 @_without_errors
-def complete_package_or_hash(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[str]:
+def complete_package_or_hash(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the packages with this prefix; nothing after the slash of a hash."""
-    return [] if incomplete.startswith("/") else complete_package(ctx, param, incomplete)
+    return [] if incomplete.startswith("/") else _packages(ctx, incomplete)
 
 
 @_without_errors
-def complete_head_or_package(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[str]:
+def complete_head_or_package(ctx: click.Context, incomplete: str) -> list[str]:
     """Return refs until both revisions are named, and then the packages with this prefix."""
     from snapshots.refs import split_range
 
     typed = [ctx.params.get("base") or "", *(ctx.params.get("words") or ())]
     is_complete = len(typed) > 1 or split_range(typed[0]) is not None
-    return (complete_package if is_complete else complete_ref)(ctx, param, incomplete)
+    return (_packages if is_complete else _refs)(ctx, incomplete)
 
 
 @_without_errors
-def complete_shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_shown(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the refs and the packages with this prefix; packages alone after a ref."""
     if incomplete.startswith("/"):
         return []
     refs = [] if ctx.params.get("words") else _refs(ctx, incomplete)
-    return [*refs, *complete_package(ctx, param, incomplete)]
+    return [*refs, *_packages(ctx, incomplete)]
 
 
 @_without_errors
-def complete_dimensions(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_dimensions(_ctx: click.Context, incomplete: str) -> list[str]:
     """Return the dimensions of coverage with this prefix, also after the comma of a list."""
     chosen, comma, name = incomplete.rpartition(",")
     others = [dimension for dimension in DIMENSIONS if dimension not in chosen.split(",")]
@@ -111,25 +110,19 @@ def complete_dimensions(_ctx: click.Context, _param: click.Parameter, incomplete
 
 
 @_without_errors
-def complete_query(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_query(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the packages with this prefix, also as a dependency (``^NAME``, ``%NAME``)."""
     word = _WORD.fullmatch(incomplete)
     if word is None:
         return []
-    return [word["sigil"] + name for name in complete_package(ctx, param, word["name"])]
+    return [word["sigil"] + name for name in _packages(ctx, word["name"])]
 
 
 @_without_errors
-def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_stack(ctx: click.Context, incomplete: str) -> list[str]:
     """Return the stacks with this prefix, in natural order."""
     names = _names_of(ctx)
     return _in_order(incomplete, names.stacks(_digest(ctx, names)))
-
-
-def _refs(ctx: click.Context, incomplete: str) -> list[str]:
-    history = _names_of(ctx).history
-    digests = [short_digest(digest) for digest in history.digests] if incomplete else []
-    return _beginning(incomplete, [*history.tags, *digests])
 
 
 def _beginning(text: str, names: Sequence[str]) -> list[str]:

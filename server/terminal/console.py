@@ -79,13 +79,7 @@ def say_pages(lines: Iterable[str]) -> None:
     PAGER names the pager, as everywhere; LESS may say how less behaves. Leaving
     it before the end is no error.
     """
-    shown = [_visible(line) for line in lines]
-    is_read = sys.stdin.isatty() and sys.stdout.isatty()
-    if not is_read or len(shown) < get_terminal_size().lines:
-        click.echo("".join(f"{line}\n" for line in shown), nl=False)
-        return
-    os.environ.setdefault("LESS", "-R")
-    click.echo_via_pager(f"{line}\n" for line in shown)
+    _print_paged(["".join(f"{_visible(line)}\n" for line in lines)])
 
 
 def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
@@ -94,26 +88,24 @@ def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     At a terminal that they do not fit on they go through the pager, as in ``say_pages``: blocks
     are made as the reader scrolls.
     """
-    texts = _spaced(blocks)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        for text in texts:
-            click.echo(text, nl=False)
-        return
-    first: list[str] = []
-    for text in texts:
-        first.append(text)
-        if sum(shown.count("\n") for shown in first) >= get_terminal_size().lines:
-            break
-    else:
-        click.echo("".join(first), nl=False)
-        return
-    os.environ.setdefault("LESS", "-R")
-    click.echo_via_pager(chain(first, texts))
+    _print_paged(
+        "\n" * (number > 0) + "".join(f"{_visible(line)}\n" for line in lines)
+        for number, lines in enumerate(blocks)
+    )
 
 
-def _spaced(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
-    for number, lines in enumerate(blocks):
-        yield "\n" * (number > 0) + "".join(f"{_visible(line)}\n" for line in lines)
+def _print_paged(texts: Iterable[str]) -> None:
+    """Print texts as they come; from the first that ends below the terminal by its pager."""
+    rest, first = iter(texts), []
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        for text in rest:
+            first.append(text)
+            if "".join(first).count("\n") >= get_terminal_size().lines:
+                os.environ.setdefault("LESS", "-R")
+                click.echo_via_pager(chain(first, rest))
+                return
+    for text in chain(first, rest):
+        click.echo(text, nl=False)
 
 
 def say_json(value: Any) -> None:
@@ -176,11 +168,8 @@ def colour_of(environ: Mapping[str, str]) -> bool | None:
 
 
 def _visible(text: str) -> str:
-    return "".join(map(_shown, _STYLES.split(text)))
-
-
-def _shown(text: str) -> str:
-    return text if _STYLES.fullmatch(text) else visible(text)
+    parts = _STYLES.split(text)
+    return "".join(part if _STYLES.fullmatch(part) else visible(part) for part in parts)
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -201,24 +190,17 @@ def progress() -> Iterator["Notify"]:
     if not sys.stderr.isatty():
         yield lambda _task, _done, _total: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskID,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich import console, progress
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+    screen = console.Console(stderr=True)
+    with progress.Progress(*columns, console=screen, transient=True) as bars:
+        tasks: dict[str, progress.TaskID] = {}
 
         def report(task: str, done: int, total: int | None) -> None:
             if task not in tasks:
