@@ -28,6 +28,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 
+def few(names: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first of some names in a line, and how many more there are."""
+    more = len(names) - most
+    return separator.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def size(num_bytes: int | None) -> str:
     """Return a size in the largest unit that it has at least one of."""
     if num_bytes is None:

@@ -27,11 +27,10 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
 
     - limit: List only the N that affect most specs. By default all are listed.
     """
-    from server.terminal.printing.questions import find_holes, holes_document, holes_lines
+    from server.terminal.printing.questions import find_holes
 
-    found = find_holes(parameters.open_catalog(catalog), ref, limit)
-    lines = holes_lines(found, width())
-    say_result(lambda: holes_document(found), lines, as_json=as_json)
+    holes = find_holes(parameters.open_catalog(catalog), ref, limit)
+    say_result(holes.document, holes.lines(width()), as_json=as_json)
 
 
 # -- twins
@@ -59,10 +58,10 @@ def twins_command(
     - stacks: Only specs of this stack, or of one of several: write it once for each.
     - limit: List only the first N groups.
     """
-    from server.terminal.printing.questions import find_twins, twins_document, twins_lines
+    from server.terminal.printing.questions import find_twins
 
-    found = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
-    say_result(lambda: twins_document(found), twins_lines(found, width()), as_json=as_json)
+    twins = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
+    say_result(twins.document, twins.lines(width()), as_json=as_json)
 
 
 # -- impact
@@ -106,15 +105,13 @@ def impact_command(
     if not is_range and parameters.is_written("recipes"):
         raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
     opened = parameters.open_catalog(catalog)
+    answer: questions.LargestImpacts | questions.PackagesImpact
     if top is not None:
-        largest = questions.find_largest(opened, ref, stack, top)
-        lines = questions.largest_lines(largest, width())
-        say_result(lambda: questions.largest_document(largest), lines, as_json=as_json)
-        return
-    touched = _touched(recipes, words[0]) if is_range and recipes else None
-    found = questions.find_impact(opened, ref, stack, words, touched)
-    lines = questions.impact_lines(found, width())
-    say_result(lambda: questions.impact_document(found), lines, as_json=as_json)
+        answer = questions.find_largest(opened, ref, stack, top)
+    else:
+        touched = _touched(recipes, words[0]) if is_range and recipes else None
+        answer = questions.find_impact(opened, ref, stack, words, touched)
+    say_result(answer.document, answer.lines(width()), as_json=as_json)
 
 
 def _touched(location: str, commits: str) -> "Touched":

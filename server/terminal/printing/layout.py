@@ -58,6 +58,13 @@ def taken_at(rank: int) -> TableColumn:
     return TableColumn("taken at", rank, lambda row: minute(_revision(row).taken_at))
 
 
+def build_times(rows: Sequence[Any], rank: int) -> list[TableColumn]:
+    """Return the column of what building takes; none for rows without costs."""
+    if not rows or rows[0].build_cost is None:
+        return []
+    return [number("build time", rank, lambda row: str(row.build_cost))]
+
+
 def _revision(row: Any) -> RevisionInfo:
     """Return the revision that a row is, or has."""
     revision: RevisionInfo = getattr(row, "revision", row)

@@ -13,7 +13,7 @@ import msgspec
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
-from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted, day, short_digest
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
@@ -71,32 +71,27 @@ def report_lines(report: SeriesReport, width: int | None) -> Iterator[str]:
         what = "No commit of the recipes" if by_commit else "Nothing"
         yield f"{what} is known to have rebuilt anything."
         return
+    head = ", ".join(key.value for key in report.by) or "causes"
     columns = [
         number("rebuilt", 0, attrgetter("num_specs")),
+        *build_times(report.shown, 4),
         number("reached", 2, attrgetter("num_involved")),
         number("revisions", 1, attrgetter("num_revisions")),
         TableColumn("through time", 3, lambda cause: bars(cause, revisions)),
-        TableColumn(_head(report.by), 0, lambda cause: _name(cause, report.by), styles.name),
+        TableColumn(head, 0, lambda cause: _name(cause, report.by), styles.name),
     ]
-    if report.shown and report.shown[0].build_cost is not None:
-        columns.insert(1, number("build time", 4, lambda cause: str(cause.build_cost)))
     if report.shown:
         yield from table(report.shown, columns, width)
     if more := report.num_causes - len(report.shown):
         yield f"and {more:,} more"
 
 
-def _head(by: Sequence[SeriesCauseKey]) -> str:
-    return ", ".join(key.value for key in by) or "causes"
-
-
 def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
+    commit = cause.commit
     parts = {
         SeriesCauseKey.PACKAGE: cause.package or "all packages",
         SeriesCauseKey.KIND: cause.kind.value.replace("_", " ") if cause.kind else "",
-        SeriesCauseKey.COMMIT: (
-            f"{short_digest(cause.commit.oid)} {cause.commit.subject}" if cause.commit else ""
-        ),
+        SeriesCauseKey.COMMIT: f"{short_digest(commit.oid)} {commit.subject}" if commit else "",
     }
     return ", ".join(parts[key] for key in by) or "all causes"
 
