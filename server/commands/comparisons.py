@@ -1,5 +1,7 @@
 """``cachelog diff``, ``why`` and ``notes``: what changed between two revisions, and why."""
 
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,11 +116,10 @@ def diff_command(
     ):
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
     try:
+        refs = hashes or parameters.refs_or_none(base, head)
         if are_specs:
-            sides = hashes or parameters.refs_or_none(base, head)
-            differs = _diff_specs(catalog, sides, spec, as_json=as_json)
+            differs = _diff_specs(catalog, refs, spec, as_json=as_json)
         else:
-            refs = parameters.refs_or_none(base, head)
             differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
     except (CachelogError, OSError) as error:
         fault = failed_output(error) if isinstance(error, OSError) else error
@@ -140,23 +141,18 @@ def _diff_sides(
     stat: bool,
 ) -> bool:
     """Print what changed between two sides; return whether anything did."""
-    from server.terminal.printing.comparisons import (
-        compare,
-        coverage_document,
-        coverage_lines,
-        difference_document,
-        difference_lines,
-    )
+    from server.terminal.printing import comparisons
 
-    compared = compare(catalog, refs, **scope)
+    compared = comparisons.compare(catalog, refs, **scope)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
-        lines = coverage_lines(compared, cells, width())
-        say_result(lambda: coverage_document(compared, cells), lines, as_json=as_json)
-    else:
-        lines = difference_lines(compared, width(), stat=stat)
-        say_result(lambda: difference_document(compared), lines, as_json=as_json)
-    return bool(compared.changes if dimensions is None else cells)
+        document = partial(comparisons.coverage_document, compared, cells)
+        say_result(document, comparisons.coverage_lines(compared, cells, width()), as_json=as_json)
+        return bool(cells)
+    document = partial(comparisons.difference_document, compared)
+    lines = comparisons.difference_lines(compared, width(), stat=stat)
+    say_result(document, lines, as_json=as_json)
+    return bool(compared.changes)
 
 
 def _diff_specs(
@@ -166,19 +162,13 @@ def _diff_specs(
 
     ``sides`` are two hashes, or with ``spec`` the revisions to look in.
     """
-    from server.terminal.printing.spec_pairs import (
-        compare_specs,
-        compare_specs_of,
-        spec_pair_document,
-        spec_pair_lines,
-    )
+    from server.terminal.printing.spec_pairs import compare_specs, compare_specs_of
 
     if spec is None and sides is not None:
         compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
         compared = compare_specs_of(catalog, sides, spec or "")
-    lines = spec_pair_lines(compared, width())
-    say_result(lambda: spec_pair_document(compared), lines, as_json=as_json)
+    say_result(compared.document, compared.lines(width()), as_json=as_json)
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
 
 
@@ -211,12 +201,7 @@ def why_command(
       which the first characters are enough: why it changed.
     - commits: Print all commits of the recipes that explain each cause, with links.
     """
-    from server.terminal.printing.comparisons import (
-        causes_document,
-        causes_lines,
-        compare,
-        stories_lines,
-    )
+    from server.terminal.printing import comparisons
 
     refs, subject = _refs_and_subject(base, words)
     if subject is not None:
@@ -226,7 +211,7 @@ def why_command(
     is_hash = subject is not None and subject.startswith("/")
     try:
         package = package if is_hash else subject or package
-        compared = compare(catalog, refs, package=package, **scope)
+        compared = comparisons.compare(catalog, refs, package=package, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
@@ -235,13 +220,14 @@ def why_command(
         raise InvalidArgument("PACKAGE", error.reason + hint) from None
     changes = (compared.change_of(subject),) if subject and is_hash else compared.changes
     if as_json:
-        say_json(causes_document(compared, changes))
+        say_json(comparisons.causes_document(compared, changes))
     elif subject is None:
-        say_pages(causes_lines(compared, width(), all_commits=commits))
+        causes = comparisons.rebuilds_lines(compared, width(), all_commits=commits)
+        say_pages(chain(comparisons.title_lines(compared, width()), causes))
         if compared.why.why_unknown:
             note(f"Some causes cannot be known: {compared.why.why_unknown}.")
     elif changes:
-        say_pages(stories_lines(compared, changes, width()))
+        say_pages(comparisons.stories_lines(compared, changes, width()))
     else:
         note("Nothing changed.")
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -96,15 +97,9 @@ def log_command(
     if cell and (subject is None or subject.startswith("/") or commits):
         raise click.UsageError("--target, --stack and --version are of a package alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
+    is_short = oneline and not as_json
     log = log_of(
-        opened,
-        subject,
-        series,
-        selection,
-        width(),
-        oneline=oneline and not as_json,
-        commits=commits,
-        cell=cell,
+        opened, subject, series, selection, width(), oneline=is_short, commits=commits, cell=cell
     )
     if as_json:
         say_json(log.document())
@@ -164,9 +159,8 @@ def causes_command(
     from server.terminal.printing.series_causes import report_document, report_lines, report_of
 
     opened = parameters.open_catalog(catalog)
-    parameters.require_series(series, opened.history)
-    name = series or parameters.default_series(opened.history)
-    report = report_of(opened, name, by, since, until, limit)
+    series = parameters.series_or_default(series, opened.history)
+    report = report_of(opened, series, by, since, until, limit)
     lines = report_lines(report, width())
     say_result(lambda: report_document(report), lines, as_json=as_json)
 
@@ -211,19 +205,12 @@ def fill_command(
 
     opened = parameters.open_catalog(catalog)
     parameters.require_series(series, opened.history)
-    pairs = [
-        *missing_pairs(opened.catalog, opened.history, series, causes=True),
-        *untold_pairs(opened.catalog, opened.history, series),
-    ]
-    pairs = list(dict.fromkeys(pairs))
+    missing = missing_pairs(opened.catalog, opened.history, series, causes=True)
+    untold = untold_pairs(opened.catalog, opened.history, series)
+    pairs = list(dict.fromkeys([*missing, *untold]))
     with progress() as bars:
-        filled = fill(
-            opened.catalog,
-            pairs,
-            jobs=jobs,
-            cluster=cluster or None,
-            progress=lambda done, total: bars("comparing neighbours", done, total),
-        )
+        report = partial(bars, "comparing neighbours")
+        filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
     kept = _keep_recipes(opened, revisions, recipes) if recipes else None
     say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept), as_json=as_json)
@@ -296,17 +283,11 @@ def recipes_command(
     if location is not None and (commit is not None or (recipes and known is None)):
         _keep_recipes(opened, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
-    links = links_of(
-        settings_from(os.environ).recipes_url, known.repository if known is not None else ""
-    )
-    say_result(
-        lambda: (
-            {"tag": revision.tag, "digest": revision.digest}
-            | {"recipes": recipes_facts(known, links)}
-        ),
-        recipes_lines(revision, known),
-        as_json=as_json,
-    )
+    repository = known.repository if known is not None else ""
+    links = links_of(settings_from(os.environ).recipes_url, repository)
+    facts = {"tag": revision.tag, "digest": revision.digest}
+    document = facts | {"recipes": recipes_facts(known, links)}
+    say_result(lambda: document, recipes_lines(revision, known), as_json=as_json)
 
 
 # -- blame
@@ -333,8 +314,7 @@ def blame_command(
 
     parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
-    parameters.require_series(series, opened.history)
-    series = series or parameters.default_series(opened.history)
+    series = parameters.series_or_default(series, opened.history)
     entries = blamed(opened, subject, series, limit)
     if as_json:
         say_json(blame_facts(subject, entries))

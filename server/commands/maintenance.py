@@ -73,11 +73,8 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
     opened = parameters.open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
-    say_result(
-        lambda: removal_facts(removal, dry_run=dry_run),
-        removed_lines(removal, opened.history, width(), dry_run=dry_run),
-        as_json=as_json,
-    )
+    lines = removed_lines(removal, opened.history, width(), dry_run=dry_run)
+    say_result(lambda: removal_facts(removal, dry_run=dry_run), lines, as_json=as_json)
 
 
 @parameters.catalog_command("prune")
@@ -110,11 +107,8 @@ def prune_command(
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
-    say_result(
-        lambda: pruned_facts(removal, choices, dry_run=dry_run),
-        pruned_lines(removal, choices, history, width(), dry_run=dry_run),
-        as_json=as_json,
-    )
+    lines = pruned_lines(removal, choices, history, width(), dry_run=dry_run)
+    say_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines, as_json=as_json)
 
 
 def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
@@ -159,11 +153,8 @@ def vacuum_command(
         raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
     with progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
-    say_result(
-        lambda: vacuumed_facts(done, dry_run=dry_run),
-        vacuumed_lines(done, grace, dry_run=dry_run),
-        as_json=as_json,
-    )
+    lines = vacuumed_lines(done, grace, dry_run=dry_run)
+    say_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines, as_json=as_json)
 
 
 # -- verify

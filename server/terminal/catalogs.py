@@ -5,6 +5,7 @@ This module imports what every look into a catalog takes, so the commands import
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -17,7 +18,7 @@ from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.catalog.side_reader import SideReader
 from snapshots.errors import EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame
-from snapshots.history import History, Pair
+from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.texts import nearest_hint, nearest_names
 from snapshots.timelines.availability import PackageCells
@@ -67,7 +68,10 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         unreadable: dict[str, str] = {}
         history = self.history
         while pairs := missing_pairs(self.catalog, history, series, causes=causes):
-            faults = self._fill(pairs)
+            jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
+            with progress() as bars:
+                filled = fill(self.catalog, pairs, jobs=jobs, progress=partial(bars, "history"))
+            faults = filled.unreadable
             if faults.keys() <= unreadable.keys():
                 break
             unreadable |= faults
@@ -79,18 +83,6 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         if unreadable:
             note(str(left_out(self.history, unreadable, series)))
         return msgspec.structs.replace(self, history=history)
-
-    def _fill(self, pairs: Sequence[Pair]) -> dict[str, str]:
-        """Compare pairs, and return which contents could not be read, and why."""
-        jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
-        with progress() as notify:
-            filled = fill(
-                self.catalog,
-                pairs,
-                jobs=jobs,
-                progress=lambda done, total: notify("history", done, total),
-            )
-        return filled.unreadable
 
     def hash_history(self, text: str) -> HashHistory:
         """Return the history of the hash that begins with a text, with or without its slash.

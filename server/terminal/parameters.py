@@ -48,15 +48,8 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _AGO = re.compile(
     r"(?P<number>\d{1,5}|an?) (?P<unit>second|minute|hour|day|week|month|year)s? ago", re.ASCII
 )
-_AGO_UNITS = {
-    "second": timedelta(seconds=1),
-    "minute": timedelta(minutes=1),
-    "hour": timedelta(hours=1),
-    "day": timedelta(days=1),
-    "week": timedelta(weeks=1),
-    "month": timedelta(days=30),
-    "year": timedelta(days=365),
-}
+_AGO_DAYS = {"month": 30, "year": 365}
+"""The units of time that ``timedelta`` does not have."""
 
 _PREFIX = "CACHELOG_"
 _CATALOG = "CACHELOG_CATALOG"
@@ -92,9 +85,11 @@ def _moment(text: str) -> datetime:
             return parse_moment(text)
         except InvalidArgument as error:
             raise InvalidArgument(error.name, f"{error.reason}, or '1 week ago'") from None
-    number = 1 if ago["number"].startswith("a") else int(ago["number"])
+    number, unit = 1 if ago["number"].startswith("a") else int(ago["number"]), ago["unit"]
+    if unit in _AGO_DAYS:
+        number, unit = number * _AGO_DAYS[unit], "day"
     try:
-        return datetime.now(UTC) - number * _AGO_UNITS[ago["unit"]]
+        return datetime.now(UTC) - timedelta(**{f"{unit}s": number})
     except OverflowError:
         raise InvalidArgument("time", f"{text!r} is before the year 1") from None
 
@@ -269,16 +264,13 @@ ref_argument = click.argument(
 )
 
 
-def recipes_option(command: Decorated) -> Decorated:
-    """Add ``--recipes``, the repository that recipes come from."""
-    option = click.option(
-        "--recipes",
-        envvar=_RECIPES,
-        metavar="REPO",
-        help="The git repository of the recipes (a path or clone URL), which says which commits "
-        f"rebuilt specs; by default {_RECIPES}.",
-    )
-    return option(command)
+recipes_option = click.option(
+    "--recipes",
+    envvar=_RECIPES,
+    metavar="REPO",
+    help="The git repository of the recipes (a path or clone URL), which says which commits "
+    f"rebuilt specs; by default {_RECIPES}.",
+)
 
 
 def two_refs(command: Decorated) -> Decorated:
@@ -384,6 +376,12 @@ def default_series(history: "History") -> str:
     if history.main_series is None:
         raise ValueError("a history without revisions has no series")
     return history.main_series
+
+
+def series_or_default(name: str | None, history: "History") -> str:
+    """Return a series, by default the main one; raises as ``require_series`` does."""
+    require_series(name, history)
+    return name or default_series(history)
 
 
 def is_written(option: str) -> bool:

@@ -1,20 +1,17 @@
 """The commits of the recipes that explain causes: lines for people, facts for programs."""
 
-import os
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
 
-from server.settings import settings_from
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
-from snapshots.catalog.library import recipes_change
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
@@ -42,27 +39,23 @@ _LEVELS = {
 _WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by date"}
 
 
-class ComparedCommits:
-    """The commits of the causes of a comparison, as far as they are known."""
+class ComparedCommits(msgspec.Struct, frozen=True):
+    """Why two sides differ, and the commits of the causes, as far as they are known."""
 
-    def __init__(
-        self, opened: OpenedCatalog, base: SideInfo, head: SideInfo, why: Explanation
-    ) -> None:
-        self._tables = opened.catalog.recipes
-        self._sides = base, head
-        self.why = why
+    why: Explanation
+    recipes: RecipesChange
 
-    @cached_property
-    def recipes(self) -> RecipesChange:
-        """How the recipes differ, and which of their commits explain which causes."""
-        setting = settings_from(os.environ).recipes_url
-        return recipes_change(self._tables, *self._sides, lambda: self.why, setting)
+    @classmethod
+    def of(cls, opened: OpenedCatalog, base: SideInfo, head: SideInfo) -> Self:
+        """Return those of two sides of a catalog."""
+        library = opened.library
+        return cls(library.explain(base.content, head.content), library.recipes_change(base, head))
 
     def title_line(self) -> str | None:
         """Return between which commits the two revisions lie; None where that is not known."""
-        sides = self.recipes.base, self.recipes.head
         if self.recipes.attribution is None:
             return None
+        sides = self.recipes.base, self.recipes.head
         texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
         return f"recipes: {' -> '.join(texts)}"
 
@@ -89,18 +82,22 @@ class ComparedCommits:
                 urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
                 yield from (styles.quiet(f"{indent}  {url}") for url in urls if url)
 
-    def facts(self, number: int) -> list[CommitEntry] | None:
-        """Return the commits that explain a cause; None where none are known."""
-        return commits_of(self.recipes, number)
+    def rebuilds(self, rows: Rows | None = None) -> list[CauseCount]:
+        """Return the main causes of the rebuilds of some rows of head, or of all; most first."""
+        return [count for count in self.why.causes.counted(rows) if count.num_specs]
 
-    def rebuilds(self, rows: Rows | None = None) -> "list[Rebuild]":
-        """Return what set off the rebuilds of some rows of head, or of all; most first."""
-        causes = self.why.causes
-        return [
-            Rebuild(count.number, count.num_specs, self)
-            for count in causes.counted(rows)
-            if count.num_specs
-        ]
+    def title(self, rebuild: CauseCount) -> str:
+        """Return the cause of a rebuild in words."""
+        return cause_title(self.why.causes.name_of(rebuild.number))
+
+    def facts(self, rebuild: CauseCount) -> dict[str, Any]:
+        """Return a rebuild and the commits that explain it, None where none are known."""
+        return {
+            "cause": self.why.causes.name_of(rebuild.number).key,
+            "title": self.title(rebuild),
+            "num_specs": rebuild.num_specs,
+            "commits": commits_of(self.recipes, rebuild.number),
+        }
 
 
 def _commit_text(explaining: CauseCommit) -> str:
@@ -124,28 +121,6 @@ def _recipes_text(recipes: Recipes) -> str:
 # -- what was rebuilt with a revision
 
 
-class Rebuild(msgspec.Struct, frozen=True):
-    """A cause by its number, how many specs have it as their main one, and its commits."""
-
-    number: int
-    num_specs: int
-    of: ComparedCommits
-
-    @property
-    def title(self) -> str:
-        """The cause in words."""
-        return cause_title(self.of.why.causes.name_of(self.number))
-
-    def facts(self) -> dict[str, Any]:
-        """Return the rebuild as a program reads it."""
-        return {
-            "cause": self.of.why.causes.name_of(self.number).key,
-            "title": self.title,
-            "num_specs": self.num_specs,
-            "commits": self.of.facts(self.number),
-        }
-
-
 def rebuild_lines(compared: ComparedCommits, rows: Rows | None, width: int | None) -> Iterator[str]:
     """Yield the causes of what was rebuilt, each with all commits that explain it."""
     rebuilds = compared.rebuilds(rows)
@@ -155,7 +130,7 @@ def rebuild_lines(compared: ComparedCommits, rows: Rows | None, width: int | Non
         yield from wrapped(f"    no commits: {compared.recipes.why_unknown}", width, " " * 6)
         return
     for rebuild in rebuilds:
-        text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(rebuild.title)}"
+        text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(compared.title(rebuild))}"
         yield from wrapped(text, width, " " * 6)
         yield from compared.lines(rebuild.number, width, " " * 6, all_=True)
 
@@ -165,7 +140,7 @@ def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[s
     if compared is None:
         return {"rebuilds": [], "why_no_commits": None}
     return {
-        "rebuilds": [rebuild.facts() for rebuild in compared.rebuilds(rows)],
+        "rebuilds": list(map(compared.facts, compared.rebuilds(rows))),
         "why_no_commits": compared.recipes.why_unknown,
     }
 
@@ -205,15 +180,16 @@ class Blamed(msgspec.Struct, frozen=True):
 
     revision: RevisionInfo
     hash: str | None
-    rebuild: Rebuild
+    commits: ComparedCommits
+    rebuild: CauseCount
 
     def facts(self) -> dict[str, Any]:
         """Return the rebuild as a program reads it."""
         return {
             **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
-            **self.rebuild.facts(),
-            "why_no_commits": self.rebuild.of.recipes.why_unknown,
+            **self.commits.facts(self.rebuild),
+            "why_no_commits": self.commits.recipes.why_unknown,
         }
 
 
@@ -231,10 +207,9 @@ def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blame
     for entry in opened.package_timeline(name, series).entries:
         if entry.base is None or not any(reason in entry.reasons for reason in _PAIRED):
             continue
-        why = opened.library.explain(entry.base.digest, entry.head.digest)
-        commits = ComparedCommits(opened, entry.base, entry.head, why)
-        for rebuild in commits.rebuilds(package_rows(why.head.frame, name)):
-            yield Blamed(entry.head, None, rebuild)
+        commits = ComparedCommits.of(opened, entry.base, entry.head)
+        for rebuild in commits.rebuilds(package_rows(commits.why.head.frame, name)):
+            yield Blamed(entry.head, None, commits, rebuild)
 
 
 def package_rows(frame: Frame, name: str) -> Rows:
@@ -255,13 +230,13 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             base = history.previous(span.first)
             if base is None:
                 continue
-            why = opened.library.explain(base.digest, span.first.digest)
+            commits = ComparedCommits.of(opened, base, span.first)
+            why = commits.why
             row = why.head.frame.hashes.find(of_hash.hash)
             if row is None or (before := int(why.counterparts.base_of[row])) < 0:
                 continue
-            commits = ComparedCommits(opened, base, span.first, why)
             (rebuild,) = commits.rebuilds(np.array([row], np.int32))
-            yield Blamed(span.first, of_hash.hash, rebuild)
+            yield Blamed(span.first, of_hash.hash, commits, rebuild)
             subject = why.base.frame.hashes.at(before)
 
 
@@ -271,8 +246,8 @@ def blame_lines(entries: Iterable[Blamed], series: str, width: int | None) -> It
     for entry in entries:
         is_empty = False
         subject = "" if entry.hash is None else f" {styles.digest(short_hash(entry.hash))}"
-        yield f"{styles.name(title(entry.revision))}{subject}: {entry.rebuild.title}"
-        commits = entry.rebuild.of
+        commits = entry.commits
+        yield f"{styles.name(title(entry.revision))}{subject}: {commits.title(entry.rebuild)}"
         if (unknown := commits.recipes.why_unknown) is not None:
             yield f"  {styles.quiet(unknown)}"
         yield from commits.lines(entry.rebuild.number, width, "  ", all_=True)

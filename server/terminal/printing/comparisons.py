@@ -34,10 +34,10 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange, RowPairs, field_changes
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.sides import Side
+from snapshots.changes.sides import Side, frame_row
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Mask
 from snapshots.models import SideInfo, Spec
 from snapshots.notes.changelog import (
     FORMAT,
@@ -81,6 +81,13 @@ class ReportedChange(msgspec.Struct, frozen=True):
     cause: int | None
     why_ambiguous: str | None
 
+    @property
+    def rows(self) -> tuple[int | None, int | None]:
+        """The row in base and that in head: of the hash itself, else of its counterpart."""
+        before, after = self.change.before, self.change.after
+        other = self.counterpart
+        return other if before is None else before, other if after is None else after
+
 
 class Compared(msgspec.Struct, frozen=True, dict=True):
     """Two sides, as revisions of a catalog; each part of the comparison is made when first used.
@@ -112,7 +119,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def commits(self) -> ComparedCommits:
         """Which commits of the recipes explain which causes."""
-        return ComparedCommits(self.opened, self.base, self.head, self.why)
+        return ComparedCommits.of(self.opened, self.base, self.head)
 
     @property
     def costs(self) -> FrameCosts | None:
@@ -184,11 +191,9 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 
     def pair(self, reported: ReportedChange) -> tuple[Spec, Spec]:
         """Return the specs before and after, of a change that has a counterpart or both sides."""
-        change, other = reported.change, reported.counterpart
-        before = other if change.before is None else change.before
-        after = other if change.after is None else change.after
+        before, after = reported.rows
         if before is None or after is None:
-            raise ValueError(f"{change.hash} has no counterpart")
+            raise ValueError(f"{reported.change.hash} has no counterpart")
         return self.comparison.base.spec(before), self.comparison.head.spec(after)
 
 
@@ -418,7 +423,7 @@ _MOST_TOGETHER = 5
 """So many causes are named that go together with another."""
 
 
-def causes_lines(
+def rebuilds_lines(
     compared: Compared, width: int | None, *, all_commits: bool = False
 ) -> Iterator[str]:
     """Yield how many specs were rebuilt or replaced, and a table of what set that off.
@@ -426,14 +431,6 @@ def causes_lines(
     It says of how many specs each cause is the main one, in how many it is involved, and where
     they are known the first commit that explains it, or with ``all_commits`` all of them.
     """
-    yield from title_lines(compared, width)
-    yield from rebuilds_lines(compared, width, all_commits=all_commits)
-
-
-def rebuilds_lines(
-    compared: Compared, width: int | None, *, all_commits: bool = False
-) -> Iterator[str]:
-    """Yield the same without the title."""
     if line := compared.commits.title_line():
         yield from wrapped(line, width)
     elif all_commits:
@@ -454,22 +451,16 @@ def rebuilds_lines(
     columns = [
         number("rebuilt", 0, attrgetter("num_specs")),
         number("reached", 1, attrgetter("num_involved")),
-        *cost_columns(compared.costs, paired, causes.main_of(paired)),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
+    if compared.costs is not None:
+        costs = costs_by_number(compared.costs, paired, causes.main_of(paired))
+        columns.insert(2, number("build time", 2, lambda row: str(costs.get(row.number, NO_COST))))
     head, *lines = table(rows, columns, width)
     yield head
     for row, line in zip(rows, lines, strict=True):
         yield line
         yield from compared.commits.lines(row.number, width, _BELOW_CAUSE, all_=all_commits)
-
-
-def cost_columns(costs: FrameCosts | None, rows: Rows, main: Rows) -> Sequence[TableColumn]:
-    """Return a column of what building the specs of causes takes; none without costs."""
-    if costs is None:
-        return ()
-    of_causes = costs_by_number(costs, rows, main)
-    return (number("build time", 2, lambda row: str(of_causes.get(row.number, NO_COST))),)
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:
@@ -524,21 +515,16 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}", width)
     yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
-    path = why.causes.path(row)
-    if len(path) > 1:
-        for depth, step in enumerate(path):
-            yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step_text(why, step)}"
+    path = path_facts(why, causes.path(row))
+    for depth, step in enumerate(path if len(path) > 1 else ()):
+        hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
+        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step['name']} {styles.digest(hashes)}"
     involved = causes.involved_in(np.array([row], np.int32)).numbers.tolist()
     others = [number for number in involved if number != reported.cause]
     if others:
         yield f"  also reached by: {counted(len(others), 'cause')}"
         for other in others:
             yield from wrapped(f"    {cause_title(causes.name_of(other))}", width)
-
-
-def _step_text(why: Explanation, step: CauseStep) -> str:
-    hashes = [short_hash(text) for text in step_hashes(why, step) if text is not None]
-    return f"{step.name} {styles.digest(' → '.join(hashes))}"
 
 
 # -- documents
@@ -571,13 +557,9 @@ def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, A
 def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> dict[str, Any]:
     """Return the causes of what is in scope, and each of its specs with its path."""
     notes = _notes(compared)
-    return _head(compared) | {
-        "summary": notes["summary"],
-        "causes": notes["causes"],
-        "why_no_commits": notes["why_no_commits"],
-        "why_unknown": notes["why_unknown"],
-        "specs": list(spec_changes_facts(compared, changes)),
-    }
+    shared = ("summary", "causes", "why_no_commits", "why_unknown")
+    specs = list(spec_changes_facts(compared, changes))
+    return _head(compared) | {name: notes[name] for name in shared} | {"specs": specs}
 
 
 def _notes(compared: Compared) -> dict[str, Any]:
@@ -588,10 +570,6 @@ def _notes(compared: Compared) -> dict[str, Any]:
 def _head(compared: Compared) -> dict[str, Any]:
     only = compared.scope.only if compared.scope is not None else Only()
     return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
-
-
-STEP = ("name", "before", "after")
-"""What a step of a path has for programs: the package, and its hashes in base and head."""
 
 
 def spec_changes_facts(
@@ -615,26 +593,19 @@ def spec_changes_facts(
             yield facts | {"cause": None, "causes": [], "path": []}
         else:
             own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
-            path = [
-                dict(zip(STEP, (step.name, *step_hashes(compared.why, step)), strict=True))
-                for step in next(paths)
-            ]
+            path = path_facts(compared.why, next(paths))
             yield facts | {"cause": own[0], "causes": own, "path": path}
 
 
 def _fields(compared: Compared, changes: Sequence[ReportedChange]) -> dict[int, list[FieldChange]]:
     """Return by its place what differs of each hash, or of it and its counterpart."""
-    rows = {}
-    for place, reported in enumerate(changes):
-        change = reported.change
-        before = reported.counterpart if change.before is None else change.before
-        after = reported.counterpart if change.after is None else change.after
-        if before is not None and after is not None:
-            rows[place] = before, after
-    before_rows, after_rows = np.array([*rows.values()], np.int32).reshape(-1, 2).T
+    paired = {
+        place: reported.rows for place, reported in enumerate(changes) if None not in reported.rows
+    }
+    before_rows, after_rows = np.array([*paired.values()], np.int32).reshape(-1, 2).T
     base, head = compared.why.base.frame, compared.why.head.frame
     pairs = RowPairs(base, before_rows, head, after_rows)
-    return dict(zip(rows, field_changes(pairs), strict=True))
+    return dict(zip(paired, field_changes(pairs), strict=True))
 
 
 def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
@@ -652,13 +623,20 @@ def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, A
     }
 
 
-def step_hashes(why: Explanation, step: CauseStep) -> tuple[str | None, str | None]:
-    """Return the hashes in base and head of a step of a path."""
-    return _hash_at(why.base, step.base_node), _hash_at(why.head, step.head_node)
+def path_facts(why: Explanation, path: Iterable[CauseStep]) -> list[dict[str, Any]]:
+    """Return the steps of a path: the package of each, and its hashes in base and head."""
+    return [
+        {
+            "name": step.name,
+            "before": _hash_at(why.base, step.base_node),
+            "after": _hash_at(why.head, step.head_node),
+        }
+        for step in path
+    ]
 
 
 def _hash_at(side: Side, node: int | None) -> str | None:
     if node is None:
         return None
-    absent = side.graph.absent_at(node)
-    return side.frame.hashes.at(node) if absent is None else absent.hash
+    frame, row = frame_row(side, node)
+    return frame.hashes.at(row)

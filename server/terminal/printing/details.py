@@ -27,18 +27,30 @@ from server.terminal.printing.listings import (
     stack_facts,
     stack_lines,
     stack_listing,
+    types_of,
 )
+from snapshots.changes.cause_graph import edge_at
 from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.sides import Side, frame_row
 from snapshots.errors import AmbiguousHash, CatalogError, InvalidArgument, RevisionNotFound
 from snapshots.frames.columns import Rows
-from snapshots.frames.dependencies import DependencyGraph, DependencyType
+from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours
 from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit
 from snapshots.refs import series as series_of
 from snapshots.refs import title
-from snapshots.texts import counted, in_words, minute, nearest_names, single_value, size, versioned
+from snapshots.texts import (
+    counted,
+    few,
+    in_words,
+    minute,
+    nearest_names,
+    single_value,
+    size,
+    versioned,
+)
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
@@ -157,9 +169,6 @@ class ShownRevision(msgspec.Struct, frozen=True):
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
         how_large = "" if revision.total_size is None else f", {size(revision.total_size)}"
-        same = ", ".join(map(title, self.same[:_MOST_SAME]))
-        if (more := len(self.same) - _MOST_SAME) > 0:
-            same += f" and {more:,} more"
         yield styles.digest(f"revision {revision.digest}")
         yield from labelled(
             [
@@ -173,7 +182,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("Hashes", proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
-                ("The same as", same),
+                ("The same as", few(list(map(title, self.same)), _MOST_SAME)),
                 *_facet_labels(self.facets),
             ],
             width,
@@ -438,7 +447,7 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
         spec=frame.spec(row),
         revision=revision,
         past=past,
-        dependencies=_dependencies_of(frame, graph, row),
+        dependencies=_dependencies_of(Side(frame, graph), row),
         dependents=_dependents_of(frame, graph, row),
         took_place_of=took_place_of,
         replaced_by=replaced_by,
@@ -475,32 +484,24 @@ def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> SpecP
     return None
 
 
-def _dependencies_of(
-    frame: Frame, graph: DependencyGraph, row: int
-) -> list[DirectDependency] | None:
+def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
     """Return what a row depends on directly; None where that is not known."""
+    graph = side.graph
     if not graph.known[row]:
         return None
-    reached = graph.reached_from(row)
-    return [
-        _dependency(frame, graph, node, edge)
-        for node, edge in zip(reached.nodes.tolist(), reached.edges.tolist(), strict=True)
-    ]
-
-
-def _dependency(frame: Frame, graph: DependencyGraph, node: int, edge: int) -> DirectDependency:
-    is_inside = node < graph.num_rows
-    side, row = (frame, node) if is_inside else (graph.outside, node - graph.num_rows)
-    mask = DependencyType(int(graph.types[edge]))
-    return DirectDependency(
-        name=side.package.at(row),
-        version=side.version.at(row),
-        hash=side.hashes.at(row),
-        types=[str(kind.name).lower() for kind in DependencyType if kind & mask],
-        virtuals=graph.virtuals.at(edge),
-        is_in_revision=is_inside,
-        external_path=side.columns["external_path"].at(row),
-    )
+    dependencies = []
+    for edge in graph.reached_from(row).edges.tolist():
+        end = edge_at(side, edge)
+        frame, place = frame_row(side, end.node)
+        dependencies.append(
+            DirectDependency(
+                **facts_of(end, "name", "version", "hash", "virtuals"),
+                types=types_of(end),
+                is_in_revision=end.node < graph.num_rows,
+                external_path=frame.columns["external_path"].at(place),
+            )
+        )
+    return dependencies
 
 
 def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec] | None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from heapq import nlargest
 from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -58,7 +59,8 @@ _AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""
 
 Item = TypeVar("Item")
-SpecCounts: TypeAlias = "PackageCounts | PackageEntry | PairCounts | SeriesEntry"
+AnySpan = TypeVar("AnySpan", Span, CellSpan)
+SpecCounts: TypeAlias = PackageCounts | PackageEntry | PairCounts
 """What counts the specs that were added, removed and changed."""
 
 
@@ -87,7 +89,7 @@ class LogEntry(msgspec.Struct, frozen=True):
     base: RevisionInfo | None
     text: str
     lines: Sequence[str]
-    facts: Any
+    facts: dict[str, Any]
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -136,17 +138,18 @@ def log_of(
     """
     if subject is not None and cell:
         return _cell_log(opened, subject, series, cell, selection, width)
+    rows: Callable[[Frame], Rows] | None = None
     if subject is not None and subject.startswith("/"):
         past = opened.hash_history(subject)
         log = _hash_log(past, opened.history, series, selection, width)
-        return _with_commits(log, opened, _rows_of_hash(past.hash), width) if commits else log
-    series = series or default_series(opened.history)
-    if subject is None:
+        rows = partial(_hash_rows, hash_=past.hash)
+    elif subject is not None:
+        timeline = opened.package_timeline(subject, series or default_series(opened.history))
+        log = _package_log(timeline, opened.history, selection, width)
+        rows = partial(package_rows, name=timeline.name)
+    else:
+        series = series or default_series(opened.history)
         log = _series_log(opened.complete(series), series, selection, width, oneline=oneline)
-        return _with_commits(log, opened, lambda _: None, width) if commits else log
-    timeline = opened.package_timeline(subject, series)
-    log = _package_log(timeline, len(opened.history.of_series(series)), selection, width)
-    rows = partial(package_rows, name=timeline.name)
     return _with_commits(log, opened, rows, width) if commits else log
 
 
@@ -154,7 +157,7 @@ def log_of(
 
 
 def _with_commits(
-    log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows | None], width: int | None
+    log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows] | None, width: int | None
 ) -> Log:
     """Return a log with the commits that rebuilt some rows of each revision; None for all."""
 
@@ -162,59 +165,25 @@ def _with_commits(
         for entry in log.entries:
             commits, rows, lines = None, None, []
             if entry.base is not None:
-                why = opened.library.explain(entry.base.digest, entry.revision.digest)
-                commits = ComparedCommits(opened, entry.base, entry.revision, why)
-                rows = rows_in(why.head.frame)
+                commits = ComparedCommits.of(opened, entry.base, entry.revision)
+                rows = rows_in and rows_in(commits.why.head.frame)
                 lines = list(rebuild_lines(commits, rows, width))
-            facts = entry.facts
-            if isinstance(facts, msgspec.Struct):
-                facts = msgspec.structs.asdict(facts)
             yield msgspec.structs.replace(
                 entry,
                 lines=[*entry.lines, *([""] if lines else []), *lines],
-                facts=facts | rebuild_facts(commits, rows),
+                facts=entry.facts | rebuild_facts(commits, rows),
             )
 
     return msgspec.structs.replace(log, entries=entries())
 
 
-def _rows_of_hash(hash_: str) -> Callable[[Frame], Rows]:
-    """Return what finds the row of a hash; none in a revision that it went in."""
-
-    def rows_in(frame: Frame) -> Rows:
-        row = frame.hashes.find(hash_)
-        return np.array([] if row is None else [row], np.int32)
-
-    return rows_in
+def _hash_rows(frame: Frame, hash_: str) -> Rows:
+    """Return the row of a hash; none in a revision that it went in."""
+    row = frame.hashes.find(hash_)
+    return np.array([] if row is None else [row], np.int32)
 
 
 # -- a series
-
-
-class SeriesEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a revision did to its series, from the one before it; None where that was nothing.
-
-    ``reasons`` counts specs, those that returned apart from new ones. ``most_changed`` are
-    the packages with most changed specs, ``packages_touched`` how many changed at all.
-    """
-
-    revision: RevisionInfo
-    base: RevisionInfo | None
-    specs_added: int
-    specs_removed: int
-    specs_changed: int
-    reasons: Mapping[SpecChangeReason, int]
-    packages_touched: int
-    most_changed: Sequence[PackageCounts]
-
-    def lines(self, width: int | None) -> Iterator[str]:
-        """Yield totals by reason, and the packages that changed most."""
-        yield from _count_lines(self, self.reasons, width)
-        if self.most_changed:
-            yield ""
-            yield from _bars(self.most_changed, width)
-        if more := self.packages_touched - len(self.most_changed):
-            yield f" and {counted(more, 'more package')}"
 
 
 def _series_log(
@@ -232,7 +201,7 @@ def _series_log(
 
 def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
     for point in points:
-        yield LogEntry(point.revision, point.base, counts_text(point.counts), (), None)
+        yield LogEntry(point.revision, point.base, counts_text(point.counts), (), {})
 
 
 def _entries(
@@ -248,9 +217,7 @@ def _entries(
             packages = past.package_counts(map(_pair, read_at_once))
             for point in read_at_once:
                 reasons = with_returned(point.counts, returned.get(point.revision, {}))
-                entry = _series_entry(point, reasons, packages.get(_pair(point), ()))
-                lines = list(entry.lines(width))
-                yield LogEntry(point.revision, point.base, counts_text(entry), lines, entry)
+                yield _series_entry(point, reasons, packages.get(_pair(point), ()), width)
 
 
 def _pair(point: GrowthPoint) -> Pair:
@@ -258,16 +225,26 @@ def _pair(point: GrowthPoint) -> Pair:
 
 
 def _series_entry(
-    point: GrowthPoint, reasons: Mapping[SpecChangeReason, int], packages: Sequence[PackageCounts]
-) -> SeriesEntry:
-    return SeriesEntry(
-        revision=point.revision,
-        base=point.base,
+    point: GrowthPoint,
+    reasons: Mapping[SpecChangeReason, int],
+    packages: Sequence[PackageCounts],
+    width: int | None,
+) -> LogEntry:
+    """Return the totals by reason, those that returned apart, and the packages changed most."""
+    most_changed = nlargest(MOST_CHANGED, packages, _weight)
+    lines = list(_count_lines(point.counts, reasons, width))
+    if most_changed:
+        lines += ["", *_bars(most_changed, width)]
+    if more := len(packages) - len(most_changed):
+        lines.append(f" and {counted(more, 'more package')}")
+    facts = {
+        **facts_of(point, "revision", "base"),
         **facts_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
-        reasons=reasons,
-        packages_touched=len(packages),
-        most_changed=nlargest(MOST_CHANGED, packages, _weight),
-    )
+        "reasons": reasons,
+        "packages_touched": len(packages),
+        "most_changed": most_changed,
+    }
+    return LogEntry(point.revision, point.base, counts_text(point.counts), lines, facts)
 
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
@@ -279,9 +256,10 @@ def _weight(package: PackageCounts) -> tuple[int, bool]:
 
 
 def _package_log(
-    timeline: PackageTimeline, num_revisions: int, selection: Selection, width: int | None
+    timeline: PackageTimeline, history: History, selection: Selection, width: int | None
 ) -> Log:
-    touched = f"{len(timeline.entries):,} of {counted(num_revisions, 'revision')} touched it"
+    revisions = counted(len(history.of_series(timeline.series)), "revision")
+    touched = f"{len(timeline.entries):,} of {revisions} touched it"
     return Log(
         [
             f"{styles.name(timeline.name)} in {timeline.series}: {touched}",
@@ -332,27 +310,12 @@ def package_line(entry: PackageEntry) -> str:
 # -- a package for a target, in a stack, of a version
 
 
-class CellEvent(msgspec.Struct, frozen=True):
-    """A revision that specs of a cell came in, or were gone in; ``kind`` is came or went."""
-
-    revision: RevisionInfo
-    series: str
-    kind: str
-    reasons: Mapping[SpecChangeReason, int]
-
-    def text(self) -> str:
-        """Return what happened, and why."""
-        if self.kind == "came":
-            return styles.added("+ came")
-        return styles.removed(f"- went{reasons_text(self.reasons, ': ')}")
-
-
-def reasons_text(reasons: Mapping[SpecChangeReason, int], before: str) -> str:
-    """Return why how many specs went, behind a text; nothing where nothing says why."""
-    parts = counted_reasons(SpecChangeKind.REMOVED, reasons)
-    others = reasons.get(SpecChangeReason.FACTS)
-    every = [parts] * bool(parts) + [f"{others} with other facts"] * bool(others)
-    return before + ", ".join(every) if every else ""
+def reasons_text(reasons: Mapping[SpecChangeReason, int]) -> str:
+    """Return why how many specs went; empty where nothing says why."""
+    parts = [counted_reasons(SpecChangeKind.REMOVED, reasons)]
+    if others := reasons.get(SpecChangeReason.FACTS):
+        parts.append(f"{others} with other facts")
+    return ", ".join(filter(None, parts))
 
 
 def _cell_log(
@@ -372,14 +335,14 @@ def _cell_log(
         rows = nearest_rows(base, head, name, dict.fromkeys(cell.items(), 1))
         nearest = [(place[1], head.spec(row)) for row in rows.tolist()]
     shown = {one: spans[one] for one in spans if series in (None, one)}
-    events = []
-    for of_series, several in shown.items():
-        for span in several:
-            events.append(CellEvent(span.first, of_series, "came", {}))
-            if span.gone_in is not None:
-                events.append(CellEvent(span.gone_in, of_series, "went", span.reasons))
-    events.sort(key=lambda event: age(event.revision), reverse=True)
+    in_series = [(one, span) for one, several in shown.items() for span in several]
     what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
+
+    def why(span: CellSpan, *, came: bool) -> tuple[str, dict[str, Any]]:
+        reasons = {} if came else span.reasons
+        text = reasons_text(reasons)
+        return text and f": {text}", {"reasons": reasons}
+
     return Log(
         [
             f"{styles.name(name)}: {what}",
@@ -395,26 +358,13 @@ def _cell_log(
         {
             "package": name,
             **{dimension: values.get(dimension) for dimension in ("target", "stack", "version")},
-            "spans": [
-                {"series": of_series, **facts_of(span, *CellSpan.__struct_fields__)}
-                for of_series, several in shown.items()
-                for span in several
-            ],
+            "spans": [{"series": one, **msgspec.structs.asdict(span)} for one, span in in_series],
             "nearest": [
                 {"revision": revision, **facts_of(spec, "hash", "short")}
                 for revision, spec in nearest
             ],
         },
-        (
-            LogEntry(
-                event.revision,
-                opened.history.previous(event.revision),
-                event.text(),
-                [f"{_INDENT}{event.text()}"],
-                event,
-            )
-            for event in selection.of(events, lambda event: event.revision)
-        ),
+        _span_entries(in_series, why, opened.history, selection),
     )
 
 
@@ -424,59 +374,32 @@ def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], width: int | None) -> I
         if not several:
             yield f"{series}: never"
         for span in several:
-            revisions = title(span.first)
-            if span.first != span.last:
-                revisions += f" to {title(span.last)}"
-            end = "still there"
-            if span.gone_in is not None:
-                end = f"gone in {title(span.gone_in)}{reasons_text(span.reasons, ' (')}"
-                end += ")" if span.reasons else ""
-            text = f"{series}: {revisions}: {counted(span.num_specs, 'spec')}; {end}"
-            yield from wrapped(text, width)
+            about = counted(span.num_specs, "spec")
+            yield from wrapped(_span_text(series, span, about, reasons_text(span.reasons)), width)
 
 
 # -- a hash
-
-
-class HashEvent(msgspec.Struct, frozen=True):
-    """A revision that a hash came in, or went in; ``kind`` is came or went."""
-
-    revision: RevisionInfo
-    series: str
-    kind: str
-    reason: SpecChangeReason
-
-    def text(self) -> str:
-        """Return what happened, and why."""
-        sign, style = ("+", styles.added) if self.kind == "came" else ("-", styles.removed)
-        return style(f"{sign} {self.kind}: {in_words(self.reason.value)}")
 
 
 def _hash_log(
     past: HashHistory, history: History, series: str | None, selection: Selection, width: int | None
 ) -> Log:
     spans = [span for span in past.spans if series in (None, span.series)]
-    events = []
-    for span in spans:
-        events.append(HashEvent(span.first, span.series, "came", span.reason_came))
-        if span.gone_in is not None and span.reason_gone is not None:
-            events.append(HashEvent(span.gone_in, span.series, "went", span.reason_gone))
-    events.sort(key=lambda event: age(event.revision), reverse=True)
+
+    def why(span: Span, *, came: bool) -> tuple[str, dict[str, Any]]:
+        reason = span.reason_came if came else span.reason_gone
+        return f": {_reason_text(reason)}", {"reason": reason}
+
     name = styles.name(versioned(past.name, past.version))
     return Log(
         [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans, width)],
         hash_facts(past, spans),
-        (
-            LogEntry(
-                event.revision,
-                history.previous(event.revision),
-                event.text(),
-                [f"{_INDENT}{event.text()}"],
-                event,
-            )
-            for event in selection.of(events, lambda event: event.revision)
-        ),
+        _span_entries([(span.series, span) for span in spans], why, history, selection),
     )
+
+
+def _reason_text(reason: SpecChangeReason | None) -> str:
+    return "" if reason is None else in_words(reason.value)
 
 
 def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
@@ -491,14 +414,48 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
 def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
     """Yield when a hash was there, why it came, and why it went."""
     for span in spans:
-        revisions = title(span.first)
-        if span.first != span.last:
-            revisions += f" to {title(span.last)}"
-        end = "still there"
-        if span.gone_in is not None and span.reason_gone is not None:
-            end = f"gone in {title(span.gone_in)} ({in_words(span.reason_gone.value)})"
-        text = f"{span.series}: {revisions}: {in_words(span.reason_came.value)}; {end}"
-        yield from wrapped(text, width)
+        came, gone = _reason_text(span.reason_came), _reason_text(span.reason_gone)
+        yield from wrapped(_span_text(span.series, span, came, gone), width)
+
+
+# -- spans of a cell or a hash
+
+
+def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) -> str:
+    """Return when there was something, what is to say about it, and where and why it went."""
+    revisions = title(span.first)
+    if span.first != span.last:
+        revisions += f" to {title(span.last)}"
+    end = "still there"
+    if span.gone_in is not None:
+        end = f"gone in {title(span.gone_in)}{why_gone and f' ({why_gone})'}"
+    return f"{series}: {revisions}: {about}; {end}"
+
+
+def _span_entries(
+    spans: Iterable[tuple[str, AnySpan]],
+    why: Callable[..., tuple[str, dict[str, Any]]],
+    history: History,
+    selection: Selection,
+) -> Iterator[LogEntry]:
+    """Yield an entry for each revision that a span began with, or was gone in, newest first.
+
+    ``why`` returns what follows the text of an entry, and further facts.
+    """
+    events = [
+        (revision, series, kind, span)
+        for series, span in spans
+        for revision, kind in ((span.first, "came"), (span.gone_in, "went"))
+        if revision is not None
+    ]
+    events.sort(key=lambda event: age(event[0]), reverse=True)
+    for revision, series, kind, span in selection.of(events, itemgetter(0)):
+        is_new = kind == "came"
+        sign, style = SIGNS[SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED]
+        reason, facts = why(span, came=is_new)
+        text = style(f"{sign} {kind}{reason}")
+        facts = {"revision": revision, "series": series, "kind": kind, **facts}
+        yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"], facts)
 
 
 # -- lines of entries

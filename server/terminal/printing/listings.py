@@ -20,7 +20,9 @@ from server.terminal.printing.layout import (
     wrapped,
 )
 from snapshots.catalog.publication import Publication
+from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec, revision_facts
@@ -268,3 +270,8 @@ def spec_facts(spec: Spec) -> dict[str, Any]:
     facts = msgspec.structs.asdict(spec) | {"stacks": spec.stacks or None}
     del facts["dependencies"]  # a null would say that they are not known
     return {"hash": facts.pop("hash"), "short": spec.short} | facts
+
+
+def types_of(edge: EdgeEnd) -> list[str]:
+    """Return the names of the types of a dependency."""
+    return [str(kind.name).lower() for kind in DependencyType if kind & edge.types]

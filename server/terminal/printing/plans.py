@@ -21,7 +21,7 @@ from server.terminal.printing.comparisons import (
     spec_changes_facts,
     title_lines,
 )
-from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from server.terminal.printing.verdicts import (
     GateReport,
     annotation_of,
@@ -68,37 +68,11 @@ _NOTES = (
 """What a plan has of release notes."""
 
 
-class PlanCommits(msgspec.Struct, frozen=True):
-    """The commits of the recipes from those of base to those of the lock files."""
-
-    base: Recipes
-    head: Recipes
-    between: Between
-
-
-class PlannedCommits(ComparedCommits):
-    """The commits that explain the causes of a plan; None are known without a repository."""
-
-    def __init__(self, planned: "Planned") -> None:
-        super().__init__(planned.opened, planned.base, planned.head, planned.why)
-        self._given = planned.given_commits
-
-    @cached_property
-    def recipes(self) -> RecipesChange:
-        """How the recipes differ, and which of their commits explain which causes."""
-        given = self._given
-        if given is None:
-            return super().recipes
-        links = links_of(settings_from(os.environ).recipes_url, given.head.repository)
-        attribution = Attribution(self.why, given.between)
-        return RecipesChange(given.base, given.head, attribution, None, links)
-
-
 class Planned(Compared, frozen=True, dict=True):
     """A plan, beside the side that it is made against, as a comparison of the two."""
 
     plan: Plan
-    given_commits: PlanCommits | None
+    recipes: RecipesChange | None
 
     @property
     def whole(self) -> Comparison:
@@ -113,7 +87,8 @@ class Planned(Compared, frozen=True, dict=True):
     @cached_property
     def commits(self) -> ComparedCommits:
         """Which commits of the recipes explain which causes."""
-        return PlannedCommits(self)
+        recipes = self.recipes or self.opened.library.recipes_change(self.base, self.head)
+        return ComparedCommits(self.why, recipes)
 
     @cached_property
     def costs(self) -> FrameCosts | None:
@@ -164,13 +139,14 @@ def plan(
         ),
         roots=tuple(dict.fromkeys(roots)),
     )
-    given = None
-    if recipes is not None:
-        given = _commits(opened.catalog.recipes.of(side), recipes, commits)
-    return Planned(side, head, None, opened, made, given)
+    known = opened.catalog.recipes.of(side)
+    change = None if recipes is None else _commits(made.explanation, known, recipes, commits)
+    return Planned(side, head, None, opened, made, change)
 
 
-def _commits(known: Recipes | None, location: str, commits: str | None) -> PlanCommits | None:
+def _commits(
+    why: Explanation, known: Recipes | None, location: str, commits: str | None
+) -> RecipesChange | None:
     """Return the commits of a range, or from the known ones to HEAD; None where none are known."""
     first, dots, last = (commits or "").partition("..")
     if commits is not None and not (first and dots and last):
@@ -187,15 +163,15 @@ def _commits(known: Recipes | None, location: str, commits: str | None) -> PlanC
             Recipes(repository.location, repository.commit(name), FoundBy.GIVEN)
             for name in (first, last)
         )
-        return PlanCommits(base, head, between)
+    links = links_of(settings.recipes_url, head.repository)
+    return RecipesChange(base, head, Attribution(why, between), None, links)
 
 
 def judge_plan(rules: str, planned: Planned) -> GateReport:
     """Judge a plan by the rules of a file. Raises CachelogError where that cannot be done."""
+    library = planned.opened.library
     subject = judged_plan(
-        planned.opened.library,
-        planned.plan,
-        lambda counts: planned.commits.recipes.most_rebuilt(counts),
+        library, planned.plan, lambda counts: planned.commits.recipes.most_rebuilt(counts)
     )
     return judge_by(rules, planned.base, planned.head, subject)
 
@@ -242,9 +218,7 @@ def _columns(planned: Planned) -> list[TableColumn]:
     if any(stack.coverage_lost or stack.coverage_gained for stack in planned.stack_plans):
         columns.append(number("lost", 4, attrgetter("coverage_lost")))
         columns.append(number("gained", 4, attrgetter("coverage_gained")))
-    if planned.costs is not None:
-        columns.append(number("build time", 2, lambda stack: str(stack.build_cost)))
-    return columns
+    return columns + build_times(planned.stack_plans, 2)
 
 
 # -- a comment

@@ -12,9 +12,9 @@ import numpy as np
 from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
-from server.terminal.printing.comparisons import STEP, step_hashes
+from server.terminal.printing.comparisons import path_facts
 from server.terminal.printing.layout import TableColumn, table, wrapped
-from server.terminal.printing.listings import spec_facts
+from server.terminal.printing.listings import spec_facts, types_of
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.sides import Side
@@ -27,7 +27,6 @@ from snapshots.changes.spec_pairs import (
 )
 from snapshots.changes.vocabulary import arrow, cause_title, difference_phrase
 from snapshots.errors import CatalogError, InvalidArgument
-from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import FileInfo, SideInfo, Spec
 from snapshots.refs import title
@@ -54,25 +53,79 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
         (base, head), (before, after) = self.pair.sides, self.pair.rows
         return base.frame.spec(before), head.frame.spec(after)
 
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield what differs of the two themselves, of their dependencies, why, and below."""
+        pair, (before, after) = self.pair, self.specs
+        for spec, revision in ((before, self.base), (after, self.head)):
+            text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
+            yield from wrapped(f"{text} in {title(revision)}", width)
+        if before.hash == after.hash:
+            yield ""
+            yield "Both are one spec: they have one hash."
+            return
+        yield from _own_lines(pair, width)
+        yield from _dependency_lines(pair, width)
+        yield from _cause_lines(pair, width)
+        yield from _below_lines(pair, width)
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        pair, causes, below = self.pair, self.pair.explanation.causes, self.pair.below
+        revisions = self.base, self.head
+        base, head = (
+            {"revision": revision, "spec": spec_facts(spec)}
+            for revision, spec in zip(revisions, self.specs, strict=True)
+        )
+        return {
+            "format": FORMAT,
+            "base": base,
+            "head": head,
+            "facts": pair.facts,
+            "variants": {"removed": pair.variants.before, "added": pair.variants.after},
+            "dependencies": [
+                {
+                    "name": change.name,
+                    "before": _edge_facts(change.before),
+                    "after": _edge_facts(change.after),
+                    "path": path_facts(pair.explanation, change.path),
+                }
+                for change in pair.dependencies
+            ]
+            if pair.are_known
+            else None,
+            "causes": [
+                {
+                    "key": causes.name_of(number).key,
+                    **facts_of(causes.name_of(number), "kind", "package", "before", "after"),
+                    "title": cause_title(causes.name_of(number)),
+                    "facts": causes.facts_of(number),
+                    "why_unknown": causes.why_unknown(number),
+                    "path": path_facts(pair.explanation, path),
+                }
+                for number, path in enumerate(pair.paths)
+            ],
+            "num_shared_below": len(below.shared),
+            "num_differing_below": len(below.differing),
+            "num_only_below_base": len(below.only_base),
+            "num_only_below_head": len(below.only_head),
+            "document": pair.difference,
+        }
+
 
 def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
     """Compare the specs of two hashes or beginnings of them, each after a slash.
 
     Raises as ``OpenedCatalog.hash_history`` does.
     """
-    histories = [opened.hash_history(text) for text in (base, head)]
-    places: list[tuple[Side, int]] = []
-    for history in histories:
-        digest = history.newest.digest
-        side = Side(opened.frame(history.newest), opened.library.dependencies.get(digest))
-        row = side.frame.hashes.find(history.hash)
+    places = []
+    for text in (base, head):
+        history = opened.hash_history(text)
+        row = opened.frame(history.newest).hashes.find(history.hash)
         if row is None:
             reason = f"{title(history.newest)} lacks {history.hash}, which its history has"
             raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
-        places.append((side, row))
-    (before, base_row), (after, head_row) = places
-    pair = SpecPair(before, base_row, after, head_row)
-    return ComparedSpecs(histories[0].newest, histories[1].newest, pair)
+        places.append((history.newest, row))
+    return _compared(opened, *places)
 
 
 def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> ComparedSpecs:
@@ -82,18 +135,27 @@ def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -
     and ``Library.find`` do, and InvalidArgument where a side has no such spec, or several.
     """
     opened, sides = open_sides(location, texts)
-    places: list[tuple[Side, int]] = []
+    places = []
     for info in sides:
         frame = opened.frame(info)
-        side = Side(frame, opened.library.dependencies.get(info.content))
         rows = np.flatnonzero(opened.library.find(info.content, query)).tolist()
         if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
             rows = [row for row in rows if frame.hashes.at(row) in info.roots] or rows
         if len(rows) != 1:
             raise InvalidArgument("--spec", f"{title(info)} has {_some(frame, rows)}")
-        places.append((side, rows[0]))
-    (before, base_row), (after, head_row) = places
-    return ComparedSpecs(sides[0], sides[1], SpecPair(before, base_row, after, head_row))
+        places.append((info, rows[0]))
+    return _compared(opened, *places)
+
+
+def _compared(
+    opened: OpenedCatalog, base: tuple[SideInfo, int], head: tuple[SideInfo, int]
+) -> ComparedSpecs:
+    """Compare two specs, each a row of a side."""
+    before, after = (
+        Side(opened.frame(info), opened.library.dependencies.get(info.content))
+        for info, _ in (base, head)
+    )
+    return ComparedSpecs(base[0], head[0], SpecPair(before, base[1], after, head[1]))
 
 
 def _some(frame: Frame, rows: Sequence[int]) -> str:
@@ -107,22 +169,6 @@ def _some(frame: Frame, rows: Sequence[int]) -> str:
 
 
 # -- lines
-
-
-def spec_pair_lines(compared: ComparedSpecs, width: int | None) -> Iterator[str]:
-    """Yield what differs of the two themselves, of their dependencies, why, and below."""
-    pair, (before, after) = compared.pair, compared.specs
-    for spec, revision in ((before, compared.base), (after, compared.head)):
-        text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
-        yield from wrapped(f"{text} in {title(revision)}", width)
-    if before.hash == after.hash:
-        yield ""
-        yield "Both are one spec: they have one hash."
-        return
-    yield from _own_lines(pair, width)
-    yield from _dependency_lines(pair, width)
-    yield from _cause_lines(pair, width)
-    yield from _below_lines(pair, width)
 
 
 def _own_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
@@ -193,11 +239,6 @@ def _edge_text(end: EdgeEnd) -> str:
     return f"({', '.join(types_of(end))}{virtuals})"
 
 
-def types_of(end: EdgeEnd) -> list[str]:
-    """Return the names of the types of an edge."""
-    return [str(kind.name).lower() for kind in DependencyType if kind & end.types]
-
-
 def _way_text(path: Sequence[CauseStep]) -> str:
     return _WAY.join(step.name for step in path)
 
@@ -241,59 +282,7 @@ def _below_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
         yield from wrapped(f"  {styles.name(name)}: {text}", width, _INDENT)
 
 
-# -- the document
-
-
-def spec_pair_document(compared: ComparedSpecs) -> dict[str, Any]:
-    """Return the same for programs."""
-    pair, causes, below = compared.pair, compared.pair.explanation.causes, compared.pair.below
-    revisions = compared.base, compared.head
-    base, head = (
-        {"revision": revision, "spec": spec_facts(spec)}
-        for revision, spec in zip(revisions, compared.specs, strict=True)
-    )
-    return {
-        "format": FORMAT,
-        "base": base,
-        "head": head,
-        "facts": pair.facts,
-        "variants": {"removed": pair.variants.before, "added": pair.variants.after},
-        "dependencies": [
-            {
-                "name": change.name,
-                "before": _edge_facts(change.before),
-                "after": _edge_facts(change.after),
-                "path": _path_facts(pair, change.path),
-            }
-            for change in pair.dependencies
-        ]
-        if pair.are_known
-        else None,
-        "causes": [
-            {
-                "key": causes.name_of(number).key,
-                **facts_of(causes.name_of(number), "kind", "package", "before", "after"),
-                "title": cause_title(causes.name_of(number)),
-                "facts": causes.facts_of(number),
-                "why_unknown": causes.why_unknown(number),
-                "path": _path_facts(pair, path),
-            }
-            for number, path in enumerate(pair.paths)
-        ],
-        "num_shared_below": len(below.shared),
-        "num_differing_below": len(below.differing),
-        "num_only_below_base": len(below.only_base),
-        "num_only_below_head": len(below.only_head),
-        "document": pair.difference,
-    }
-
-
 def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:
     if end is None:
         return None
     return facts_of(end, "hash", "version") | {"types": types_of(end), "virtuals": end.virtuals}
-
-
-def _path_facts(pair: SpecPair, path: Sequence[CauseStep]) -> list[dict[str, Any]]:
-    why = pair.explanation
-    return [dict(zip(STEP, (step.name, *step_hashes(why, step)), strict=True)) for step in path]
