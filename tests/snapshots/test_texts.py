@@ -12,6 +12,7 @@ from snapshots.texts import (
     counted,
     day,
     distinct_prefixes,
+    few,
     is_plain,
     nearest_hint,
     nearest_names,
@@ -35,6 +36,14 @@ MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
 def test_numbers_with_their_noun(count: int, text: str) -> None:
     """One is singular; thousands are parted."""
     assert counted(count, "spec") == text
+
+
+@pytest.mark.parametrize(
+    ("num_names", "text"), [(0, ""), (2, "a, b"), (3, "a, b, c"), (1_004, "a, b, c and 1,001 more")]
+)
+def test_few_of_many_names(num_names: int, text: str) -> None:
+    """The first are listed, the others counted."""
+    assert few(["a", "b", "c", *"d" * num_names][:num_names], 3) == text
 
 
 @pytest.mark.parametrize(
