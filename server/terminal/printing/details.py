@@ -29,7 +29,6 @@ from server.terminal.printing.listings import (
     stack_listing,
     types_of,
 )
-from snapshots.changes.cause_graph import edge_at
 from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
@@ -489,15 +488,18 @@ def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
     graph = side.graph
     if not graph.known[row]:
         return None
+    reached = graph.reached_from(row)
     dependencies = []
-    for edge in graph.reached_from(row).edges.tolist():
-        end = edge_at(side, edge)
-        frame, place = frame_row(side, end.node)
+    for node, edge in zip(reached.nodes.tolist(), reached.edges.tolist(), strict=True):
+        frame, place = frame_row(side, node)
         dependencies.append(
             DirectDependency(
-                **facts_of(end, "name", "version", "hash", "virtuals"),
-                types=types_of(end),
-                is_in_revision=end.node < graph.num_rows,
+                name=frame.package.at(place),
+                version=frame.version.at(place),
+                hash=frame.hashes.at(place),
+                types=types_of(int(graph.types[edge])),
+                virtuals=graph.virtuals.at(edge),
+                is_in_revision=node < graph.num_rows,
                 external_path=frame.columns["external_path"].at(place),
             )
         )

@@ -20,7 +20,6 @@ from server.terminal.printing.layout import (
     wrapped,
 )
 from snapshots.catalog.publication import Publication
-from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
@@ -272,6 +271,6 @@ def spec_facts(spec: Spec) -> dict[str, Any]:
     return {"hash": facts.pop("hash"), "short": spec.short} | facts
 
 
-def types_of(edge: EdgeEnd) -> list[str]:
+def types_of(mask: int) -> list[str]:
     """Return the names of the types of a dependency."""
-    return [str(kind.name).lower() for kind in DependencyType if kind & edge.types]
+    return [str(kind.name).lower() for kind in DependencyType if kind & mask]

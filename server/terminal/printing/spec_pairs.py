@@ -236,7 +236,7 @@ def _because(path: Sequence[CauseStep]) -> str:
 
 def _edge_text(end: EdgeEnd) -> str:
     virtuals = f" as {', '.join(end.virtuals)}" if end.virtuals else ""
-    return f"({', '.join(types_of(end))}{virtuals})"
+    return f"({', '.join(types_of(end.types))}{virtuals})"
 
 
 def _way_text(path: Sequence[CauseStep]) -> str:
@@ -285,4 +285,7 @@ def _below_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
 def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:
     if end is None:
         return None
-    return facts_of(end, "hash", "version") | {"types": types_of(end), "virtuals": end.virtuals}
+    return facts_of(end, "hash", "version") | {
+        "types": types_of(end.types),
+        "virtuals": end.virtuals,
+    }
