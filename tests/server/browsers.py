@@ -2,15 +2,20 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal, TypeVar
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.support.wait import WebDriverWait
 
 SECONDS = 30
 """How long a test waits for what a page is to show, on a busy machine."""
+
+Shown = TypeVar("Shown")
 
 FLAGS = (
     "--headless",
@@ -64,3 +69,17 @@ def fresh_profile(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     finally:
         chromium.switch_to.window(first)
         chromium.browser.remove_user_context(profile)  # closes its windows, too
+
+
+def wait_for(browser: webdriver.Chrome, look: Callable[[], Shown | Literal[False]]) -> Shown:
+    """Return what a look at the page sees, as soon as that is something.
+
+    Scripts may replace elements meanwhile.
+    """
+    stale = [StaleElementReferenceException]
+    return WebDriverWait(browser, SECONDS, 0.02, stale).until(lambda _: look())
+
+
+def paste(browser: webdriver.Chrome, text: str) -> None:
+    """Paste a text where the focus is: of a long one each key would take its time."""
+    browser.execute_cdp_cmd("Input.insertText", {"text": text})

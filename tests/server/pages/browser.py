@@ -3,9 +3,8 @@
 from typing import Any
 
 from selenium import webdriver
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.server.browsers import SECONDS
+from tests.server.browsers import wait_for
 
 _SETTLED = """
 return document.readyState === "complete" && !document.querySelector(".htmx-request")
@@ -34,7 +33,7 @@ def seen_as(browser: webdriver.Chrome, scheme: str, width: int, height: int = 90
 
 def settle(browser: webdriver.Chrome) -> None:
     """Wait until a page has loaded with all its parts."""
-    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(_SETTLED))
+    wait_for(browser, lambda: browser.execute_script(_SETTLED))
 
 
 def complaints(browser: webdriver.Chrome) -> list[Any]:

@@ -5,10 +5,9 @@ from pathlib import Path
 import httpx
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
 from server.settings import Settings
-from tests.server.browsers import SECONDS
+from tests.server.browsers import wait_for
 from tests.server.pages.hostile import BREAKS, published
 from tests.server.pages.tour import tour
 from tests.server.servers import application
@@ -27,7 +26,7 @@ _UNFOLDED = """
 const all = [...document.querySelectorAll('details')].slice(0, 4);
 all.forEach((it) => { it.open = true; });
 """
-_IS_LOADING = "return document.querySelectorAll('.htmx-request').length"
+_HAS_LOADED = "return !document.querySelector('.htmx-request')"
 
 
 def test_scripts_make_no_markup_of_texts(browser: webdriver.Chrome, tmp_path: Path) -> None:
@@ -38,7 +37,7 @@ def test_scripts_make_no_markup_of_texts(browser: webdriver.Chrome, tmp_path: Pa
             browser.execute_script(_UNFOLDED)
             for box in browser.find_elements(By.CSS_SELECTOR, "form.narrow input[type=search]"):
                 box.send_keys("<evil-1")
-            WebDriverWait(browser, SECONDS).until(lambda it: not it.execute_script(_IS_LOADING))
+            wait_for(browser, lambda: browser.execute_script(_HAS_LOADED))
             assert browser.execute_script(_FAULTS) == [], address
             assert browser.execute_script(_FOREIGN) == [], address
 

@@ -6,16 +6,14 @@ from typing import Literal
 import httpx
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
-from selenium.webdriver.support.wait import WebDriverWait
 
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.browsers import SECONDS
+from tests.server.browsers import paste, wait_for
 from tests.server.pages.api_answers import asked
 from tests.server.pages.browser import seen_as, settle, sideways, violations
 from tests.server.servers import application
@@ -82,13 +80,11 @@ class Visit:
     def seen(self, selector: str, text: str = "") -> WebElement:
         """Return the first element that is to be seen and has a text, as soon as there is one."""
 
-        def element(browser: webdriver.Chrome) -> WebElement | Literal[False]:
-            every = browser.find_elements(By.CSS_SELECTOR, selector)
-            return next((it for it in every if it.is_displayed() and text in it.text), False)
+        def element() -> WebElement | Literal[False]:
+            every = self.browser.find_elements(By.CSS_SELECTOR, selector)
+            return next((it for it in every if text in it.text and it.is_displayed()), False)
 
-        # Scripts may replace an element between the search for it and the question for its text.
-        stale = [StaleElementReferenceException]
-        return WebDriverWait(self.browser, SECONDS, ignored_exceptions=stale).until(element)
+        return wait_for(self.browser, element)
 
     def click(self, selector: str, text: str = "") -> None:
         """Click on something."""
@@ -98,6 +94,12 @@ class Visit:
     def write(self, selector: str, *keys: str) -> None:
         """Write into a field, or paste; with the key that sends it this is one action."""
         self.seen(selector).send_keys(*keys)
+        self._count()
+
+    def paste(self, selector: str, text: str) -> None:
+        """Paste into a field."""
+        self.seen(selector).click()
+        paste(self.browser, text)
         self._count()
 
     def drop_file(self, content: str) -> None:
@@ -246,7 +248,7 @@ def test_a_lock_file_is_checked_without_scripts(scriptless: Visit, pages: dict[s
     there, gone = (httpx.URL(pages[name]).path.split("/")[-1] for name in ("spec", "hash"))
     specs = [node("a", there, "1.0"), node("b", gone, "1.0"), node("c", hash_of("c"), "1.0")]
     scriptless.click("header nav a[href$=check]")
-    scriptless.write("textarea", as_bytes(lock_file(specs, [there])).decode())
+    scriptless.paste("textarea", as_bytes(lock_file(specs, [there])).decode())
     Select(scriptless.seen("select[name=ref]")).select_by_visible_text("develop")
     scriptless.click("main form button[type=submit]")
     missing = scriptless.seen(".causes").text

@@ -1,14 +1,11 @@
 """Lists that narrow down while somebody writes, in a real browser."""
 
-from collections.abc import Callable
-
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.server.browsers import SECONDS
+from tests.server.browsers import wait_for
 from tests.server.pages.browser import settle, violations
 
 _OPTIONS = """
@@ -18,18 +15,13 @@ _ACTIVE = "return document.getElementById(arguments[0])?.querySelector('span').i
 _NAMES = "return [...document.querySelectorAll('.packages tbody th')].map((it) => it.innerText)"
 
 
-def until(browser: webdriver.Chrome, is_so: Callable[[], bool]) -> None:
-    """Wait for something to become so."""
-    WebDriverWait(browser, SECONDS).until(lambda _: is_so())
-
-
 def searched(browser: webdriver.Chrome, address: str, text: str) -> WebElement:
     """Open a page and write into its search; return the field."""
     browser.get(address)
     settle(browser)
     box = browser.find_element(By.CSS_SELECTOR, ".search [name=q]")
     box.send_keys(text)
-    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    wait_for(browser, lambda: bool(browser.execute_script(_OPTIONS)))
     return box
 
 
@@ -43,21 +35,21 @@ def test_a_list_follows_what_is_written(browser: webdriver.Chrome, pages: dict[s
     everything = names()
     part = everything[0][:3]
     browser.find_element(By.CSS_SELECTOR, "form.narrow input[name=search]").send_keys(part)
-    until(browser, lambda: f"search={part}" in browser.current_url)
+    wait_for(browser, lambda: f"search={part}" in browser.current_url)
     assert "order=NUM_SPECS" in browser.current_url
     assert names() == [name for name in names() if part in name] != everything
     assert browser.find_element(By.ID, "count").text.startswith(f"{len(names())} package")
     browser.back()
-    until(browser, lambda: names() == everything)
+    wait_for(browser, lambda: names() == everything)
     browser.forward()
-    until(browser, lambda: f"search={part}" in browser.current_url and names() != everything)
+    wait_for(browser, lambda: f"search={part}" in browser.current_url and names() != everything)
 
 
 def test_results_follow_what_is_written(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
     """Those of a query, also where it cannot be read yet, and a list in which nothing matches."""
 
     def appears(selector: str) -> None:
-        until(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, selector)))
+        wait_for(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, selector)))
 
     browser.get(pages["search-empty"])
     box = browser.find_element(By.CSS_SELECTOR, "form.find input[name=q]")
@@ -93,9 +85,9 @@ def test_the_search_suggests(browser: webdriver.Chrome, pages: dict[str, str], a
     box.send_keys(Keys.ESCAPE)
     assert (box.get_attribute("aria-expanded"), box.get_attribute("value")) == ("false", name[:3])
     box.send_keys(Keys.ARROW_DOWN)
-    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    wait_for(browser, lambda: bool(browser.execute_script(_OPTIONS)))
     box.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
-    until(browser, lambda: browser.current_url.endswith(f"/packages/{values[0]}"))
+    wait_for(browser, lambda: browser.current_url.endswith(f"/packages/{values[0]}"))
 
 
 def test_a_click_opens_what_is_suggested(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
@@ -105,6 +97,6 @@ def test_a_click_opens_what_is_suggested(browser: webdriver.Chrome, pages: dict[
     box.send_keys(Keys.TAB)
     assert browser.execute_script(_OPTIONS) == []
     box.send_keys(Keys.ARROW_DOWN)
-    until(browser, lambda: bool(browser.execute_script(_OPTIONS)))
+    wait_for(browser, lambda: bool(browser.execute_script(_OPTIONS)))
     browser.find_element(By.CSS_SELECTOR, ".suggestions [role=option]").click()
-    until(browser, lambda: browser.current_url.endswith(f"/r/develop~1/packages/{name}"))
+    wait_for(browser, lambda: browser.current_url.endswith(f"/r/develop~1/packages/{name}"))

@@ -10,13 +10,12 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from server.settings import Settings
 from server.site.entries import SiteEntry, entries
 from server.site.queries import choose
 from snapshots.catalog.catalog import Catalog
-from tests.server.browsers import SECONDS
+from tests.server.browsers import wait_for
 from tests.server.pages.api_answers import asked
 from tests.server.pages.browser import settle
 from tests.server.servers import application
@@ -111,7 +110,7 @@ def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -
     settle(browser)
     browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(text)
     options = (By.CSS_SELECTOR, ".suggestions [role=option]")
-    WebDriverWait(browser, SECONDS).until(lambda _: len(browser.find_elements(*options)) == number)
+    wait_for(browser, lambda: len(browser.find_elements(*options)) == number)
     return [option.text for option in browser.find_elements(*options)]
 
 
@@ -123,7 +122,7 @@ def test_what_is_written_leads_to_its_page(
     (suggestion,) = suggestions(browser, site / "series/develop/index.html", text, 1)
     assert "pa" in suggestion
     browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
-    WebDriverWait(browser, SECONDS).until(lambda _: "/series/" not in browser.current_url)
+    wait_for(browser, lambda: "/series/" not in browser.current_url)
     assert browser.find_element(By.CSS_SELECTOR, "h1").text == title
 
 
