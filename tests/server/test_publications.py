@@ -1,8 +1,6 @@
 """Revisions as they are published: what is new in a history, and which subscribers get it."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -62,13 +60,10 @@ def test_a_row_that_becomes_a_revision_later_is_not_new() -> None:
     assert seen((first, again), (first, again, between)) == [[], [between]]
 
 
-def run(test: Callable[[Publications], Any], *, most: int = 3) -> Any:
-    """Run a test in an event loop."""
-
-    async def inner() -> Any:
-        return await test(Publications(max_subscribers=most))
-
-    return asyncio.run(inner())
+@pytest.fixture
+def publications() -> Publications:
+    """Return publications of a catalog that up to three follow."""
+    return Publications(max_subscribers=3)
 
 
 async def taken(subscriber: Subscriber) -> list[RevisionInfo]:
@@ -82,127 +77,109 @@ async def taken(subscriber: Subscriber) -> list[RevisionInfo]:
         return found
 
 
-def test_each_subscriber_gets_what_it_follows() -> None:
+@pytest.mark.anyio
+async def test_each_subscriber_gets_what_it_follows(publications: Publications) -> None:
     """In the order of publication; one that has left gets nothing more."""
-
-    async def test(publications: Publications) -> None:
-        with publications.subscriber() as all_of_them, publications.subscriber() as releases:
-            all_of_them.follow(every)
-            releases.follow(lambda revision: revision.tag == "v0.22.0")
-            publications.tell([LATER, RELEASE], [OLD, LATER, RELEASE])
-            assert await taken(all_of_them) == [LATER, RELEASE]
-            assert await taken(releases) == [RELEASE]
-            assert publications.num_subscribers == 2
-        publications.tell([EARLIER], [OLD, LATER, RELEASE, EARLIER])
-        assert await taken(all_of_them) == []
-        assert publications.num_subscribers == 0
-
-    run(test)
+    with publications.subscriber() as all_of_them, publications.subscriber() as releases:
+        all_of_them.follow(every)
+        releases.follow(lambda revision: revision.tag == "v0.22.0")
+        publications.tell([LATER, RELEASE], [OLD, LATER, RELEASE])
+        assert await taken(all_of_them) == [LATER, RELEASE]
+        assert await taken(releases) == [RELEASE]
+        assert publications.num_subscribers == 2
+    publications.tell([EARLIER], [OLD, LATER, RELEASE, EARLIER])
+    assert await taken(all_of_them) == []
+    assert publications.num_subscribers == 0
 
 
-def test_nobody_follows_before_it_says_what() -> None:
+@pytest.mark.anyio
+async def test_nobody_follows_before_it_says_what(publications: Publications) -> None:
     """What was published before is not for it."""
-
-    async def test(publications: Publications) -> None:
-        with publications.subscriber() as subscriber:
-            publications.tell([LATER], [OLD, LATER])
-            subscriber.follow(every)
-            assert await taken(subscriber) == []
-
-    run(test)
+    with publications.subscriber() as subscriber:
+        publications.tell([LATER], [OLD, LATER])
+        subscriber.follow(every)
+        assert await taken(subscriber) == []
 
 
-def test_one_who_waits_is_woken() -> None:
+@pytest.mark.anyio
+async def test_one_who_waits_is_woken(publications: Publications) -> None:
     """And a wait that is given up loses nothing."""
-
-    async def test(publications: Publications) -> None:
-        with publications.subscriber() as subscriber:
-            subscriber.follow(every)
-            for revision in (LATER, RELEASE):
-                waiting = asyncio.ensure_future(anext(subscriber))
-                await asyncio.sleep(0)
-                waiting.cancel()
-                await asyncio.gather(waiting, return_exceptions=True)
-                waiting = asyncio.ensure_future(anext(subscriber))
-                await asyncio.sleep(0)
-                publications.tell([revision], [revision])
-                assert await waiting == revision
-
-    run(test)
+    with publications.subscriber() as subscriber:
+        subscriber.follow(every)
+        for revision in (LATER, RELEASE):
+            waiting = asyncio.ensure_future(anext(subscriber))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            waiting = asyncio.ensure_future(anext(subscriber))
+            await asyncio.sleep(0)
+            publications.tell([revision], [revision])
+            assert await waiting == revision
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("since", "expected"),
     [(OLD, [LATER, RELEASE]), (LATER, [RELEASE]), (RELEASE, []), (EARLIER, [])],
 )
-def test_what_was_missed_is_made_up_for(since: RevisionInfo, expected: list[RevisionInfo]) -> None:
+async def test_what_was_missed_is_made_up_for(
+    publications: Publications, since: RevisionInfo, expected: list[RevisionInfo]
+) -> None:
     """All that came after a revision, in order; nothing after one that is not known."""
-
-    async def test(publications: Publications) -> None:
-        publications.tell([], [OLD, LATER, RELEASE])
-        with publications.subscriber() as subscriber:
-            publications.resume(subscriber.follow(every), since.key)
-            assert await taken(subscriber) == expected
-
-    run(test)
+    publications.tell([], [OLD, LATER, RELEASE])
+    with publications.subscriber() as subscriber:
+        publications.resume(subscriber.follow(every), since.key)
+        assert await taken(subscriber) == expected
 
 
-def test_there_are_only_so_many() -> None:
+@pytest.mark.anyio
+async def test_there_are_only_so_many() -> None:
     """One more is refused with status 503, until another leaves."""
-
-    async def test(publications: Publications) -> None:
-        with publications.subscriber():
-            with pytest.raises(BadRequest, match="too many subscriptions") as refused:
-                publications.subscriber().__enter__()
-            assert (refused.value.status, refused.value.code) == (503, "OVERLOADED")
-            assert dict(refused.value.headers)[b"retry-after"]
-        with publications.subscriber():
-            pass
-
-    run(test, most=1)
+    publications = Publications(max_subscribers=1)
+    with publications.subscriber():
+        with pytest.raises(BadRequest, match="too many subscriptions") as refused:
+            publications.subscriber().__enter__()
+        assert (refused.value.status, refused.value.code) == (503, "OVERLOADED")
+        assert dict(refused.value.headers)[b"retry-after"]
+    with publications.subscriber():
+        pass
 
 
-def test_one_who_does_not_take_what_waits_is_ended() -> None:
+@pytest.mark.anyio
+async def test_one_who_does_not_take_what_waits_is_ended(publications: Publications) -> None:
     """When more wait than may; what was missed before does not count."""
     missed = [a_revision("develop", 0, "a", number) for number in range(10)]
     many = [a_revision("develop", number, "a", number) for number in range(MAX_WAITING)]
-
-    async def test(publications: Publications) -> None:
-        publications.tell([], [OLD, *missed])
-        with publications.subscriber() as slow, publications.subscriber() as resumed:
-            slow.follow(every)
-            publications.resume(resumed.follow(every), OLD.key)
-            assert await anext(resumed) == missed[0]
-            publications.tell(many, many)
-            assert not slow.fell_behind
-            publications.tell([LATER], many)
-            assert slow.fell_behind
-            assert not resumed.fell_behind
-            assert await taken(slow) == []
-            with pytest.raises(StopAsyncIteration):
-                await anext(slow)
-            assert len(await taken(resumed)) == len(missed) + len(many)
-
-    run(test)
+    publications.tell([], [OLD, *missed])
+    with publications.subscriber() as slow, publications.subscriber() as resumed:
+        slow.follow(every)
+        publications.resume(resumed.follow(every), OLD.key)
+        assert await anext(resumed) == missed[0]
+        publications.tell(many, many)
+        assert not slow.fell_behind
+        publications.tell([LATER], many)
+        assert slow.fell_behind
+        assert not resumed.fell_behind
+        assert await taken(slow) == []
+        with pytest.raises(StopAsyncIteration):
+            await anext(slow)
+        assert len(await taken(resumed)) == len(missed) + len(many)
 
 
-def test_the_end_is_for_all() -> None:
+@pytest.mark.anyio
+async def test_the_end_is_for_all(publications: Publications) -> None:
     """Those who wait see it at once, what waits is not given out, and nobody new is let in."""
-
-    async def test(publications: Publications) -> None:
-        with publications.subscriber() as idle, publications.subscriber() as busy:
-            idle.follow(every)
-            waiting = asyncio.ensure_future(anext(idle))
-            await asyncio.sleep(0)
-            busy.follow(every).offer([LATER])
-            publications.close()
-            for ended in (waiting, anext(busy)):
-                with pytest.raises(StopAsyncIteration):
-                    await ended
-            publications.tell([RELEASE], [RELEASE])
-            assert await taken(busy) == []
-            assert not busy.fell_behind
-        with pytest.raises(BadRequest, match="being stopped"):
-            publications.subscriber().__enter__()
-
-    run(test)
+    with publications.subscriber() as idle, publications.subscriber() as busy:
+        idle.follow(every)
+        waiting = asyncio.ensure_future(anext(idle))
+        await asyncio.sleep(0)
+        busy.follow(every).offer([LATER])
+        publications.close()
+        for ended in (waiting, anext(busy)):
+            with pytest.raises(StopAsyncIteration):
+                await ended
+        publications.tell([RELEASE], [RELEASE])
+        assert await taken(busy) == []
+        assert not busy.fell_behind
+    with pytest.raises(BadRequest, match="being stopped"):
+        publications.subscriber().__enter__()

@@ -45,11 +45,3 @@ def test_commits_that_become_known(week: Week, tmp_path: Path) -> None:
         f'<a href="{URL}/pull/5277">#5277</a>'
         in read_feed(file.read_bytes()).entries[0].content[0].value
     )
-
-
-def test_many_commits_in_a_feed(week: Week, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first are named, and how many more there are."""
-    monkeypatch.setattr("snapshots.notes.templates.MOST_IN_FEEDS", 3)
-    week.run("history", "fill", "--recipes", week.recipes.folder)
-    feed = read_feed(Served(Path(week.catalog)).get(SERIES).content)
-    assert "<li>4 more</li>" in feed.entries[0].content[0].value

@@ -1,7 +1,5 @@
 """The commits of the recipes on pages: a tab of comparisons, a page a commit, and links to both."""
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -79,16 +77,6 @@ def test_the_tab_is_narrowed(week: httpx.Client) -> None:
     assert expat.dom.cssselect("input[name=cause]")[0].get("value") == "expat"
     nothing = shown(week, f"{WEEK}/commits?cause=zlib")
     assert nothing.text("#results").startswith("No commit matches.")
-
-
-def test_the_tab_can_be_had_whole(week: httpx.Client) -> None:
-    """With what the page shows, and the names of all causes."""
-    text = week.get(f"{WEEK}/commits?as=csv").text
-    lines = [*csv.DictReader(io.StringIO(text, newline=""))]
-    assert len(lines) == 12
-    assert lines[0]["commit.subject"] == "gettext: fix libintl argument (#5277)"
-    assert (lines[0]["numSpecs"], lines[0]["level"]) == ("378", "OWN_RECIPE")
-    assert lines[-1]["causes.title"] == "intel-tbb 2023.0.0 → 2022.3.0"
 
 
 def test_a_commit_has_a_page(week: httpx.Client) -> None:

@@ -44,30 +44,9 @@ def test_it_says_when_and_why_a_hash_went(client: httpx.Client, gone: str) -> No
 def test_it_says_what_took_its_place(client: httpx.Client, gone: str) -> None:
     """What its last comparison pairs it with, and the most alike that is left."""
     known = answered(client, "hash", hash=gone)["hash"]
-    (span,) = [it for it in known["spans"] if it["last"] == known["newest"]]
-    query = """query($base: String!, $head: String!, $hash: String!) {
-      compare(base: $base, head: $head) {
-        specs(filter: { hashPrefix: $hash }) { nodes { counterpart { hash } } } } }"""
-    pair = {"base": span["last"]["digest"], "head": span["goneIn"]["digest"]}
-    (change,) = asked(client, query, **pair, hash=gone)["compare"]["specs"]["nodes"]
-    assert (known["successor"] or {}).get("hash") == (change["counterpart"] or {}).get("hash")
-    nearest = known["nearest"]
-    assert nearest is None or nearest["name"] == known["name"]
-    query = """query($ref: String!, $name: String!) {
-      revision(ref: $ref) { package(name: $name) { name } } }"""
-    left = asked(client, query, ref=span["goneIn"]["tag"], name=known["name"])
-    assert (nearest is not None) == bool(left["revision"]["package"])
     shown_facts = shown(client, f"/hash/{gone}").text("section .facts")
     for it in (known["successor"], known["nearest"]):
         assert it is None or it["hash"][:7] in shown_facts or "the same" in shown_facts
-
-
-def test_what_is_still_there_has_no_successor(client: httpx.Client) -> None:
-    """Nor is anything nearest to it but itself."""
-    query = "{ revision { specs(first: 1) { nodes { hash } } } }"
-    (spec,) = asked(client, query)["revision"]["specs"]["nodes"]
-    known = answered(client, "hash", hash=spec["hash"])["hash"]
-    assert (known["successor"], known["nearest"]) == (None, None)
 
 
 def test_a_prefix_is_enough(client: httpx.Client, gone: str) -> None:
