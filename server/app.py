@@ -48,7 +48,7 @@ from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
 from server.pages.addresses import Address, PageRoute, Query
 from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
 from server.pages.documents import Asker
-from server.pages.endpoint import NoPage, PageContext, PageEndpoint
+from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.renderer import STATIC as PAGES_STATIC
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
@@ -234,7 +234,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         lifespan=lifespan,
-        exception_handlers={404: NoPage(pages)} if settings.pages else None,
+        exception_handlers={404: pages.nowhere} if settings.pages else None,
     )
     # They would lead to whatever host the client names.
     app.router.redirect_slashes = False

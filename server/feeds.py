@@ -3,7 +3,6 @@
 import logging
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -11,7 +10,6 @@ from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
 import orjson
-from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -136,6 +134,8 @@ def parse_path(path: str) -> tuple[str, str | None] | None:
     return series, package or None
 
 
+_MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
+
 STORY_BYTES = 8 << 20
 """How many bytes of stories are kept: those of some 300 pairs of revisions."""
 
@@ -168,15 +168,28 @@ class NoSuchFeed(Exception):
     """There is no feed under an address; the text says why, and names what is near."""
 
 
-class FeedDocument(msgspec.Struct, frozen=True):
-    """A feed as XML, and when it last came to say something else.
+class FeedResponse(Response):
+    """A feed as XML, and when it was ``modified``, as headers have it.
 
     It ``is_whole`` unless something that it would tell could not be read.
     """
 
-    body: bytes
-    updated: datetime
-    is_whole: bool = True
+    is_whole = True
+    key: CacheKey | None = None
+    """What it is kept under, if it is."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.modified = format_datetime(utc(feed.updated), usegmt=True)
+        more: Headers = [(b"last-modified", self.modified.encode())]
+        super().__init__(200, to_xml(feed), _MEDIA_TYPE, REVALIDATE, more=more)
+
+    def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Tell whether a client that sends no ETag has it, by the headers of its request.
+
+        Equal moments count alone: where a revision is removed, the newest is older than before.
+        """
+        since = headers.get(b"if-modified-since", b"").decode("latin-1")
+        return b"if-none-match" not in headers and since == self.modified
 
 
 class FeedMaker:
@@ -198,7 +211,7 @@ class FeedMaker:
             lambda key: entry_commits(library, key[0]), STORY_BYTES, _size_of_commits
         )
 
-    async def series(self, history: History, series: str, after: str | None) -> FeedDocument:
+    async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
         """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
 
         Where contents or changes cannot be read, it tells as much as it can without them.
@@ -208,7 +221,7 @@ class FeedMaker:
         newest = [] if after else told_in(history, series)
         stories = await self._told(newest)
         commits = await self._commits(newest)
-        document = await self._made(
+        response = await self._made(
             lambda: series_feed(
                 history,
                 series,
@@ -220,11 +233,12 @@ class FeedMaker:
             )
         )
         has_stories = all(neighbours.pair in stories for neighbours in newest)
-        return replace(document, is_whole=has_counts and has_stories)
+        response.is_whole = has_counts and has_stories
+        return response
 
     async def package(
         self, history: History, series: str, name: str, after: str | None
-    ) -> FeedDocument:
+    ) -> FeedResponse:
         """Return the feed of a package in a series.
 
         Raises as ``series``, IncompleteHistory where not all of its changes are known yet, and
@@ -241,13 +255,9 @@ class FeedMaker:
         addresses = FeedAddresses.of_server(name)
         return await self._made(lambda: package_feed(timeline, addresses, after))
 
-    async def _made(self, make: Callable[[], Feed]) -> FeedDocument:
-        def document() -> FeedDocument:
-            feed = make()
-            return FeedDocument(to_xml(feed), feed.updated)
-
+    async def _made(self, make: Callable[[], Feed]) -> FeedResponse:
         try:
-            return await self._lanes.light.run(document)
+            return await self._lanes.light.run(lambda: FeedResponse(make()))
         except RevisionNotFound as error:
             raise NoSuchFeed(str(error)) from None
 
@@ -334,7 +344,6 @@ class FeedMaker:
 
 FEEDS_PREFIX = f"/{FEEDS}/"
 
-_MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 _ALLOW = "GET, HEAD"
 _PATIENCE = 10.0
 """How many seconds a request waits for a feed that is being made."""
@@ -342,25 +351,6 @@ _PATIENCE = 10.0
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
 _UNITS = 100_000
 """What the making of a feed counts as, beside the cost of queries: about 30 ms."""
-
-
-class FeedResponse(Response):
-    """A document of a feed, and when it was ``modified``, as headers have it."""
-
-    def __init__(self, document: FeedDocument) -> None:
-        self.modified = format_datetime(utc(document.updated), usegmt=True)
-        more: Headers = [(b"last-modified", self.modified.encode())]
-        super().__init__(200, document.body, _MEDIA_TYPE, REVALIDATE, more=more)
-        self.key: CacheKey | None = None
-        """What it is kept under, if it is."""
-
-    def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Tell whether a client that sends no ETag has it, by the headers of its request.
-
-        Equal moments count alone: where a revision is removed, the newest is older than before.
-        """
-        since = headers.get(b"if-modified-since", b"").decode("latin-1")
-        return b"if-none-match" not in headers and since == self.modified
 
 
 class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
@@ -385,8 +375,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             await _told(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
             return
         try:
-            if self.allowances.is_limited:
-                self.allowances.count_request(scope)
+            self.allowances.count_request(scope)
             response = await unless_gone(receive, self._find(scope))
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
@@ -418,7 +407,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         if isinstance(kept, FeedResponse):
             self.responses.num_hits += 1
             return kept
-        if key not in self.makings and self.allowances.is_limited:
+        if key not in self.makings:
             self.allowances.charge(scope, _UNITS)
         return await self.makings.value(key, lambda: self._make(key, *path, after))
 
@@ -427,11 +416,10 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     ) -> FeedResponse:
         history = self.catalog.history
         if package is None:
-            document = await self.maker.series(history, series, after)
+            response = await self.maker.series(history, series, after)
         else:
-            document = await self.maker.package(history, series, package, after)
-        response = FeedResponse(document)
-        if document.is_whole:
+            response = await self.maker.package(history, series, package, after)
+        if response.is_whole:
             response.key = key
             self.responses.put(key, response)
         return response

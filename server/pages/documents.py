@@ -191,8 +191,7 @@ class Asker:
         """
         request = GraphQLRequest(text, dict(variables), None)
         weight, units = await self._weigh(request)
-        if self._allowances.is_limited:
-            self._allowances.charge(scope, units)
+        self._allowances.charge(scope, units)
         return PageQuestion(request, weight)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:

@@ -96,6 +96,23 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             if is_larger and isinstance(response, PageResponse) and response.key is not None:
                 self.responses.put(response.key, response)
 
+    async def nowhere(self, request: Request, error: Exception) -> Any:
+        """Return the answer where nothing is: browsers get a page, programs a line."""
+        is_page = request.method in ("GET", "HEAD")
+        if not is_page or not prefers_html(request.headers.get("accept", "")):
+            # A cache must not hand one client's form to another.
+            headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
+            return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
+
+        async def page(scope: Scope) -> PageResponse:
+            self.allowances.count_request(scope)
+            return self.error_pages.nowhere(bare_address(scope))
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await self.answer(page(scope), scope, receive, send)
+
+        return answer
+
     async def send(self, response: Response, scope: Scope, send: Send) -> bool:
         """Send a page; return whether it had to be encoded for this client first.
 
@@ -234,28 +251,3 @@ class PageEndpoint:
             response.key = keys[0 if is_permanent else 1]
             context.responses.put(response.key, response)
         return response
-
-
-class NoPage:
-    """Answers where nothing is: browsers with a page, programs with a line."""
-
-    def __init__(self, context: PageContext) -> None:
-        self._context = context
-
-    async def __call__(self, request: Request, error: Exception) -> Any:
-        """Return the answer to a request for an address that leads nowhere."""
-        scope = request.scope
-        is_page = scope["method"] in ("GET", "HEAD")
-        if not is_page or not prefers_html(request.headers.get("accept", "")):
-            # A cache must not hand one client's form to another.
-            headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
-            return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._context.answer(self._nowhere(scope), scope, receive, send)
-
-        return answer
-
-    async def _nowhere(self, scope: Scope) -> PageResponse:
-        self._context.allowances.count_request(scope)
-        return self._context.error_pages.nowhere(bare_address(scope))

@@ -206,18 +206,6 @@ FILTERS = {
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = (
-    "look.css",
-    "pages.css",
-    "plain.css",
-    "pages.js",
-    "charts.js",
-    "icon.svg",
-    "notes.js",
-    "unfolding.js",
-    "lockfile.js",
-)
-
 VENDOR = ("pico.css", "htmx.js", "uplot.js", "uplot.css")
 """What the build brings; a page that lacks one of them works without."""
 
@@ -341,7 +329,10 @@ def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
 
     ``static`` is the folder with those that the build brought.
     """
-    own = {name: f"static/pages/{name}?v={version_of(STATIC / name)}" for name in OWN}
+    own = {
+        file.name: f"static/pages/{file.name}?v={version_of(file)}"
+        for file in sorted(STATIC.iterdir())
+    }
     vendor = static / "vendor"
     brought = [name for name in VENDOR if (vendor / name).is_file()]
     return own | {name: f"static/vendor/{name}?v={version_of(vendor / name)}" for name in brought}

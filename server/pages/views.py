@@ -372,15 +372,8 @@ def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
 _SPEC_KINDS = {"ADDED": "added", "REMOVED": "removed", "CHANGED": "other facts"}
 """How specs changed, in words."""
 
-_OWN_FACTS = {
-    "version": "version",
-    "namespace": "namespace",
-    "compiler": "compiler",
-    "platform": "platform",
-    "operatingSystem": "operating system",
-    "target": "target",
-}
-"""How the facts of specs are called that have one value."""
+_OWN_FACTS = ("version", "namespace", "compiler", "platform", "operating_system", "target")
+"""The facts of specs that have one value."""
 
 
 FilterChoice = tuple[str, str, int]
@@ -435,9 +428,10 @@ def differences(change: Data) -> Iterator[Difference]:
     recipes = before["packageHash"], after["packageHash"]
     if recipes[0] != recipes[1] and None not in recipes:
         yield of_recipes(*recipes)
-    for name, label in _OWN_FACTS.items():
-        if before[name] != after[name]:
-            yield Difference(label, before[name], after[name])
+    for name in _OWN_FACTS:
+        sides = before[to_camel_case(name)], after[to_camel_case(name)]
+        if sides[0] != sides[1]:
+            yield Difference(texts.in_words(name), *sides)
     if before["variants"] != after["variants"]:
         yield of_lists("variants", before["variants"], after["variants"])
     stacks = before["stacks"], after["stacks"]
@@ -517,18 +511,11 @@ MOST_FIELDS = 2_500
 Cells = Mapping[str, Mapping[str, Any]]
 
 
-class CoverageRow(msgspec.Struct, frozen=True):
-    """A row of the matrix: its names, and its cells by the names of their columns."""
-
-    names: tuple[str, ...]
-    cells: Cells
-
-
 class CoverageMatrix(msgspec.Struct, frozen=True):
-    """Cells by rows and columns; ``num_shown`` of all there are stand in it."""
+    """Cells by the names of their rows and columns; ``num_shown`` of all there are stand in it."""
 
     columns: list[str]
-    rows: list[CoverageRow]
+    rows: list[tuple[tuple[str, ...], Cells]]
     num_shown: int
 
 
@@ -538,14 +525,14 @@ def coverage_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     Its columns are the values of the first dimension that was asked for; its rows are the packages,
     with the values of the others. It ends before it has more than MOST_FIELDS.
     """
-    rows: list[CoverageRow] = []
+    rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
     num_shown = 0
     for names, cells in _by_row(data["compare"]["matrix"]["nodes"]).items():
         if len(columns | cells.keys()) * (len(rows) + 1) > MOST_FIELDS:
             break
         columns |= cells.keys()
-        rows.append(CoverageRow(names, cells))
+        rows.append((names, cells))
         num_shown += len(cells)
     return {"cells": CoverageMatrix(sorted(columns), rows, num_shown)}
 

@@ -26,7 +26,7 @@ from snapshots.timelines.packages import PackageEntry, PackageTimeline
 NAMESPACE = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"
 
-_GENERATOR = "cachelog"
+AUTHOR = "cachelog"
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -61,7 +61,6 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     updated: datetime
-    author: str
     links: Sequence[Link]
     entries: Sequence[FeedEntry]
 
@@ -72,8 +71,8 @@ def to_xml(feed: Feed) -> bytes:
     _add(root, "id", feed.id)
     _add(root, "title", feed.title)
     _add(root, "updated", _moment(feed.updated))
-    _add(SubElement(root, "author"), "name", feed.author)
-    _add(root, "generator", _GENERATOR, version=cachelog_version())
+    _add(SubElement(root, "author"), "name", AUTHOR)
+    _add(root, "generator", AUTHOR, version=cachelog_version())
     _add_links(root, feed.links)
     for entry in feed.entries:
         _add_entry(SubElement(root, "entry"), entry)
@@ -112,16 +111,6 @@ _NAMES = UUID("6f5a3c0e-2d0b-5f0e-9d55-0d6a1c7f4b21")
 """The space of cachelog's names. Another one would make every entry a new one to its readers."""
 
 
-def feed_id(series: str, package: str | None = None) -> str:
-    """Return the id of the feed of a series, or of a package in it."""
-    return _urn("feed", series, package)
-
-
-def entry_id(revision: RevisionInfo, series: str, package: str | None = None) -> str:
-    """Return the id of the entry of a revision in such a feed."""
-    return _urn("entry", series, package, revision.key)
-
-
 def _urn(kind: str, series: str, package: str | None, key: str = "") -> str:
     return uuid5(_NAMES, "\0".join((kind, series, package or "", key))).urn
 
@@ -155,12 +144,6 @@ def feed_links(
     first = addresses.feed(series, package) if is_one_of_several else None
     links = [("self", itself), ("first", first), ("next", further)]
     return [Link(rel, href, MEDIA_TYPE) for rel, href in links if href is not None]
-
-
-def entry_links(addresses: Addresses, neighbours: Neighbours, package: str | None) -> list[Link]:
-    """Return the links of the entry of a revision."""
-    href = addresses.comparison(neighbours, package)
-    return [] if href is None else [Link("alternate", href, "text/html")]
 
 
 PAGE = 50
@@ -321,9 +304,6 @@ def _versions(versions: Iterable[str]) -> list[str]:
     return enumerated([[Value(version)] for version in versions], _FEW_VERSIONS)
 
 
-AUTHOR = "cachelog"
-
-
 class EntryCommits(msgspec.Struct, frozen=True):
     """The commits behind what changed, as a piece of HTML, and since when they are known."""
 
@@ -353,19 +333,19 @@ def series_feed(
     page, following = page_after(every, lambda neighbours: neighbours.head, after)
     entries = [
         _entry(
+            addresses,
             neighbours,
-            entry_id(neighbours.head, series),
+            series,
+            None,
             series_title(neighbours, counts.get(neighbours.pair)),
             series_summary(neighbours, counts.get(neighbours.pair)),
-            entry_links(addresses, neighbours, None),
             stories.get(neighbours.pair, ""),
             (commits or {}).get(neighbours.head),
         )
         for neighbours in page
     ]
     links = feed_links(addresses, series, None, after, following)
-    title = plain(Sentence("Spack build cache: ", series))
-    return _feed(feed_id(series), title, links, entries)
+    return _feed(series, None, links, entries)
 
 
 def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
@@ -377,30 +357,39 @@ def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | N
     page, following = page_after(timeline.entries, lambda entry: entry.head, after)
     entries = [
         _entry(
+            addresses,
             Neighbours(entry.base, entry.head),
-            entry_id(entry.head, series, name),
+            series,
+            name,
             package_title(entry, name),
             package_summary(entry, name),
-            entry_links(addresses, Neighbours(entry.base, entry.head), name),
         )
         for entry in page
     ]
     links = feed_links(addresses, series, name, after, following)
-    title = plain(Sentence("Spack build cache: ", name, " in ", series))
-    return _feed(feed_id(series, name), title, links, entries)
+    return _feed(series, name, links, entries)
 
 
-def _feed(id_: str, title: str, links: list[Link], entries: Sequence[FeedEntry]) -> Feed:
-    updated = max(entry.updated for entry in entries)
-    return Feed(id=id_, title=title, updated=updated, author=AUTHOR, links=links, entries=entries)
+def _feed(
+    series: str, package: str | None, links: list[Link], entries: Sequence[FeedEntry]
+) -> Feed:
+    subject = [series] if package is None else [package, " in ", series]
+    return Feed(
+        id=_urn("feed", series, package),
+        title=plain(Sentence("Spack build cache: ", *subject)),
+        updated=max(entry.updated for entry in entries),
+        links=links,
+        entries=entries,
+    )
 
 
 def _entry(
+    addresses: Addresses,
     neighbours: Neighbours,
-    id_: str,
+    series: str,
+    package: str | None,
     title: Sentence,
     summary: Sequence[Sentence],
-    links: Sequence[Link],
     story: str = "",
     commits: EntryCommits | None = None,
 ) -> FeedEntry:
@@ -410,17 +399,18 @@ def _entry(
     two others later changes what the entry of the second one tells.
     """
     head, updated = neighbours.head, max(it.published_at for it in neighbours if it is not None)
+    href = addresses.comparison(neighbours, package)
     content = story or f"<p>{' '.join(map(html, summary))}</p>"
     if commits is not None:
         updated = max(updated, commits.known_since)
         content += commits.html
     return FeedEntry(
-        id=id_,
+        id=_urn("entry", series, package, head.key),
         title=plain(title),
         published=head.taken_at,
         updated=updated,
         category=head.tag,
         summary=" ".join(map(plain, summary)),
         html=content,
-        links=links,
+        links=[] if href is None else [Link("alternate", href, "text/html")],
     )

@@ -1,6 +1,7 @@
 """The comment of a pull request on what has to be built for it, in Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,34 +28,28 @@ class RuleLine(msgspec.Struct, frozen=True):
     breaches: Sequence[str]
 
 
-class SpecToBuild(msgspec.Struct, frozen=True):
-    """A spec that has to be built; ``reason`` is the value of a SpecChangeReason."""
+def _specs_to_build(plan: Plan) -> list[dict[str, Any]]:
+    """Return the first specs that have to be built, by package, the newest version first.
 
-    hash: str
-    name: str
-    version: str
-    stacks: tuple[str, ...]
-    reason: str
-
-
-def specs_to_build(plan: Plan) -> Iterator[SpecToBuild]:
-    """Yield the specs that have to be built, by package, the newest version first."""
+    A ``reason`` is the value of a SpecChangeReason.
+    """
     frame, reasons = plan.head.frame, plan.explanation.reasoning.of_head
-    for row in plan.to_build.tolist():
-        yield SpecToBuild(
-            hash=frame.hashes.at(row),
-            name=frame.package.at(row),
-            version=frame.version.at(row),
-            stacks=frame.stacks.at(row),
-            reason=REASONS[reasons[row]].value,
-        )
+    return [
+        {
+            "hash": frame.hashes.at(row),
+            "name": frame.package.at(row),
+            "version": frame.version.at(row),
+            "stacks": frame.stacks.at(row),
+            "reason": REASONS[reasons[row]].value,
+        }
+        for row in plan.to_build[:_MOST_SPECS].tolist()
+    ]
 
 
 def comment(
     plan: Plan, log: Changelog, stack_plans: Sequence[StackPlan], rules: Sequence[RuleLine] = ()
 ) -> str:
     """Return the comment; ``log`` are the plan's changes, ``rules`` those that are broken."""
-    specs = [spec for spec, _ in zip(specs_to_build(plan), range(_MOST_SPECS), strict=False)]
     template = shipped(html=False).get_template("plan.md.jinja")
     text = template.render(
         variables(log)
@@ -70,7 +65,7 @@ def comment(
                 stack.coverage_lost or stack.coverage_gained for stack in stack_plans
             ),
             "verdict": rules,
-            "to_build": specs,
+            "to_build": _specs_to_build(plan),
         }
     )
     if len(text) <= MOST_CHARACTERS:

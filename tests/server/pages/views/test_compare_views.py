@@ -86,7 +86,7 @@ def test_a_matrix() -> None:
     told = cells(("a", "s2", "t"), ("a", "s1", "t"), ("a", "s1", "u"), ("b", "s1", "t"))
     matrix = views.coverage_view(told)["cells"]
     assert matrix.columns == ["s1", "s2"]
-    assert [(row.names, [*row.cells]) for row in matrix.rows] == [
+    assert [(names, [*of_row]) for names, of_row in matrix.rows] == [
         (("a", "t"), ["s2", "s1"]),
         (("a", "u"), ["s1"]),
         (("b", "t"), ["s1"]),
@@ -98,7 +98,7 @@ def test_a_matrix_ends_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -
     """Empty fields count too; a row is shown whole or not at all."""
     monkeypatch.setattr(views, "MOST_FIELDS", 6)
     matrix = views.coverage_view(cells(("a", "1"), ("b", "2"), ("c", "3"), ("c", "4")))["cells"]
-    assert ([row.names[0] for row in matrix.rows], matrix.columns) == (["a", "b"], ["1", "2"])
+    assert ([names[0] for names, _ in matrix.rows], matrix.columns) == (["a", "b"], ["1", "2"])
     assert matrix.num_shown == 2
 
 
