@@ -6,7 +6,7 @@ The commands import what they use when they run, so that help and completion com
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -16,10 +16,8 @@ from server.commands import (
     exports,
     histories,
     imports,
-    keep_lists,
     lookups,
     maintenance,
-    plans,
     questions,
     service,
 )
@@ -109,7 +107,7 @@ for _command in (
     questions.holes_command,
     questions.twins_command,
     questions.impact_command,
-    plans.plan_command,
+    checks.plan_command,
     exports.feed_command,
     exports.export_site_command,
     checks.gate_command,
@@ -118,7 +116,7 @@ for _command in (
     maintenance.costs_group,
     maintenance.remove_command,
     maintenance.prune_command,
-    keep_lists.keep_list_command,
+    maintenance.keep_list_command,
     maintenance.vacuum_command,
     maintenance.verify_command,
     maintenance.backup_command,
@@ -139,19 +137,12 @@ def main() -> None:
     try:
         require_own_schema()
         cachelog(prog_name="cachelog")
-    except CachelogError as error:
-        _leave(error)
-    except OSError as error:
-        fault = failed_output(error)
+    except (CachelogError, OSError) as error:
+        fault = failed_output(error) if isinstance(error, OSError) else error
         if fault is None:
             raise
-        _leave(fault)
-
-
-def _leave(error: CachelogError) -> NoReturn:
-    """Print what is at fault, and leave."""
-    say_fault(error)
-    raise SystemExit(FAULT) from None
+        say_fault(fault)
+        raise SystemExit(FAULT) from None
 
 
 _OWN = Path(__file__).resolve().parents[1] / "schema" / "__init__.py"

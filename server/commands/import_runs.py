@@ -182,25 +182,16 @@ class ImportRun:
         options = self._options
         if options.source_name is not None:
             snapshots = map(partial(_named, options.source_name), snapshots)
+        compare = partial(changes_of_pairs, jobs=options.jobs, cluster=options.cluster or None)
         with spans.span("publish") as note_publishing:
             published = self._catalog.publish(
-                snapshots,
-                taken_at=options.taken_at,
-                approve=self._approve,
-                make_pairs=partial(
-                    changes_of_pairs, jobs=options.jobs, cluster=options.cluster or None
-                ),
+                snapshots, taken_at=options.taken_at, approve=self._approve, make_pairs=compare
             )
             note_publishing("cachelog.revisions", len(published))
-            note_publishing(
-                "cachelog.new_revisions", sum(publication.is_new for publication in published)
-            )
-        for reason in dict.fromkeys(
-            publication.unkept for publication in published if publication.unkept
-        ):
-            self._report.warn(
-                f"what changed could not be stored now; it will be compared later: {reason}"
-            )
+            note_publishing("cachelog.new_revisions", sum(made.is_new for made in published))
+        later = "what changed could not be stored now; it will be compared later"
+        for reason in filter(None, dict.fromkeys(made.unkept for made in published)):
+            self._report.warn(f"{later}: {reason}")
         return published
 
     def _say(self, notifier: Notifier) -> None:
@@ -216,13 +207,8 @@ class ImportRun:
             }
             for notification in notifier.notifications
         ]
-        say_result(
-            lambda: (
-                publication_facts(self._publications, self._report) | {"notifications": notified}
-            ),
-            publication_lines(self._publications),
-            as_json=self._as_json,
-        )
+        done = publication_facts(self._publications, self._report) | {"notifications": notified}
+        say_result(lambda: done, publication_lines(self._publications), as_json=self._as_json)
 
     def _say_remarks(self) -> None:
         for warning in self._report.warnings:

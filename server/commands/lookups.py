@@ -1,20 +1,13 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
 
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import click
 
 from server.terminal import parameters
-from server.terminal.completion import (
-    complete_query,
-    complete_shown,
-)
+from server.terminal.completion import complete_query, complete_shown
 from server.terminal.console import note, say_json, say_lines, say_result, width
 from snapshots.texts import counted
-
-if TYPE_CHECKING:
-    from snapshots.models import RevisionInfo
 
 # -- lists
 
@@ -84,7 +77,7 @@ def packages_command(
     - stack: Only what this stack has.
     - search: Only packages with this in their name, in any case.
     """
-    from server.terminal.printing.listings import package_lines, package_listing
+    from server.terminal.printing.listings import package_lines, package_listing, place_title
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
@@ -92,11 +85,11 @@ def packages_command(
     parameters.require_stack(stack, frame)
     packages = package_listing(frame, stack, search)
     if not packages and not as_json:
-        _note_nothing("No package of {} matches.", revision)
+        note(f"No package of {place_title(revision, None)} matches.")
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
-    total = [] if ref else [_total(len(packages), "package", revision, stack)]
-    lines = chain(package_lines(packages, width()), total)
+    total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
+    lines = chain(package_lines(packages, width()), () if ref else [total])
     say_result(lambda: document, lines, as_json=as_json)
 
 
@@ -108,34 +101,18 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     root is the union of all others.
     """
     from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
+    from snapshots.refs import title
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     stacks = stack_listing(opened.frame(revision))
     if not stacks and not as_json:
-        _note_nothing("The stacks of {} are unknown: its source does not name any.", revision)
+        note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
-    total = [] if ref else [_total(len(stacks), "stack", revision)]
-    lines = chain(stack_lines(stacks, width()), total)
+    total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
+    lines = chain(stack_lines(stacks, width()), () if ref else [total])
     say_result(lambda: document, lines, as_json=as_json)
-
-
-def _total(count: int, noun: str, revision: "RevisionInfo", stack: str | None = None) -> str:
-    """Return how many there are, and in which revision, where none was named."""
-    return f"{counted(count, noun)} in {_where(revision, stack)}"
-
-
-def _where(revision: "RevisionInfo", stack: str | None) -> str:
-    from snapshots.refs import title
-
-    return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
-
-
-def _note_nothing(text: str, revision: "RevisionInfo") -> None:
-    from snapshots.refs import title
-
-    note(text.format(title(revision)))
 
 
 # -- find
@@ -168,7 +145,7 @@ def find_command(
     - stack: Only specs of this stack.
     - limit: Print only the first N. By default all are printed.
     """
-    from server.terminal.printing.listings import in_natural_order, spec_facts, spec_lines
+    from server.terminal.printing import listings
     from snapshots.spack.query import query_of
 
     query = query_of(words)
@@ -179,7 +156,7 @@ def find_command(
     if stack is not None:
         parameters.require_stack(stack, frame)
         matches = matches & frame.in_stack(stack)
-    rows = in_natural_order(frame, matches)
+    rows = listings.in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision.digest, query)
     if as_json:
@@ -189,19 +166,19 @@ def find_command(
                 "query": query,
                 "stack": stack,
                 "total": len(rows),
-                "specs": list(map(spec_facts, specs)),
+                "specs": list(map(listings.spec_facts, specs)),
                 "unknown_names": unknown,
             }
         )
         return
-    where = _where(revision, stack)
+    where = listings.place_title(revision, stack)
     if not rows:
         note(f"No spec in {where} matches {query}.")
         for name in unknown:
             note(f"In this catalog {name}.")
         return
     for spec in specs:
-        say_lines(spec_lines(spec, width()))
+        say_lines(listings.spec_lines(spec, width()))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     say_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
 

@@ -1,15 +1,18 @@
-"""``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``restore``."""
+"""``cachelog costs``, ``remove``, ``prune``, ``keep-list``, ``vacuum``, ``verify``, ``backup``."""
 
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from server.output_files import write
 from server.terminal import parameters
 from server.terminal.completion import complete_ref
-from server.terminal.console import note, progress, say_result, width
+from server.terminal.console import note, progress, say, say_json, say_lines, say_result, width
 from snapshots.errors import InvalidArgument
+from snapshots.texts import counted
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
@@ -122,6 +125,70 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     for reason in done.unkept:
         note(f"warning: new neighbours were not compared yet: {reason}")
     return done
+
+
+_LOCK_FILE = click.Path(path_type=str)
+
+
+@parameters.catalog_command("keep-list")
+@parameters.keep_option
+@parameters.whole_tags_option
+@click.option("--lock", "locks", multiple=True, type=_LOCK_FILE, metavar="FILE")
+@click.option("--whole", is_flag=True)
+@click.option("--impact", is_flag=True)
+@click.option("--check", "checked", multiple=True, type=_LOCK_FILE, metavar="FILE")
+@parameters.output_option()
+def keep_list_command(
+    *,
+    keep: "tuple[RetentionRule, ...]",
+    whole_tags: bool,
+    locks: tuple[str, ...],
+    whole: bool,
+    impact: bool,
+    checked: tuple[str, ...],
+    output: Path | None,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Write the hashes that a build cache has to keep.
+
+    They are those of the revisions that a policy keeps, for Spack's buildcache prune --keeplist.
+    Nothing is removed, neither from the catalog nor from the build cache.
+
+    - locks: Keep all concrete specs of this lock file, too: a spack.lock, the folder of an
+      environment, or what 'spack spec --json' prints. Write it once for each.
+    - whole: Keep all that the specs reach, whatever revision has it.
+    - impact: Instead of the list print what the rest is: specs of revisions that do not stay.
+    - checked: With --impact: say how many specs of this lock file are not kept. Write it once for
+      each.
+    - output: Write the list to this file, whole or not at all, instead of the terminal.
+    """
+    from server.terminal.printing.maintenance import list_kept
+
+    if checked and not impact:
+        raise click.UsageError("--check is part of what the rest is; add --impact.")
+    kept = list_kept(
+        parameters.open_catalog(catalog),
+        keep,
+        locks,
+        whole_tags=whole_tags,
+        whole=whole,
+        checked=checked if impact else None,
+    )
+    if kept.num_unknown:
+        specs = counted(kept.num_unknown, "spec")
+        note(f"The dependencies of {specs} are unknown: what only these reach is not on the list.")
+    lines = [f"{text}\n" for text in kept.hashes]
+    if output is not None:
+        write(output, "".join(lines).encode())
+    if as_json:
+        say_json(kept.document())
+    elif impact:
+        say_lines(kept.lines(width()))
+    elif output is not None:
+        say(kept.summary)
+    else:
+        click.echo("".join(lines), nl=False)
 
 
 @parameters.catalog_command("vacuum")

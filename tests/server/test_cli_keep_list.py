@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.terminal.printing.keep_lists import FORMAT
+from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
 from snapshots.catalog.catalog import Catalog
 from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -107,7 +107,7 @@ def test_json(catalog: Path, lock: Path) -> None:
     document = keep_list(catalog, "--json", "--impact", "--check", lock).json
     section = TEXT.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*document]
-    assert document["format"] == FORMAT
+    assert document["format"] == KEEP_LIST_FORMAT
     assert [revision["tag"] for revision in document["revisions"]] == ["develop", "v1.0.0"]
     assert document["hashes"] == hashes("stays", "comes", "release")
     assert document["rest"] == {

@@ -210,26 +210,22 @@ class ShownRevision(msgspec.Struct, frozen=True):
 def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevision:
     history, frame = opened.history, opened.frame(revision)
 
-    def neighbour(
-        other: RevisionInfo | None, base: RevisionInfo | None, head: RevisionInfo | None
-    ) -> Neighbour | None:
-        if other is None or head is None:
+    def neighbour(other: RevisionInfo | None, *pair: RevisionInfo | None) -> Neighbour | None:
+        base, head = pair
+        if base is None or head is None or other is None:
             return None
-        pair = Neighbours(base, head).pair
-        counts = NO_COUNTS if pair.base == pair.head else opened.catalog.counts.get(pair)
-        return Neighbour(other, counts)
+        if base.digest == head.digest:
+            return Neighbour(other, NO_COUNTS)
+        return Neighbour(other, opened.catalog.counts.get(Neighbours(base, head).pair))
 
     before, after = history.previous(revision), history.next(revision)
+    alike = (other for other in history.revisions if other.digest == revision.digest)
     return ShownRevision(
         revision=revision,
         history=history,
         before=neighbour(before, before, revision),
         after=neighbour(after, revision, after),
-        same=[
-            other
-            for other in history.revisions
-            if other.digest == revision.digest and other.key != revision.key
-        ],
+        same=[other for other in alike if other.key != revision.key],
         stacks=stack_listing(frame),
         facets=_facets(frame, slice(None)),
     )
@@ -367,12 +363,21 @@ class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
     external_path: str | None
 
 
-class SpecPair(msgspec.Struct, frozen=True):
-    """A spec that took the place of another one, in a revision."""
+class Counterpart(msgspec.Struct, frozen=True):
+    """The spec that another one replaced in a revision, or was replaced by, and what differs."""
 
     revision: RevisionInfo
-    before: Spec
-    after: Spec
+    spec: Spec
+    text: str
+
+    def lines(self, words: str, width: int | None) -> Iterator[str]:
+        """Yield the counterpart behind some words, and what differs."""
+        yield from wrapped(f"{words} /{self.spec.hash} in {title(self.revision)}:", width)
+        yield from wrapped(f"  {self.text}", width)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the counterpart for programs."""
+        return {"revision": self.revision, "spec": spec_facts(self.spec)}
 
 
 class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -387,8 +392,8 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     past: HashHistory
     dependencies: Sequence[DirectDependency] | None
     dependents: Sequence[Spec] | None
-    took_place_of: SpecPair | None
-    replaced_by: SpecPair | None
+    took_place_of: Counterpart | None
+    replaced_by: Counterpart | None
 
     def lines(self, width: int | None) -> Iterator[str]:
         """Yield the lines for people."""
@@ -401,18 +406,13 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
         yield "Where it was:"
         for line in span_lines(self.past.spans, None if width is None else width - 2):
             yield f"  {line}"
-        for words, pair in (
-            ("Took the place of", self.took_place_of),
-            ("Its place was taken by", self.replaced_by),
-        ):
-            if pair is not None:
-                other = pair.after if pair.before.hash == self.spec.hash else pair.before
-                yield from wrapped(f"{words} /{other.hash} in {title(pair.revision)}:", width)
-                yield from wrapped(f"  {pair_text(pair.before, pair.after)}", width)
+        if self.took_place_of is not None:
+            yield from self.took_place_of.lines("Took the place of", width)
+        if self.replaced_by is not None:
+            yield from self.replaced_by.lines("Its place was taken by", width)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
-        before, after = self.took_place_of, self.replaced_by
         return {
             "revision": self.revision,
             "spec": spec_facts(self.spec),
@@ -420,9 +420,8 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
             "dependents": self.dependents
             and [facts_of(spec, "name", "version", "hash") for spec in self.dependents],
             "history": hash_facts(self.past, self.past.spans),
-            "took_place_of": before
-            and {"revision": before.revision, "spec": spec_facts(before.before)},
-            "replaced_by": after and {"revision": after.revision, "spec": spec_facts(after.after)},
+            "took_place_of": self.took_place_of and self.took_place_of.facts(),
+            "replaced_by": self.replaced_by and self.replaced_by.facts(),
         }
 
 
@@ -439,9 +438,9 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
     newest = max(past.spans, key=lambda span: span.last.taken_at)
     took_place_of = replaced_by = None
     if newest.reason_came in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES):
-        took_place_of = _counterparts(opened, past.hash, newest.first)
+        took_place_of = _counterpart(opened, past.hash, newest.first)
     if newest.gone_in is not None and newest.reason_gone is SpecChangeReason.REPLACED:
-        replaced_by = _counterparts(opened, past.hash, newest.gone_in)
+        replaced_by = _counterpart(opened, past.hash, newest.gone_in)
     return ShownSpec(
         spec=frame.spec(row),
         revision=revision,
@@ -468,18 +467,20 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
     return frame.hashes.at(rows[0])
 
 
-def _counterparts(opened: OpenedCatalog, text: str, head: RevisionInfo) -> SpecPair | None:
-    """Return the pair that a hash is one of, where it came to a revision or was gone in it."""
+def _counterpart(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counterpart | None:
+    """Return the counterpart of a hash in a revision that it came to, or was gone in."""
     base = opened.history.previous(head)
     if base is None:
         return None
     why = opened.library.explain(base.digest, head.digest)
-    before, after = why.base.frame, why.head.frame
+    before, after, pairs = why.base.frame, why.head.frame, why.counterparts
     row, gone = after.hashes.find(text), before.hashes.find(text)
-    if row is not None and (other := int(why.counterparts.base_of[row])) >= 0:
-        return SpecPair(head, before.spec(other), after.spec(row))
-    if gone is not None and (other := int(why.counterparts.head_of[gone])) >= 0:
-        return SpecPair(head, before.spec(gone), after.spec(other))
+    if row is not None and (other := int(pairs.base_of[row])) >= 0:
+        spec = before.spec(other)
+        return Counterpart(head, spec, pair_text(spec, after.spec(row)))
+    if gone is not None and (other := int(pairs.head_of[gone])) >= 0:
+        spec = after.spec(other)
+        return Counterpart(head, spec, pair_text(before.spec(gone), spec))
     return None
 
 

@@ -25,7 +25,7 @@ from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec, revision_facts
-from snapshots.refs import series
+from snapshots.refs import series, title
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import counted, day, minute, proven, short_digest
@@ -82,6 +82,11 @@ def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
         {"tag": tag, "series": series(tag), "num_revisions": len(of_tag), "latest": of_tag[0]}
         for tag, of_tag in ((tag, history.of_tag(tag)) for tag in tags)
     ]
+
+
+def place_title(revision: RevisionInfo, stack: str | None) -> str:
+    """Return a revision, or a stack of it, in words."""
+    return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
 
 
 def holds(revision: RevisionInfo) -> str:

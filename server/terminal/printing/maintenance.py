@@ -9,22 +9,30 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import kept_text
 from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
 from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
+from snapshots.catalog.keep_lists import Rest, keep_list, rest_of
 from snapshots.catalog.past import Filled
 from snapshots.catalog.recipes_import import KeptRecipes
 from snapshots.catalog.removal import Removal
-from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice
+from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
 from snapshots.catalog.vacuum import Vacuumed
 from snapshots.catalog.verification import Verified
 from snapshots.history import History
-from snapshots.models import revision_facts
+from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
+from snapshots.sources import lock_files
 from snapshots.texts import counted, size
+
+KEEP_LIST_FORMAT = 1
+"""The version of the document that ``keep-list --json`` prints."""
+
+_MOST_CELLS = 10
 
 # -- costs
 
@@ -121,28 +129,29 @@ def pruned_facts(
     return removal_facts(removal, dry_run=dry_run) | {"kept": kept}
 
 
-def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[str]:
-    """Yield a line for each kind of thing that was done."""
+def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
+    """Return a line for each kind of thing that was done."""
     would = "would be " if dry_run else ""
-    for name, files in done.files.items():
-        if files:
-            taken = size(done.num_bytes[name])
-            yield f"{name}: {counted(len(files), 'file')} {would}deleted, {taken}"
+    lines = [
+        f"{name}: {counted(len(files), 'file')} {would}deleted, {size(done.num_bytes[name])}"
+        for name, files in done.files.items()
+        if files
+    ]
     if done.struck_off:
-        yield (
+        lines.append(
             f"{counted(len(done.struck_off), 'content')} that no revision has {would}struck off; "
             f"a vacuum after {_duration(grace)} deletes the files"
         )
     if done.relisted:
-        yield f"{counted(len(done.relisted), 'content')} {would}listed again for other tools"
+        lines.append(
+            f"{counted(len(done.relisted), 'content')} {would}listed again for other tools"
+        )
     if done.num_pairs or done.num_rows:
-        yield (
+        lines.append(
             f"{counted(done.num_pairs, 'pair')} of former neighbours and "
             f"{counted(done.num_rows, 'row')} of such {would}forgotten"
         )
-    is_idle = not any(done.files.values()) and not done.struck_off and not done.relisted
-    if is_idle and not done.num_pairs and not done.num_rows:
-        yield "nothing to delete"
+    return lines or ["nothing to delete"]
 
 
 def _duration(grace: timedelta) -> str:
@@ -176,6 +185,117 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
     """Return what was copied, for programs."""
     return {"location": place, **msgspec.structs.asdict(copied)}
+
+
+# -- keep lists
+
+
+class CheckedLock(msgspec.Struct, frozen=True):
+    """A lock file, how many specs it wants, and how many of them are not kept.
+
+    ``num_lost`` are those that revisions have, ``num_absent`` those that none has.
+    """
+
+    file: str
+    num_specs: int
+    num_lost: int
+    num_absent: int
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The hashes to keep, sorted, of revisions and lock files, and what the rest is, if wanted.
+
+    ``num_unknown`` is as ``KeepList`` has it.
+    """
+
+    revisions: Sequence[RevisionInfo]
+    locks: Sequence[str]
+    hashes: Sequence[str]
+    num_unknown: int
+    rest: Rest | None
+    checked: Sequence[CheckedLock]
+
+    @property
+    def summary(self) -> str:
+        """How much is kept."""
+        text = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
+        return f"{text} and {counted(len(self.locks), 'lock file')}" if self.locks else text
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield how much is kept, and what the rest is."""
+        yield f"kept: {self.summary}"
+        rest = self.rest
+        if rest is None:
+            return
+        text = f"rest: {counted(len(rest.hashes), 'spec')} of other revisions"
+        if rest.size is not None:
+            text += f", {size(rest.size)}"
+        if rest.num_unknown and rest.hashes:
+            text += f", {counted(rest.num_unknown, 'spec')} of unknown size"
+        yield from wrapped(text, width)
+        yield f"nothing is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
+        for package, stack, target in rest.cells[:_MOST_CELLS]:
+            cell = f"{package} {stack or '(no stack)'} {target}"
+            yield from wrapped(f"  {styles.removed('-')} {cell}", width)
+        if (more := len(rest.cells) - _MOST_CELLS) > 0:
+            yield styles.quiet(f"  and {counted(more, 'cell')} more")
+        for lock in self.checked:
+            num_left = lock.num_lost + lock.num_absent
+            lost = f"{num_left:,} of {counted(lock.num_specs, 'spec')} are not kept"
+            if lock.num_absent:
+                lost += f", {lock.num_absent:,} of them in no revision"
+            yield from wrapped(f"{lock.file}: {lost}", width)
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs; docs/keeping.md describes it."""
+        rest = self.rest
+        return {
+            "format": KEEP_LIST_FORMAT,
+            "revisions": self.revisions,
+            "lock_files": self.locks,
+            "hashes": self.hashes,
+            "rest": rest
+            and {
+                "num_specs": len(rest.hashes),
+                **facts_of(rest, "size", "num_unknown"),
+                "coverage_lost": [
+                    {"package": package, "stack": stack or None, "target": target}
+                    for package, stack, target in rest.cells
+                ],
+                "lock_files": self.checked,
+            },
+        }
+
+
+def list_kept(
+    opened: OpenedCatalog,
+    keep: Sequence[RetentionRule],
+    locks: Sequence[str],
+    *,
+    whole_tags: bool,
+    whole: bool,
+    checked: Sequence[str] | None,
+) -> Kept:
+    """Return what a policy and lock files keep; with ``checked``, lock files, also the rest.
+
+    Raises SourceError for a lock file that cannot be read, before any content is.
+    """
+    locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
+    files = {file: lock_files.read(file).specs for file in checked or ()}
+    choices = choose(opened.history, keep, whole_tags=whole_tags)
+    revisions = [choice.revision for choice in choices if choice.kept_by]
+    digests = dict.fromkeys(revision.digest for revision in revisions)
+    listed = keep_list(opened.library, digests, locked, whole=whole)
+    rest, of_locks = None, []
+    if checked is not None:
+        every = dict.fromkeys(choice.revision.digest for choice in choices)
+        rest = rest_of(opened.library, every, listed.hashes)
+        for file, specs in files.items():
+            left = {spec.hash for spec in specs}.difference(listed.hashes)
+            num_lost = len(left & rest.hashes)
+            of_locks.append(CheckedLock(file, len(specs), num_lost, len(left) - num_lost))
+    hashes = sorted(listed.hashes)
+    return Kept(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
 
 
 # -- filling in history

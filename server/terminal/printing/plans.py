@@ -27,8 +27,8 @@ from server.terminal.printing.verdicts import (
     annotation_of,
     annotations,
     few_breaches,
-    judge_by,
     outcome,
+    report_of,
     verdict_document,
     verdict_lines,
 )
@@ -39,6 +39,7 @@ from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.plans import Plan, StackLock, StackPlan
+from snapshots.changes.rules.rule_files import read_rules
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask
 from snapshots.models import LOCK_FILE, FileInfo, Source
@@ -173,7 +174,7 @@ def judge_plan(rules: str, planned: Planned) -> GateReport:
     subject = judged_plan(
         library, planned.plan, lambda counts: planned.commits.recipes.most_rebuilt(counts)
     )
-    return judge_by(rules, planned.base, planned.head, subject)
+    return report_of(rules, read_rules(rules), planned.base, planned.head, subject)
 
 
 # -- lines

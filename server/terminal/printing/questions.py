@@ -17,6 +17,7 @@ from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
+from server.terminal.printing.listings import place_title
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.holes import Hole, Holes
@@ -91,8 +92,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """The revision, or a stack of it, in words."""
-        whole = title(self.revision)
-        return whole if self.stack is None else f"the stack {self.stack} of {whole}"
+        return place_title(self.revision, self.stack)
 
     @property
     def num_specs(self) -> int:

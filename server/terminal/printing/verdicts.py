@@ -46,17 +46,16 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
     rule_set = read_rules(rules)
     opened, (*before, head) = open_sides(location, texts)
     base = before[0] if before else None
-    return _report(rules, rule_set, base, head, judged(opened.library, base, head))
+    return report_of(rules, rule_set, base, head, judged(opened.library, base, head))
 
 
-def judge_by(rules: str, base: SideInfo, head: SideInfo, subject: Judged) -> GateReport:
-    """Judge what two sides come to by the rules of a file; raises as ``judge_sides`` does."""
-    return _report(rules, read_rules(rules), base, head, subject)
-
-
-def _report(
+def report_of(
     rules: str, rule_set: Sequence[Rule], base: SideInfo | None, head: SideInfo, subject: Judged
 ) -> GateReport:
+    """Judge what two sides come to by the rules that a file has.
+
+    Raises RulesError for a rule that cannot be judged.
+    """
     with _placed(rules):
         return GateReport(rules, base, head, judge(rule_set, subject))
 
@@ -75,8 +74,8 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
             for judgement in judge_planned(rule_set, planned, names):
                 base, head, verdict = judgement.base, judgement.head, judgement.verdict
                 if any(not result.passed for result in verdict.results):
-                    for line in verdict_lines(GateReport(rules, base, head, verdict), None):
-                        note(click.unstyle(line))
+                    lines = verdict_lines(GateReport(rules, base, head, verdict), None)
+                    note(click.unstyle("\n".join(lines)))
                 is_refused |= not verdict.passed
         if is_refused:
             raise RefusedByRules(rules)
@@ -126,7 +125,7 @@ def few_breaches(result: RuleResult) -> list[str]:
 
     A single one that says what the rule's message says is left out.
     """
-    shown: Sequence[str] = [breach.message for breach in result.breaches[:FEW]]
+    shown = [breach.message for breach in result.breaches[:FEW]]
     if shown == [result.message]:
         return []
     more = len(result.breaches) - len(shown)
@@ -139,8 +138,8 @@ def summary(verdict: Verdict) -> str:
     errors, warnings = (len(verdict.broken(level)) for level in RuleLevel)
     if not errors and not warnings:
         return f"{total} passed"
-    parts = [counted(errors, "error")] if errors else []
-    parts += [counted(warnings, "warning")] if warnings else []
+    counts = (errors, "error"), (warnings, "warning")
+    parts = [counted(count, noun) for count, noun in counts if count]
     return f"{' and '.join(parts)} in {total}"
 
 
