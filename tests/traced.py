@@ -36,7 +36,6 @@ WIDE = (
     "tests/snapshots/catalog/test_catalog.py",
     "tests/snapshots/catalog/test_laid_contents.py",
     "tests/snapshots/catalog/test_power_cuts.py",
-    "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",

@@ -218,16 +218,3 @@ def test_keys_and_choices() -> None:
     assert causes.select() == [0, 1, 2]
     assert causes.select([CauseKind.VERSION, CauseKind.UNKNOWN]) == [0, 2]
     assert causes.select(package="b") == [1]
-
-
-def test_facts_of_a_cause() -> None:
-    """All own facts that differ, of lists what one side alone has."""
-    before = node("a:1", edge("y", ["link"], ["v"]), "z", variants=("+a", "+b"))
-    after = node("a:2", "z", "x", variants=("+a", "~b"), version="2", target="zen4")
-    (cause,) = records(causes_of(side_of([before]), side_of([after])))
-    assert [(it.path, it.before, it.after) for it in cause.facts] == [
-        ("version", "1", "2"),
-        ("variants", ["+b"], ["~b"]),
-        ("dependencies", ["y link v"], ["x link"]),
-        ("target", "x86_64_v3", "zen4"),
-    ]

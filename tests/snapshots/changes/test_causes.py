@@ -3,8 +3,6 @@
 ``test_explanation.py`` compares them with those of the model.
 """
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from snapshots.changes import cause_graph
 from snapshots.changes.cause_names import (
     CUT,
     MOST_TOGETHER,
-    NEITHER,
     CauseKind,
 )
 from snapshots.changes.causes import CauseCount
@@ -26,37 +23,9 @@ from tests.snapshots.changes.finding import (
     row_of,
     titles_and_numbers,
 )
-from tests.snapshots.changes.graphs import RECIPE, node, side_of
+from tests.snapshots.changes.graphs import node, side_of
 
 OTHER_RECIPE = "b" * 52 + "===="
-
-
-def test_what_lies_below() -> None:
-    """One change below is the cause of everything above it, whichever way it is reached by."""
-    base = side_of(
-        [
-            node("app:1", "left:1", "right:1", "same"),
-            node("left:1", "zlib:1"),
-            node("right:1", "zlib:1"),
-            node("zlib:1"),
-            node("same"),
-        ]
-    )
-    head = side_of(
-        [
-            node("app:2", "left:2", "right:2", "same"),
-            node("left:2", "zlib:2"),
-            node("right:2", "zlib:2"),
-            node("zlib:2", version="2"),
-            node("same"),
-        ]
-    )
-    causes = causes_of(base, head)
-    assert titles_and_numbers(causes) == [("zlib 1 → 2", 4, 4)]
-    assert records(causes)[0].packages == ("app", "left", "right", "zlib")
-    assert names_on(causes, head, "app:2") == ["app", "left", "zlib"]
-    assert names_on(causes, head, "zlib:2") == ["zlib"]
-    assert causes.path(row_of(head, "same")) == []
 
 
 def test_main_causes() -> None:
@@ -100,27 +69,6 @@ def test_main_causes() -> None:
     assert causes.counted(rows[:0]) == []
 
 
-def test_causes_that_always_come_together() -> None:
-    """Causes that are involved in the same specs name each other."""
-    base = side_of(
-        [node("a:1", "gcc:1", "wrapper:1", "b:1"), node("b:1", "gcc:1", "wrapper:1")],
-        [node("gcc:1"), node("wrapper:1")],
-    )
-    head = side_of(
-        [
-            node("a:2", "gcc:2", "wrapper:2", "b:2", variants=("+x",)),
-            node("b:2", "gcc:2", "wrapper:2"),
-        ],
-        [node("gcc:2", version="2"), node("wrapper:2", version="2")],
-    )
-    causes = causes_of(base, head)
-    assert [(it.title, it.num_specs, it.together) for it in records(causes)] == [
-        ("gcc 1 → 2", 1, (2,)),
-        ("a now +x", 1, ()),
-        ("wrapper 1 → 2", 0, (0,)),
-    ]
-
-
 def test_few_of_thousands_that_come_together_are_named() -> None:
     """Each names those that explain most, and says how many there are."""
     names = [f"p{number:03}" for number in range(3 * MOST_TOGETHER)]
@@ -134,28 +82,6 @@ def test_few_of_thousands_that_come_together_are_named() -> None:
     last = 2 * MOST_TOGETHER
     assert records(causes)[last].together == tuple(range(MOST_TOGETHER))
     assert records(causes)[3].together == tuple(it for it in range(MOST_TOGETHER + 1) if it != 3)
-
-
-def test_equal_causes_are_one() -> None:
-    """What changed alike on several architectures, and in several versions, is one cause."""
-    targets = ("zen4", "neoverse_v2")
-    base = side_of(
-        [node(f"z:1{it}", version="1", target=it) for it in targets]
-        + [node(f"y:1{it}", version=it[0], target=it) for it in targets]
-    )
-    head = side_of(
-        [node(f"z:2{it}", version="2", target=it) for it in targets]
-        + [
-            node(f"y:2{it}", version=it[0], target=it, package_hash=it[0] * 52 + "====")
-            for it in targets
-        ]
-    )
-    pairs = [(f"{name}:1{it}", f"{name}:2{it}") for name in "yz" for it in targets]
-    causes = causes_of(base, head, pairs)
-    assert titles_and_numbers(causes) == [("recipe of y changed", 2, 2), ("z 1 → 2", 2, 2)]
-    (fact,) = records(causes)[0].facts
-    least = min(pairs[:2], key=lambda pair: node(pair[0]).hash)
-    assert (fact.before, fact.after) == (RECIPE, least[1][3] * 52 + "====")
 
 
 def test_circles() -> None:
@@ -174,28 +100,6 @@ def test_circles() -> None:
 
     itself = causes_of(side_of([node("a:1", "a:1")]), side_of([node("a:2", "a:2")]))
     assert named(itself) == [(CauseKind.UNKNOWN, "a", None, None)]
-
-
-@pytest.mark.parametrize(
-    ("facts", "title"),
-    [
-        ({"version": "2"}, "a 1 → 2"),
-        ({"variants": ("+x",)}, "a now +x"),
-        ({"compiler": "gcc@14.1.0"}, "compiler of a gcc@13.2.0 → gcc@14.1.0"),
-        ({"compiler": None}, "compiler of a gcc@13.2.0 → none"),
-        ({"target": "zen4"}, "a linux-ubuntu22.04-x86_64_v3 → linux-ubuntu22.04-zen4"),
-        ({}, "a changed, it is not known why"),
-    ],
-)
-def test_sources_without_dependencies(facts: dict[str, Any], title: str) -> None:
-    """What pages of a cache state is a cause, though they have neither dependencies nor recipes."""
-    facts_of_pages = {"compiler": "gcc@13.2.0", "package_hash": None, "dependencies": None}
-    base = side_of([node("a:1", **facts_of_pages), node("b:1", **facts_of_pages)])
-    head = side_of([node("a:2", **facts_of_pages | facts), node("b:2", **facts_of_pages)])
-    titles = [title, "b changed, it is not known why"]
-    causes = causes_of(base, head)
-    assert [(it.title, it.num_specs) for it in records(causes)] == [(it, 1) for it in titles]
-    assert {it.why_unknown for it in records(causes) if it.kind is CauseKind.UNKNOWN} == {NEITHER}
 
 
 @pytest.mark.parametrize("num_versions", [1, 2])

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import pytest
@@ -191,21 +190,6 @@ def test_votes(before: str, after: str) -> None:
     assert found == expected("hdf5:base hdf5:head", "py:base py:head", *pairs)
 
 
-def test_votes_go_down() -> None:
-    """Those that votes have paired vote in turn for what they use."""
-
-    def side(label: str, below: str) -> list[Spec]:
-        zlib = [node(f"zlib:{label}{n}", f"m4:{label}{it}") for n, it in enumerate(below)]
-        return [*using(label, "01")[2:], *zlib, *(node(f"m4:{label}{n}") for n in range(2))]
-
-    users = "hdf5:base hdf5:head", "py:base py:head"
-    zlib = "zlib:base0 zlib:head0", "zlib:base1 zlib:head1"
-    for before, after in product(("01", "10"), repeat=2):
-        pairs = (f"m4:base{n} m4:head{m}" for n, m in zip(before, after, strict=True))
-        found = paired(side("base", before), side("head", after))
-        assert found == expected(*users, *zlib, *pairs)
-
-
 def test_votes_need_one_dependency_of_a_name() -> None:
     """What uses several of one name does not vote for any of them; the hashes decide."""
     base, head = (
@@ -242,16 +226,6 @@ def test_ties(base: Sequence[str], head: Sequence[str], expected: Tie | None) ->
         assert found.num_bytes > replace(found, base_ties={}, head_ties={}).num_bytes
 
 
-def test_ties_between_unlike_ones() -> None:
-    """They are apart where no pair connects them."""
-    base = [hdf5(f"base{n}", stacks=("e4s", "hep", *it)) for n, it in enumerate(("a", "b"))]
-    head = [hdf5(f"head{n}", stacks=("e4s", "hep", it)) for n, it in enumerate("abcd")]
-    found = counterparts(*map(side_of, (base, head)))
-    assert not found.base_ties
-    found = counterparts(*map(side_of, (base, head[2:])))
-    assert {*found.head_ties.values()} == {Tie(2, 2, 2)}
-
-
 @pytest.mark.parametrize(("recipe", "verb"), [("a", "rebuilt"), ("b", "replaced")])
 def test_what_is_ambiguous_of_changes(recipe: str, verb: str) -> None:
     """All changes of a tie are ambiguous, that of the spec that is gone, too; others are not."""
@@ -279,14 +253,6 @@ def test_compilers_that_are_no_dependency() -> None:
         before, hash=hash_of("4"), compiler=None, dependencies=(edge("gcc", *C_BY_GCC),)
     )
     assert paired([before], [as_dependency, other_name]) == {(before.hash, as_dependency.hash)}
-
-
-def test_compilers_that_are_dependencies_count_once() -> None:
-    """What the record says of such a compiler is no more than its edge says."""
-    before = hdf5("before", edge("gcc", *C_BY_GCC), compiler="gcc@12")
-    renamed = hdf5("1", edge("gcc", *C_BY_GCC), compiler="clang@12", version="2")
-    other = hdf5("2", edge("llvm", *C_BY_GCC), compiler="gcc@12", version="1")
-    assert paired([before], [renamed, other]) == {(before.hash, renamed.hash)}
 
 
 @pytest.mark.parametrize("number", [2, 3])

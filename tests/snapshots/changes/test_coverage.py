@@ -25,7 +25,7 @@ from tests.model.explained import compared
 from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 from tests.snapshots.changes.states import compare, narrowed, pairs
-from tests.snapshots.factories import SPECS, a_spec, hash_of, shuffled
+from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.records import frame_of
 
 STACK, TARGET, OPERATING_SYSTEM, PLATFORM, COMPILER, COMPILER_NAME, VERSION = CoverageDimension
@@ -135,44 +135,6 @@ HEAD = [
     a_spec("7", name="lib2", stacks=("hep",), target="zen4", version="1.9"),
     a_spec("8", name="lib2", stacks=("hep",), target="zen4", version="1.9", variants=()),
 ]
-CASES: dict[str, tuple[list[CoverageDimension], list[tuple[object, ...]]]] = {
-    "a spec that left a stack; one that root alone had came into a stack": (
-        [STACK],
-        [(LOST, "hdf5", ("e4s",), 2), (GAINED, "lib10", ("e4s",), 1)],
-    ),
-    "two dimensions": (
-        [TARGET, STACK],
-        [(LOST, "hdf5", ("m1", "e4s"), 2), (GAINED, "lib10", ("zen4", "e4s"), 1)],
-    ),
-    "versions stand in Spack's order; two specs in a cell": (
-        [VERSION],
-        [(GAINED, "lib2", ("1.9",), 2), (LOST, "lib2", ("1.10",), 1)],
-    ),
-    "a spec without a compiler has no cell of compilers": (
-        [COMPILER],
-        [(GAINED, "hdf5", ("gcc@13.1.0",), 1)],
-    ),
-    "a compiler's name alone": ([COMPILER_NAME], []),
-    "packages alone": ([], []),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_cases(case: str) -> None:
-    """Lost and gained cells, whatever the order of the specs."""
-    dimensions, changes = CASES[case]
-    for base, head in ((BASE, HEAD), (shuffled(BASE), shuffled(HEAD))):
-        assert without_nearest(coverage(compare(base, head), dimensions)) == changes
-
-
-def test_packages_that_come_and_go() -> None:
-    """Without dimensions a cell is a package; one side without specs lost or gained them all."""
-    assert without_nearest(coverage(compare(BASE, []), [])) == [
-        (LOST, "hdf5", (), 2),
-        (LOST, "lib2", (), 1),
-        (LOST, "lib10", (), 1),
-    ]
-    assert coverage(compare([], BASE), [COMPILER, STACK]).count(GAINED) == 3
 
 
 @pytest.mark.parametrize(
@@ -213,16 +175,6 @@ def test_scope() -> None:
     ]
     nothing = np.zeros(len(BASE), np.bool_), np.zeros(len(HEAD), np.bool_)
     assert not coverage(comparison, [TARGET, STACK], nothing)
-
-
-def test_the_nearest_are_of_the_whole_head() -> None:
-    """What is outside the scope may be the nearest that is left."""
-    comparison = compare(BASE, HEAD)
-    masks = comparison.base.in_stack("e4s"), comparison.head.in_stack("e4s")
-    (lost,) = coverage(comparison, [TARGET], masks).select([LOST])
-    assert {comparison.head.hashes.at(row) for row in lost.nearest} == {
-        spec.hash for spec in HEAD[:2]
-    }
 
 
 def test_a_dimension_costs_once() -> None:
@@ -278,66 +230,3 @@ def test_cells_of_one_side(specs: list[Spec], dimensions: list[CoverageDimension
         expected = model.cells((spec for spec in specs if spec.name == package), names)
         assert cells == sorted(expected, key=lambda cell: model.order_of(cell, names))
         assert found.num_specs.tolist() == [len(expected[cell]) for cell in cells]
-
-
-def nearest(
-    base: Sequence[Spec], head: Sequence[Spec], dimensions: Sequence[CoverageDimension]
-) -> list[list[str]]:
-    """Return the hashes of what is nearest to each lost cell."""
-    comparison = compare(base, head)
-    table = coverage(comparison, dimensions).select([LOST])
-    return [[comparison.head.hashes.at(row) for row in cell.nearest] for cell in table]
-
-
-WAS = a_spec("was", target="m1", compiler="gcc@13.2.0", version="1.14.5")
-NEAR, FAR = a_spec("near", target="m1"), a_spec("far", target="zen4")
-NEAREST_CASES = {
-    "more values of the cell": (
-        [TARGET, COMPILER],
-        replace(NEAR, compiler="gcc@12.1.0"),
-        replace(FAR, compiler="clang@17.0.6"),
-    ),
-    "the same compiler, where any version counts": (
-        [COMPILER_NAME, STACK, TARGET],
-        replace(FAR, compiler="gcc@9.1.0", stacks=("hep",)),
-        replace(FAR, hash=NEAR.hash, compiler="clang@17.0.6", stacks=("hep",)),
-    ),
-    "as many values, but more other facts": (
-        [TARGET],
-        replace(NEAR, target="zen4"),
-        replace(FAR, variants=("~mpi",)),
-    ),
-    "a stack in common": ([TARGET], replace(NEAR, target="zen4"), replace(FAR, stacks=("root",))),
-    "all else equal, the newer version": (
-        [TARGET],
-        replace(NEAR, target="zen4", version="1.14.10"),
-        replace(FAR, version="1.14.9"),
-    ),
-    "all else equal, the lower hash": (
-        [TARGET],
-        replace(NEAR, hash=hash_of("x"), target="zen4"),
-        replace(FAR, hash="z" * 32),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", NEAREST_CASES)
-def test_what_decides(case: str) -> None:
-    """Each rule where the rules before it decide nothing, whatever the order of the specs."""
-    dimensions, near, far = NEAREST_CASES[case]
-    for head in ([near, far], [far, near]):
-        (found,) = nearest([WAS], head, dimensions)
-        assert found == [near.hash, far.hash]
-
-
-def test_three_are_enough_for_a_package_of_many_equal_specs() -> None:
-    """Of 5,000 specs that are alike in all facts the lowest hashes are named."""
-    head = shuffled([a_spec(str(number), target="zen4") for number in range(5_000)])
-    (found,) = nearest([WAS], head, [TARGET, STACK])
-    assert found == sorted(spec.hash for spec in head)[:3]
-
-
-def test_nothing_is_near_to_a_package_that_is_gone() -> None:
-    """Other packages are never named."""
-    assert nearest([WAS], [replace(NEAR, name="netcdf-c")], [TARGET]) == [[]]
-    assert nearest([WAS], [], []) == [[]]

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from msgspec.structs import asdict
 
 from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
-from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
-from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
 from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, tell_stacks
 from tests.snapshots.factories import (
@@ -115,18 +114,6 @@ def test_package_change_kinds(base: str, head: str, kind: PackageChangeKind | No
     assert [(change.name, change.kind) for change in changes] == ([("hdf5", kind)] if kind else [])
 
 
-def test_versions_of_a_package_change() -> None:
-    """Versions are newest first, what was added and what was removed too."""
-    (change,) = compare(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
-    assert (change.newest_before, change.newest_after) == ("1.10", "2.0")
-    assert change.versions_before == ("1.10", "1.9", "1.2")
-    assert change.versions_after == ("2.0", "1.11", "1.10")
-    assert change.versions_added == ["2.0", "1.11"]
-    assert change.versions_removed == ["1.9", "1.2"]
-    (added,) = compare(build(""), build("1.2")).packages
-    assert (added.newest_before, added.newest_after, added.versions_before) == (None, "1.2", ())
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -202,40 +189,6 @@ def test_select_specs(
     """A change is chosen where its spec meets the conditions, as it was or as it is."""
     changes = compare(BASE, HEAD).specs.select(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
-
-
-@pytest.mark.parametrize(
-    ("kinds", "search", "names"),
-    [
-        (None, None, ["hdf5", "zlib2"]),
-        ([PackageChangeKind.ADDED], None, ["zlib2"]),
-        ([], None, []),
-        (None, "LIB", ["zlib2"]),
-        ([PackageChangeKind.ADDED], "hdf", []),
-    ],
-)
-def test_select_packages(
-    kinds: list[PackageChangeKind] | None, search: str | None, names: list[str]
-) -> None:
-    """Changes are chosen by kind and by a text in the name, in any case."""
-    changes = compare(BASE, HEAD).packages.select(kinds, search)
-    assert [change.name for change in changes] == names
-
-
-@pytest.mark.parametrize(
-    ("field", "descending", "names"),
-    [
-        (PackageChangeField.NAME, False, ["hdf5", "zlib2"]),
-        (PackageChangeField.NAME, True, ["zlib2", "hdf5"]),
-        (PackageChangeField.KIND, False, ["zlib2", "hdf5"]),
-        (PackageChangeField.KIND, True, ["hdf5", "zlib2"]),
-    ],
-)
-def test_packages_in_order(field: PackageChangeField, descending: bool, names: list[str]) -> None:
-    """What was added comes before what has other specs; each is found at its place."""
-    changes = compare(BASE, HEAD).packages.ordered(field, descending=descending)
-    assert [change.name for change in changes] == names
-    assert [changes.find(name) for name in [*names, "zlib", "nope"]] == [0, 1, None, None]
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -405,19 +358,6 @@ def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
     chosen = narrowed(comparison, conditions)
     assert_alike(chosen, compare(*kept))
     assert list(chosen.specs) == list(comparison.specs.select(conditions=conditions))
-
-
-@FEWER_EXAMPLES
-@given(pairs(), FILTERS, FILTERS)
-def test_narrowing_twice(
-    states: tuple[list[Spec], list[Spec]], one: SpecFilter, other: SpecFilter
-) -> None:
-    """The second time, only what the first left can be met."""
-    hashes = {spec.hash for specs in states for spec in specs if meets(spec, one)}
-    kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
-    assume(tell_stacks(kept) == tell_stacks(states))
-    twice = narrowed(narrowed(compare(*states), one), other)
-    assert_alike(twice, narrowed(compare(*kept), other))
 
 
 @pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])

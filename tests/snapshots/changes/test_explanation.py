@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.cause_names import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES, CauseKind
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.models import Spec
@@ -91,32 +90,6 @@ def test_parts_of_the_table() -> None:
         other = some.numbers[some.offsets[number] : some.offsets[number + 1]]
         assert one.tolist() == other.tolist()
     assert len(found.involved(changes.take(places[:0])).numbers) == 0
-
-
-@pytest.mark.parametrize(
-    ("facts", "why_unknown"),
-    [
-        ({}, None),
-        ({"dependencies": None}, NO_DEPENDENCIES),
-        ({"package_hash": None}, NO_PACKAGE_HASHES),
-        ({"dependencies": None, "package_hash": None}, NEITHER),
-    ],
-)
-def test_what_is_not_known(facts: dict[str, Any], why_unknown: str | None) -> None:
-    """The explanation says what a source does not state; what follows without that is a cause."""
-    base = [node("a", version="1", **facts)]
-    found = explained(base, [node("a:2", version="1", **facts)])
-    assert found.why_unknown == why_unknown
-    (cause,) = records(found.causes)
-    assert cause.kind is CauseKind.UNKNOWN
-    assert cause.why_unknown
-    (cause,) = records(explained(base, [node("a:2", version="2", **facts)]).causes)
-    assert (cause.kind, cause.before, cause.after) == (CauseKind.VERSION, "1", "2")
-
-
-def test_nothing_to_explain() -> None:
-    """Without specs nothing is known of dependencies."""
-    assert explained([], []).why_unknown is not None
 
 
 @FEWER_EXAMPLES

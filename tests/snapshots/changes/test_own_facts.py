@@ -72,11 +72,6 @@ def test_compilers_that_are_dependencies(before: Any, after: Any, expected: OwnF
     assert differing(*specs) == expected
 
 
-def test_order_of_dependencies() -> None:
-    """The order in which a record has its dependencies is no fact."""
-    assert differing(node("a", "b", "c"), node("a", "c", "b")) == OwnFact(0)
-
-
 def test_nodes_outside_the_cache() -> None:
     """Nodes that the index states are compared like rows; of the others nothing is known."""
     zlib, gcc = node("zlib:1"), node("gcc:1", version="2", dependencies=None)

@@ -11,7 +11,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.models import Spec
-from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.factories import hash_of
 
 R = SpecChangeReason
@@ -76,46 +76,6 @@ def test_stacks_that_the_other_side_does_not_state() -> None:
     assert reasons([KEPT, spec], [bare]) == {spec.hash: R.VERSION_GONE}
 
 
-def test_targets_are_those_of_the_package() -> None:
-    """The target of another version is no new one, nor the version of another target."""
-    others = [
-        KEPT,
-        hdf5("2", version="2", target="zen4"),
-        node("zlib", name="zlib", target="zen5", version="3"),
-    ]
-    added = {
-        hdf5("3", target="zen4"): R.NEW_BUILD,
-        hdf5("4", target="zen5"): R.NEW_TARGET,
-        hdf5("5", version="3", target="zen5"): R.NEW_VERSION,
-    }
-    for spec, expected in added.items():
-        assert reasons(others, [*others, spec]) == {spec.hash: expected}
-        assert reasons([*others, spec], others) == {spec.hash: MIRRORED[expected]}
-
-
-@pytest.mark.parametrize(
-    ("facts", "expected"),
-    [
-        ({}, R.REBUILT),
-        ({"dependencies": (edge("zlib:2"),)}, R.REBUILT),
-        ({"dependencies": None}, R.REBUILT),
-        ({"stacks": ("hep",), "size": 1}, R.REBUILT),
-        ({"package_hash": "b" * 52 + "===="}, R.REPLACES),
-        ({"version": "2"}, R.REPLACES),
-        ({"variants": ("+mpi",)}, R.REPLACES),
-        ({"dependencies": ()}, R.REPLACES),
-        ({"target": "zen4"}, R.REPLACES),
-    ],
-)
-def test_counterparts(facts: dict[str, Any], expected: R) -> None:
-    """What has a counterpart is rebuilt, or replaces it where facts of its own differ."""
-    before = hdf5("1", "zlib", target="zen3")
-    after = replace(before, hash=hash_of("2"), **facts)
-    zlib = node("zlib")
-    found = reasons([before, zlib], [after, zlib], returned=[after.hash])
-    assert found == {before.hash: R.REPLACED, after.hash: expected}
-
-
 def test_returned() -> None:
     """What was there earlier has returned, where it would be new; what is gone is not looked up."""
     spec, gone = hdf5("1", version="2"), node("zlib", name="zlib")
@@ -127,15 +87,3 @@ def test_returned() -> None:
     other = hdf5("2", version="3")
     found = reasons([KEPT, gone], [KEPT, spec, other], returned)
     assert found[other.hash] is R.NEW_VERSION
-
-
-def test_changed_facts() -> None:
-    """A hash that both have was changed in its facts."""
-    assert reasons([KEPT], [replace(KEPT, stacks=("hep",))]) == {KEPT.hash: R.FACTS}
-
-
-def test_empty_sides() -> None:
-    """All is new where there was nothing, and gone where there is nothing."""
-    assert reasons([], [KEPT]) == {KEPT.hash: R.NEW_PACKAGE}
-    assert reasons([KEPT], []) == {KEPT.hash: R.PACKAGE_GONE}
-    assert reasons([], []) == {}

@@ -326,14 +326,6 @@ def test_two_packages() -> None:
     assert [change.name for change in nothing_alike.dependencies] == ["ssl", "zlib"]
 
 
-def test_one_spec() -> None:
-    """Nothing differs from itself, and all below is shared."""
-    pair = found_of(BASE, BASE).pair
-    assert not any((pair.facts, pair.dependencies, pair.paths, pair.nested_changes))
-    assert pair.difference == {}
-    assert len(pair.below.shared) == 3
-
-
 def test_several_nodes_of_one_package() -> None:
     """Each stands beside one of the other; the second has a name of its own."""
     sides = [

@@ -18,7 +18,6 @@ from snapshots.frames.columns import (
     Combinations,
     ListColumn,
     NumberColumn,
-    PlainColumn,
     Rows,
     column_of,
     list_column_of,
@@ -76,25 +75,6 @@ def test_texts(values: list[str | None]) -> None:
     assert column.counts(slice(1, 3)) == column.counts(np.arange(len(values), dtype=np.int32)[1:3])
 
 
-@given(TEXTS, TEXTS)
-def test_masks_over_texts(values: list[str | None], wanted: list[str | None]) -> None:
-    """A mask marks the distinct values that are listed, accepted or known."""
-    column = texts_column(values)
-    assert column.among(wanted).tolist() == [value in wanted for value in column.values]
-    assert column.known().tolist() == [value is not None for value in column.values]
-    is_long = column.where(lambda value: value is not None and len(value) > 4)
-    assert is_long.tolist() == [value in ("clang", "oneapi") for value in column.values]
-
-
-@given(TEXTS, TEXTS)
-def test_fingerprints_compare_columns(one: list[str | None], other: list[str | None]) -> None:
-    """Values of two columns are equal where their fingerprints are."""
-    before, after = texts_column(one), texts_column(other)
-    for row, (left, right) in enumerate(zip(one, other, strict=False)):
-        left_print = before.fingerprints[before.codes[row]]
-        assert (left_print == after.fingerprints[after.codes[row]]) == (left == right)
-
-
 @given(LISTS | UNKNOWN_LISTS)
 def test_lists(values: list[tuple[str, ...] | None]) -> None:
     """Each row has its list in its own order; what is not known is None, and holds nothing."""
@@ -110,15 +90,6 @@ def test_lists(values: list[tuple[str, ...] | None]) -> None:
     assert dict(column.counts(slice(None))) == Counter(it for it in values if it is not None)
 
 
-@given(LISTS.map(lambda lists: [tuple(dict.fromkeys(items)) for items in lists]))
-def test_counts_of_items(values: list[tuple[str, ...] | None]) -> None:
-    """Items are counted row by row and sorted, as a walk over the lists would."""
-    column = lists_column(values)
-    rows = some_rows(len(values))
-    expected = Counter(item for row in rows for item in values[row] or ())
-    assert column.item_counts(rows) == sorted(expected.items())
-
-
 @given(LISTS)
 def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
     """Two lists have one fingerprint where they are equal but for the item."""
@@ -127,15 +98,6 @@ def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
     kept = [tuple(item for item in value if item != "gcc") for value in values]
     for row, value in enumerate(kept):
         assert (without == without[row]).tolist() == [other == value for other in kept]
-
-
-@given(TEXTS)
-def test_plain_texts(values: list[str | None]) -> None:
-    """Plain texts come back, as they are and in JSON."""
-    column = PlainColumn(pa.array(values, pa.string()))
-    rows = some_rows(len(values))
-    assert [column.at(row) for row in range(len(values))] == values
-    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(NUMBERS)
@@ -200,14 +162,6 @@ def test_a_row_has_its_combination(
     expected = [tuple(row[NAMES.index(name)] for name in names) for row in rows]
     assert [values[code] for code in combination.codes.tolist()] == expected
     assert len(set(values)) == len(values) == len(set(expected))
-
-
-def test_the_order_of_the_names_does_not_matter() -> None:
-    """All orders of the same columns share what is kept."""
-    every = Combinations(columns_of([("a", "0", "+"), ("b", "1", "+")]), 2)
-    first = every.of(NAMES)
-    assert all(every.of(order) is first for order in permutations(NAMES))
-    assert every.of(("letter", "letter")) is every.of(["letter"])
 
 
 def test_columns_with_too_many_values_are_not_combined(monkeypatch: pytest.MonkeyPatch) -> None:

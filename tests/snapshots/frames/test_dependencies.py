@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.contents import Content
 from snapshots.demo import history
 from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, ReachedNodes
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
-from tests.snapshots.factories import a_snapshot, a_spec, hash_of, seeded, shuffled, some_of
+from tests.snapshots.factories import a_spec, hash_of, seeded, shuffled, some_of
 from tests.snapshots.memory import measured
 
 TYPES = ("build", "link", "run", "test")
@@ -239,33 +237,6 @@ def test_a_type_that_spack_does_not_have() -> None:
     _, graph = frame_and_graph(Content.of([a_spec(dependencies=(edge,))]))
     assert len(graph.reached_from(0).nodes) == 1
     assert len(graph.reached_from(0, mask_of(TYPES)).nodes) == 0
-
-
-def test_a_long_way() -> None:
-    """How deep dependencies go is no matter."""
-    size = 3_000
-    specs = [
-        a_spec(str(number), dependencies=(Dependency("hdf5", hash_of(str(number + 1)), ("link",)),))
-        for number in range(size)
-    ]
-    frame, graph = frame_and_graph(Content.of(specs))
-    first = frame.hashes.find(hash_of("0"))
-    assert first is not None
-    reached = graph.reached_from(first, DependencyType.LINK, transitive=True)
-    assert len(reached.nodes) == size
-    assert graph.absent_at(reached.nodes[-1]) == Absent("hdf5", hash_of(str(size)))
-
-
-def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A graph is read from the catalog at its first use, and kept."""
-    catalog = Catalog(str(tmp_path_factory.mktemp("catalog")))
-    edge = Dependency("zlib", hash_of("zlib"), ("build",))
-    (made,) = catalog.publish([a_snapshot([a_spec(dependencies=(edge,))])])
-    shelf = Library(catalog).dependencies
-    assert shelf.kept(made.revision.digest) is None
-    graph = shelf.get(made.revision.digest)
-    assert graph.absent_at(1) == Absent("zlib", hash_of("zlib"))
-    assert shelf.get(made.revision.digest) is graph is shelf.kept(made.revision.digest)
 
 
 def use(graph: DependencyGraph) -> None:

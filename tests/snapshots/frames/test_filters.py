@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 
-from snapshots.contents import Content
-from snapshots.frames.columns import column_of, list_column_of
-from snapshots.frames.filters import (
-    PackageFilter,
-    SpecFilter,
-    built_with,
-    having_all,
-    having_any,
-    having_where,
-)
+from snapshots.frames.filters import SpecFilter
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
 
@@ -77,53 +68,3 @@ def test_variants(variants: tuple[str, ...], labels: str) -> None:
 def test_hash_prefix(prefix: str, labels: str) -> None:
     """A hash is found by its beginning, in lower case as hashes are."""
     assert found(SpecFilter(hash_prefix=prefix)) == labels
-
-
-@pytest.mark.parametrize("prefix", ["", hash_of("b")[:4], hash_of("a")[:13]])
-def test_hash_prefix_within_a_package(prefix: str) -> None:
-    """Asked of one package, a prefix finds the hashes of that package alone."""
-    for name in ("adios2", "hdf5"):
-        rows = FRAME.rows_of(name)
-        assert rows is not None
-        expected = [FRAME.hashes.at(row).startswith(prefix) for row in range(4)[rows]]
-        assert FRAME.select(SpecFilter(hash_prefix=prefix), rows).tolist() == expected
-
-
-def test_conditions_hold_together() -> None:
-    """Each list may be met by any of its values, but all lists must be."""
-    assert found(SpecFilter(stacks=("e4s", "hep"), packages=("hdf5",))) == "bcd"
-    assert found(SpecFilter(stacks=("e4s", "hep"), packages=("hdf5",), compilers=("gcc",))) == "bc"
-    assert found(SpecFilter(stacks=())) == ""
-    assert found(SpecFilter()) == "abcd"
-
-
-def test_conditions_of_packages_on_specs() -> None:
-    """One spec has to meet all conditions, not one spec each of them."""
-
-    def packages(**conditions: tuple[str, ...]) -> list[str]:
-        codes = FRAME.select_packages(PackageFilter(**conditions))  # type: ignore[arg-type]
-        return [FRAME.packages[code] for code in codes]
-
-    assert packages(stacks=("hep",)) == ["hdf5"]
-    assert packages(compilers=("gcc@9.4.0",)) == ["hdf5"]
-    assert packages(stacks=("hep",), compilers=("gcc@9.4.0",)) == []
-    assert packages() == ["adios2", "hdf5"]
-
-
-def test_masks_are_over_distinct_values() -> None:
-    """A condition is evaluated once for each distinct value, however many rows have it."""
-    table = Content.of(SPECS * 2).table()
-    compilers = column_of(table["compiler"], str)
-    assert built_with(compilers, ("gcc",)).tolist() == [
-        value in ("gcc@13.2.0", "gcc@9.4.0") for value in compilers.values
-    ]
-    variants = list_column_of(table["variants"])
-    lists = [set(value) for value in variants.values]
-    assert having_any(variants, ("+mpi", "x")).tolist() == ["+mpi" in value for value in lists]
-    assert having_any(variants, ()).tolist() == [False] * len(lists)
-    assert having_all(variants, ("+mpi", "-cxx")).tolist() == [
-        {"+mpi", "~cxx"} <= value for value in lists
-    ]
-    assert having_where(variants, lambda variant: "=" in variant).tolist() == [
-        any("=" in variant for variant in value) for value in lists
-    ]

@@ -122,15 +122,6 @@ def test_select(specs: list[Spec], conditions: SpecFilter) -> None:
     ]
 
 
-@given(SPECS.filter(bool), FILTERS)
-def test_select_within_a_package(specs: list[Spec], conditions: SpecFilter) -> None:
-    """A question about a package has the same answer as about all, cut to its rows."""
-    frame = frame_of(specs)
-    rows = frame.rows_of(specs[0].name)
-    assert rows is not None
-    assert frame.select(conditions, rows).tolist() == frame.select(conditions)[rows].tolist()
-
-
 @given(SPECS, PACKAGE_FILTERS)
 def test_select_packages(specs: list[Spec], conditions: PackageFilter) -> None:
     """A package is found by its name, and by one spec that meets all conditions on specs."""
@@ -225,29 +216,6 @@ def test_equal_counts_of_a_facet_stand_in_the_order_of_their_values() -> None:
     frame = frame_of(specs)
     assert frame.facet("version", slice(None)) == [("1.11", 2), ("1.9", 1), ("1.10", 1)]
     assert frame.facet("stacks", slice(None)) == [("a", 2), ("b", 2), ("c", 2), ("c2", 1)]
-
-
-@given(SPECS)
-def test_packages_and_stacks(specs: list[Spec]) -> None:
-    """Packages stand one after the other; stacks have their specs."""
-    frame = frame_of(specs)
-    assert list(frame.packages) == sorted({spec.name for spec in specs})
-    assert list(frame.stacks.items) == sorted({stack for spec in specs for stack in spec.stacks})
-    ordered = listings.own_order(specs)
-    for name in frame.packages:
-        rows = frame.rows_of(name)
-        assert rows is not None
-        own = [spec for spec in ordered if spec.name == name]
-        assert ordered[rows] == own
-    for stack in STACKS:
-        assert frame.in_stack(stack).tolist() == [stack in spec.stacks for spec in ordered]
-
-
-def test_what_is_not_there() -> None:
-    """An unknown package has no rows, an unknown stack no specs."""
-    frame = frame_of([a_spec()])
-    assert frame.rows_of("zlib") is None
-    assert not frame.in_stack("unknown").any()
 
 
 def test_empty_frame() -> None:

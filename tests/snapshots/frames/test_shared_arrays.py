@@ -29,16 +29,6 @@ def test_growing(parts: list[list[int]]) -> None:
     assert growing.array.dtype == np.min_scalar_type(max(expected, default=0))
 
 
-def test_rows_of_words() -> None:
-    """A record can have several numbers."""
-    growing = GrowingArray(np.uint64, 2)
-    growing.append(np.array([[1, 2], [3, 4]], np.uint64))
-    growing.append(np.array([[5, 6]], np.uint64))
-    gathered = Gathered(growing, np.array([2, 0]), ArrayCache(0))
-    assert gathered.whole.tolist() == [[5, 6], [1, 2]]
-    assert gathered[1].tolist() == [1, 2]
-
-
 def test_gathered() -> None:
     """It is like the array that it stands for, with places and without."""
     growing = GrowingArray(np.uint8)

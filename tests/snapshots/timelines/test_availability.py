@@ -76,14 +76,6 @@ def test_spans_of_a_cell(cell: Any, expected: Any) -> None:
     assert is_current(spans) == (bool(expected) and expected[-1][3] is None)
 
 
-def test_each_series_has_its_own_spans() -> None:
-    """What develop lost a release can have; another package has cells of its own."""
-    (span,) = cells().spans("vX.Y.Z", {VERSION: "1.12.0"})
-    assert span.first.tag == "v1.0"
-    assert is_current([span])
-    assert cells().spans("nowhere", {}) == []
-
-
 def test_values_that_specs_ever_had() -> None:
     """Of the package alone: versions newest first, stacks without root."""
     found = cells()

@@ -90,32 +90,6 @@ def test_only_what_touched_the_package_is_an_entry() -> None:
     ]
 
 
-def test_a_pair_stands_at_several_places() -> None:
-    """States that alternate have an entry each time, from one kept pair."""
-    a, b = [zlib("1")], [zlib("2")]
-    past = a_past(*(("develop", day, (a, b)[day % 2]) for day in range(6)))
-    assert len(past.history.pairs) == 3
-    kinds = [it.kind for it in timeline(past).entries]
-    assert kinds == [K.UPGRADED, K.DOWNGRADED, K.UPGRADED, K.DOWNGRADED, K.UPGRADED, K.ADDED]
-
-
-def test_the_first_of_a_series_is_a_change_from_nothing() -> None:
-    """Its entry has no base, and all specs are new."""
-    past = a_past(("v0.1", 1, [zlib("1"), zlib("2")]), ("v0.2", 2, [zlib("1"), zlib("2")]))
-    (entry,) = timeline(past, series="vX.Y.Z").entries
-    assert entry.base is None
-    assert (entry.kind, entry.specs_added, entry.versions_added) == (K.ADDED, 2, ("2", "1"))
-
-
-def test_what_was_never_there_has_no_timeline() -> None:
-    """A package of another series, one that nobody has, or a series that is not known: None."""
-    past = a_past(("develop", 1, [zlib("1")]), ("v0.1", 1, [OTHER]))
-    rows = past.rows()
-    for name, series in (("hdf5", "develop"), ("cmake", "develop"), ("zlib", "main")):
-        assert package_timeline(rows, name, series, past.history) is None
-    assert package_timeline(rows.slice(0, 0), "zlib", "develop", past.history) is None
-
-
 def test_columns_may_be_dictionaries() -> None:
     """Rows as some readers of Parquet return them say the same."""
     past = a_past(("develop", 1, [zlib("1")]), ("develop", 2, [zlib("2")]))

@@ -11,6 +11,7 @@ from tests.snapshots.factories import a_spec, day, hash_of
 from tests.snapshots.timelines.pasts import a_past
 
 ONE = a_spec("one", name="zlib", version="1", variants=())
+MOVED = a_spec("one", name="zlib", version="1", variants=(), stacks=("hep",))
 TWO = a_spec("two", name="hdf5", version="1", target="m1", variants=("+mpi",))
 BUILT_ANEW = a_spec("three", name="zlib", version="1", variants=())
 
@@ -51,8 +52,9 @@ def days(span: Span) -> tuple[str, int, int, int | None]:
             [(1, []), (2, [ONE]), (3, []), (4, [])],
             [(2, 2, 3, R.NEW_PACKAGE, R.PACKAGE_GONE)],
         ),
+        ([(1, [ONE]), (2, [MOVED])], [(1, 2, None, R.NEW_PACKAGE, None)]),
     ],
-    ids=["there from the first on", "away and back", "built anew and back", "twice", "of nothing"],
+    ids=["from the first on", "away and back", "built anew and back", "twice", "empty", "moved"],
 )
 def test_spans(
     states: list[tuple[int, list[Spec]]],
@@ -62,41 +64,6 @@ def test_spans(
     past = a_past(*(("develop", day, specs) for day, specs in states))
     found = [(*days(it)[1:], it.reason_came, it.reason_gone) for it in spans_of(past, "one")]
     assert found == spans
-
-
-def test_each_series_has_spans_of_its_own() -> None:
-    """What came back in one series is new in another; tags of a series are one line."""
-    past = a_past(
-        ("v0.1", 2, [ONE]),
-        ("v0.2", 1, [ONE]),
-        ("v0.3", 5, [TWO]),
-        ("develop", 1, [ONE]),
-        ("develop", 2, [TWO]),
-        ("develop", 3, [ONE]),
-    )
-    spans = spans_of(past, "one")
-    assert [days(it) for it in spans] == [
-        ("develop", 1, 1, 2),
-        ("develop", 3, 3, None),
-        ("vX.Y.Z", 2, 1, 5),
-    ]
-    assert [it.is_current for it in spans] == [False, True, False]
-    assert [it.reason_came for it in spans] == [R.NEW_PACKAGE, R.RETURNED, R.NEW_PACKAGE]
-
-
-def test_the_newest_that_has_a_hash_is_the_one_taken_last() -> None:
-    """An old release that was built again later is newer, and has the version."""
-    late = a_spec("one", name="zlib", version="1.fixed", variants=())
-    past = a_past(("v0.1", 9, [late]), ("v0.2", 1, [ONE]))
-    (history,) = hash_histories(past.rows(), [hash_of("one")], past.history).values()
-    assert (history.newest.tag, history.version, history.name) == ("v0.1", "1.fixed", "zlib")
-
-
-def test_an_unknown_hash_has_no_history() -> None:
-    """A hash that no revision had is left out."""
-    past = a_past(("develop", 1, [ONE]))
-    assert hash_histories(past.rows(), [hash_of("two")], past.history) == {}
-    assert hash_histories(past.rows().slice(0, 0), [hash_of("one")], past.history) == {}
 
 
 def test_revisions_that_hold_all() -> None:
