@@ -217,24 +217,9 @@ class OwnCauses(msgspec.Struct, frozen=True):
     numbers: Numbers
 
 
-def own_causes(
-    base: Side,
-    head: Side,
-    graph: PairGraph,
-    facts: Facts,
-    is_unknown: Mask,
-    *,
-    apart: Apart | None = None,
-) -> OwnCauses:
-    """Return the causes that pairs have of their own.
+class CauseNaming:
+    """Names the causes that the pairs of a graph have of their own."""
 
-    ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are causes
-    although none does. The architectures are such a cause of nodes that are ``apart``.
-    """
-    return _Naming(base, head, graph).run(facts, is_unknown, apart)
-
-
-class _Naming:
     def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
         self._graph = graph
         self._packages = node_codes(base, "package")[graph.base_nodes]
@@ -243,6 +228,11 @@ class _Naming:
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
     def run(self, facts: Facts, is_unknown: Mask, apart: Apart | None) -> OwnCauses:
+        """Return the causes.
+
+        ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are
+        causes although none does. The architectures are such a cause of nodes that are ``apart``.
+        """
         first = facts & -facts
         # Of the kinds that explain what nothing else does, the first that can.
         unexplained = dict.fromkeys((*sorted(OF_NO_PACKAGE, key=code_of), CauseKind.UNKNOWN))

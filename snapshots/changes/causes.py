@@ -1,6 +1,6 @@
 """Why hashes differ: the causes of all pairs of counterparts, and which of them explain which.
 
-``causes(b, h)`` of two nodes of one package are those of their own (``own_causes``) and, for each
+``causes(b, h)`` of two nodes of one package are those of their own (``CauseNaming``) and, for each
 dependency that both have with another hash on each side, the causes of that pair. A pair of which
 one side states nothing (it is outside the cache) is a cause of kind EXTERNAL itself. Where nothing
 at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs lead to each other in
@@ -21,16 +21,17 @@ from snapshots.changes.cause_names import (
     OF_NO_PACKAGE,
     CauseKind,
     CauseName,
+    CauseNaming,
     Numbers,
     OwnCauses,
-    own_causes,
     own_changes,
     why_unknown,
 )
 from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pairings import FieldChange, code_of
-from snapshots.changes.sides import Apart, Side, frame_row, hash_keys
+from snapshots.changes.reasons import Reasoning
+from snapshots.changes.sides import Side, frame_row, hash_keys
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Adjacency, FromBelow, Nodes
 
@@ -188,27 +189,6 @@ class CauseLists(msgspec.Struct, frozen=True):
     numbers: npt.NDArray[np.int32]
 
 
-def find_causes(
-    base: Side,
-    head: Side,
-    base_rows: Rows,
-    head_rows: Rows,
-    own: Facts,
-    *,
-    apart: Apart | None = None,
-) -> "Causes":
-    """Return the causes of pairs of counterparts.
-
-    ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them. Of
-    nodes that are ``apart`` the architecture explains what nothing else does.
-    """
-    graph = walk(base, head, base_rows, head_rows)
-    nodes = (of_side[graph.num_starts :] for of_side in (graph.base_nodes, graph.head_nodes))
-    of_rest = differing_facts(base, head, *nodes, apart=apart)
-    facts = np.concatenate((own.astype(np.uint16), of_rest))
-    return Causes(base, head, graph, facts, apart=apart)
-
-
 class Causes:
     """The causes of pairs of counterparts, what explains most first.
 
@@ -216,23 +196,21 @@ class Causes:
     after, and numbered in this order. Each counterpart has one main cause: the sum of ``num_specs``
     is the number of counterparts. Specs are named by their row in head.
 
-    The counterparts are the first pairs of ``graph``; ``facts`` are the own facts of each of its
-    pairs that differ.
+    The counterparts, and which of their own facts differ, are those of ``reasoning``. Of nodes that
+    are apart the architecture explains what nothing else does.
     """
 
-    def __init__(
-        self,
-        base: Side,
-        head: Side,
-        graph: PairGraph,
-        facts: Facts,
-        *,
-        apart: Apart | None = None,
-    ) -> None:
+    def __init__(self, base: Side, head: Side, reasoning: Reasoning) -> None:
+        pairs, apart = reasoning.counterparts, reasoning.apart
+        # The counterparts are the first pairs of the graph.
+        graph = walk(base, head, pairs.base_rows, pairs.head_rows)
+        nodes = (of_side[graph.num_starts :] for of_side in (graph.base_nodes, graph.head_nodes))
+        of_rest = differing_facts(base, head, *nodes, apart=apart)
+        facts = np.concatenate((reasoning.differing, of_rest))
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
         self._order = order = FromBelow(graph.sources, graph.targets, graph.num_pairs)
         ends = order.ends((facts != 0) | graph.is_external)
-        own = own_causes(base, head, graph, facts, ends, apart=apart)
+        own = CauseNaming(base, head, graph).run(facts, ends, apart)
         size = len(own.names)
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
         num_involved, sets = self._involvement.totals()

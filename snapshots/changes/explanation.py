@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from snapshots.changes.candidates import Tie
 from snapshots.changes.cause_names import what_is_unstated
-from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
+from snapshots.changes.causes import CauseLists, Causes, CauseStep
 from snapshots.changes.counterparts import Counterparts
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.own_facts import differing_facts
@@ -42,15 +42,8 @@ class Explanation:
         self.base = base
         self.head = head
         self.reasoning = reasoning or find_reasons(comparison.pairing, base, head)
-        self.counterparts = pairs = self.reasoning.counterparts
-        self.causes: Causes = find_causes(
-            base,
-            head,
-            pairs.base_rows,
-            pairs.head_rows,
-            self.reasoning.differing,
-            apart=self.reasoning.apart,
-        )
+        self.counterparts = self.reasoning.counterparts
+        self.causes = Causes(base, head, self.reasoning)
 
     @property
     def num_bytes(self) -> int:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
 from snapshots.changes.cause_names import CauseKind
-from snapshots.changes.causes import Causes, find_causes
+from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.kept_cells import NO_CELLS, kept_cells
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
@@ -273,11 +273,7 @@ def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
     reasoning = find_reasons(comparison.pairing, base, head, with_ties=False)
-    pairs = reasoning.counterparts
-    causes = None
-    if len(pairs):
-        rows = pairs.base_rows, pairs.head_rows
-        causes = find_causes(base, head, *rows, reasoning.differing, apart=reasoning.apart)
+    causes = Causes(base, head, reasoning) if len(reasoning.counterparts) else None
     return kept_of(comparison, reasoning, causes)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from snapshots.changes.cause_names import CauseKind
-from snapshots.changes.causes import Causes, find_causes
-from snapshots.changes.own_facts import differing_facts
+from snapshots.changes.causes import Causes
+from snapshots.changes.explanation import explain_pairs
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from tests.snapshots.changes.cause_records import records
@@ -28,7 +28,7 @@ def causes_of(base: Side, head: Side, pairs: Iterable[tuple[str, str]] | None = 
     else:
         rows = [(row_of(base, old), row_of(head, new)) for old, new in pairs]
     ours, theirs = np.array(sorted(rows), np.int32).reshape(-1, 2).T
-    return find_causes(base, head, ours, theirs, differing_facts(base, head, ours, theirs))
+    return explain_pairs(base, head, ours, theirs).causes
 
 
 def row_of(side: Side, label: str) -> int:
