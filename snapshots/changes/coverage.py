@@ -407,6 +407,15 @@ class CoverageChanges(ChangeTable[CoverageChange]):
             mask &= self.names.with_text(search)[self.cells.packages]
         return self if mask.all() else self.take(mask)
 
+    def of_stack(self, stack: str | None) -> "CoverageChanges":
+        """Return the cells of one stack, where they have stacks; all of them for None."""
+        if stack is None or CoverageDimension.STACK not in self.dimensions:
+            return self
+        number = [*dict.fromkeys(self.dimensions)].index(CoverageDimension.STACK)
+        values = self.cells.values[number]
+        code = values.index(stack) if stack in values else -1
+        return self.take(self.cells.codes[number] == code)
+
     def find(self, package: str, values: Sequence[str]) -> int | None:
         """Return the place of a cell; None where it was neither lost nor gained."""
         if len(values) != len(self.dimensions):

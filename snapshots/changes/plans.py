@@ -174,12 +174,9 @@ class Plan:
         )
 
     def _coverage_of(self, stack: str) -> tuple[int | None, int | None]:
-        cells = self.cells
-        if CoverageDimension.STACK not in cells.dimensions:
+        if CoverageDimension.STACK not in self.cells.dimensions:
             return None, None
-        place = cells.dimensions.index(CoverageDimension.STACK)
-        of_stack = np.array([value == stack for value in cells.cells.values[place]], np.bool_)
-        own = cells.take(of_stack[cells.cells.codes[place]])
+        own = self.cells.of_stack(stack)
         return own.count(CoverageChangeKind.LOST), own.count(CoverageChangeKind.GAINED)
 
 
@@ -218,5 +215,4 @@ def _count(codes: Codes, reasons: Iterable[SpecChangeReason]) -> int:
 
 
 def _downgrades(comparison: Comparison) -> list[PackageChange]:
-    kind = PackageChangeKind.DOWNGRADED
-    return [change for change in comparison.packages if change.kind is kind]
+    return list(comparison.packages.select([PackageChangeKind.DOWNGRADED]))

@@ -270,9 +270,8 @@ class Scope:
         """Return the cells that were lost and gained; raises as ``require_told`` does."""
         self.require_told(dimensions)
         if dimensions not in self._cells:
-            self._cells[dimensions] = _of_stack(
-                coverage(self.comparison, dimensions), self.only.stack
-            )
+            cells = coverage(self.comparison, dimensions)
+            self._cells[dimensions] = cells.of_stack(self.only.stack)
         return self._cells[dimensions]
 
     def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
@@ -291,7 +290,7 @@ class Scope:
         """
         self.require_told(dimensions)
         lost = coverage(self._whole, dimensions, self.find(query)).select([CoverageChangeKind.LOST])
-        return _of_stack(lost, self.only.stack)
+        return lost.of_stack(self.only.stack)
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
@@ -306,16 +305,6 @@ def _meeting(frame: Frame, only: RuleSubject) -> Mask:
     """Return the rows of a frame that a rule is about, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
-
-
-def _of_stack(cells: CoverageChanges, stack: str | None) -> CoverageChanges:
-    """Return the cells of one stack, where they have stacks; all of them for None."""
-    if stack is None or CoverageDimension.STACK not in cells.dimensions:
-        return cells
-    number = [*dict.fromkeys(cells.dimensions)].index(CoverageDimension.STACK)
-    values = cells.cells.values[number]
-    code = values.index(stack) if stack in values else -1
-    return cells.take(cells.cells.codes[number] == code)
 
 
 class Measured(msgspec.Struct, frozen=True):
