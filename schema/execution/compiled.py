@@ -31,9 +31,9 @@ from schema.execution.executor import (
     rendered_values,
     resolver_arguments,
 )
-from schema.execution.json_objects import JsonObjects, json_text
+from schema.execution.json_objects import JsonObjects
 from schema.execution.kept_rows import KeptRows
-from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many
+from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
 
 MOST_FIELDS = 500
@@ -80,7 +80,6 @@ class CompiledField(msgspec.Struct, frozen=True):
     """
 
     key: str
-    name: str
     one: Write
     many: Callable[[Any, Run], Any] | None
     fixed: Hashable = None
@@ -150,7 +149,7 @@ class CompiledSelection:
         rendered = JsonObjects(len(objects), run.budget)
         for field in self._fields:
             assert field.many is not None  # noqa: S101 - narrows what is checked above
-            rendered.add(field.key, field.name, field.many(objects, run))
+            rendered.add(field.key, field.many(objects, run))
         return rendered
 
 
@@ -335,7 +334,7 @@ class _Compiler:
             STRUCTURE + len(key), _resolver(declared, arguments), _completed(field.type, below)
         )
         many = _many(declared, item_type, arguments, below)
-        return CompiledField(key, name, one, many, _fixed(declared, details[0].node, below))
+        return CompiledField(key, one, many, _fixed(declared, details[0].node, below))
 
     def _arguments(self, field: Any, declared: StrawberryField, details: FieldDetails) -> Arguments:
         if not field.args:
@@ -362,7 +361,7 @@ def _type_name(key: str, name: str) -> CompiledField:
         run.budget.spend(num_bytes)
         out.append(text)
 
-    return CompiledField(key, "__typename", one, lambda _objects, _run: text, fixed=name)
+    return CompiledField(key, one, lambda _objects, _run: text, fixed=name)
 
 
 def _fixed(declared: StrawberryField, node: graphql.FieldNode, below: Any) -> Hashable:

@@ -30,7 +30,6 @@ from schema.fields.many import (
     ColumnSlice,
     Interleaved,
     LazyList,
-    ListedColumn,
     NotForMany,
     Sublists,
     WhereKnown,
@@ -114,14 +113,14 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         for key, details in selected.grouped_field_set.items():
             name = details[0].node.name.value
             if name == "__typename":
-                rendered.add(key, name, f'"{object_type.name}"')
+                rendered.add(key, f'"{object_type.name}"')
             else:
-                rendered.add(key, name, self._answers(object_type, name, details, objects))
+                rendered.add(key, self._answers(object_type, name, details, objects))
         return rendered
 
     def _answers(
         self, object_type: Any, name: str, details: list[FieldDetails], objects: Any
-    ) -> Texts | ColumnSlice:
+    ) -> Texts:
         """Return the JSON of one field of each object."""
         self.context_value.budget.check()
         field = object_type.fields[name]
@@ -175,17 +174,13 @@ def _items_length(items: list[Any]) -> int:
     return STRUCTURE * len(items) + sum(texts)
 
 
-def rendered_values(
-    answer: Any, item_type: Any, render: Callable[[Any], JsonObjects]
-) -> Texts | ColumnSlice:
+def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObjects]) -> Texts:
     """Return the JSON of what a field answered for each object of a list.
 
     ``render`` is called for objects, with what is selected below the field.
     """
-    if isinstance(answer, ListedColumn):
-        return answer.texts()
     if isinstance(answer, ColumnSlice):
-        return answer
+        return answer.texts()
     if isinstance(answer, Sublists):
         return render(answer.items).arrays(answer.counts)
     if isinstance(answer, WhereKnown):

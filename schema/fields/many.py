@@ -196,10 +196,7 @@ class Each(LazyList[Item]):
 
 
 class ColumnSlice(Sequence[Any]):
-    """The values of a frame's column at some rows.
-
-    It keeps the rows instead of the values, so that neighbouring columns can be rendered together.
-    """
+    """The values of a frame's column at some rows."""
 
     def __init__(self, frame: Frame, column: str, rows: Rows) -> None:
         self.frame = frame
@@ -214,24 +211,26 @@ class ColumnSlice(Sequence[Any]):
             return ColumnSlice(self.frame, self.column, self.rows[place])
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
+    def texts(self) -> list[str]:
+        """Return the JSON of each value, which is made once for each distinct one."""
+        texts: list[str] = getattr(self.frame, self.column).mapped_at(json_text, self.rows)
+        return texts
+
+
+def json_text(value: Any) -> str:
+    """Return the JSON text of a value."""
+    return orjson.dumps(value).decode()
+
 
 class ListedColumn(ColumnSlice):
     """The values of a frame's column at some rows, each as a list of one."""
 
-    def __getitem__(self, place: Any) -> Any:
-        value = super().__getitem__(place)
-        if isinstance(value, ColumnSlice):
-            return ListedColumn(value.frame, value.column, value.rows)
-        return [value]
+    def __getitem__(self, place: int) -> Any:
+        return [super().__getitem__(place)]
 
     def texts(self) -> list[str]:
         """Return the JSON of each list, which is made once for each distinct value."""
-        texts: list[str] = getattr(self.frame, self.column).mapped_at(_listed_text, self.rows)
-        return texts
-
-
-def _listed_text(value: Any) -> str:
-    return orjson.dumps([value]).decode()
+        return [f"[{text}]" for text in super().texts()]
 
 
 Answer = Sequence[Any] | WhereKnown | Interleaved | Sublists

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from snapshots.frames.columns import (
     Column,
-    Combinations,
     FactColumn,
     ListColumn,
     Mask,
@@ -137,8 +136,6 @@ class Frame:
         """Set the columns, and clear what is derived from them."""
         self.columns = columns
         vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
-        coded = {name: column for name, column in columns.items() if isinstance(column, Column)}
-        self.combinations = Combinations(coded, len(self))
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
         self.shared: Shared | None = None
 
@@ -159,8 +156,7 @@ class Frame:
     def num_bytes(self) -> int:
         """About how many bytes the frame takes alone, with what queries derive from it."""
         orders = 2 * len(SpecField) * 4 * len(self)
-        columns = sum(column.num_bytes for column in self.columns.values())
-        return columns + orders + self.combinations.max_bytes
+        return orders + sum(column.num_bytes for column in self.columns.values())
 
     # -- packages and stacks
 

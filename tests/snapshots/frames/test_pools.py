@@ -221,7 +221,7 @@ def test_counted_memory() -> None:
     frames, held = measured(share, use)
     (shared,) = {it.shared for it in frames}
     assert shared is not None
-    own = sum(it.num_bytes - it.combinations.max_bytes for it in frames)
+    own = sum(it.num_bytes for it in frames)
     assert 0.7 * held < shared.num_bytes + own < 1.5 * held
 
 
