@@ -21,7 +21,7 @@ from schema.fields.cost import (
     resolver,
     texts,
 )
-from schema.fields.many import Interleaved, ListedRecord, attribute, for_many, of_record
+from schema.fields.many import ListedRecord, WhereKnown, attribute, for_many, of_record
 from schema.fields.scalars import describe_enum, given_values, object_type, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
@@ -266,7 +266,7 @@ BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), e
 """The first breaches of a rule, each of which looks for its specs."""
 
 
-def _specs(rows: PartRows[Any]) -> Interleaved:
+def _specs(rows: PartRows[Any]) -> WhereKnown:
     """The first of these specs, by package, newest version first: of base, or of head for what was
     added; null where it is in neither.
     """
@@ -283,7 +283,7 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
     lists = [
         SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
     ]
-    return Interleaved(lists, choices)
+    return WhereKnown(lists, choices)
 
 
 @object_type

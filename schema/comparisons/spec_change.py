@@ -20,7 +20,6 @@ from schema.comparisons.changes import (
 from schema.fields.connections import Order, order_by
 from schema.fields.cost import EXPLAINING, Cost, field
 from schema.fields.many import (
-    Interleaved,
     ListedRecord,
     Sublists,
     WhereKnown,
@@ -65,13 +64,13 @@ def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: PartRows[Any]) -> Interleaved:
+def _counterparts(rows: PartRows[Any]) -> WhereKnown:
     """What it took the place of, or what took its place; null where nothing did."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
     choices = np.where(has_one, np.where(is_added, 0, 1), -1)
-    return Interleaved(
+    return WhereKnown(
         [
             SpecRows(comparison.base, partners[has_one & is_added]),
             SpecRows(comparison.head, partners[has_one & ~is_added]),

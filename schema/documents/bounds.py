@@ -17,7 +17,6 @@ from graphql import (
     GraphQLFormattedError,
     OperationDefinitionNode,
     SelectionSetNode,
-    Token,
     TokenKind,
 )
 
@@ -50,19 +49,6 @@ def _short(number: int) -> str:
     return f"{number:,}" if number < 10**15 else "more than 10^15"
 
 
-Bounds = tuple[tuple[str, str, str], ...]
-"""What is bounded, in words; the measure of it; and the limit that it may not exceed."""
-
-
-def first_refusal(bounds: Bounds, measures: Any, limits: Limits) -> Refusal:
-    """Return the error of the first measure that is over its limit; None where none is."""
-    refusals = (
-        refuse(what, getattr(measures, measure), getattr(limits, limit))
-        for what, measure, limit in bounds
-    )
-    return next(filter(None, refusals), None)
-
-
 # -- texts
 
 
@@ -79,14 +65,6 @@ def document_bytes(text: str, limits: Limits) -> Refusal:
 
 
 # -- operations
-
-
-OPERATION_BOUNDS: Bounds = (
-    ("Selections within each other", "depth", "max_depth"),
-    ("Fields of the root", "root_fields", "max_root_fields"),
-    ("Aliases", "aliases", "max_aliases"),
-    ("Fields", "selections", "max_selections"),
-)
 
 
 def measured(document: DocumentNode) -> Iterator[Measures]:
@@ -171,30 +149,31 @@ def _measure(selected: SelectionSetNode, measures: Mapping[str, Measures]) -> Me
 # -- values that a document writes
 
 
-class Lengths(msgspec.Struct, frozen=True):
-    """The longest of what a document writes."""
-
-    list_length: int
-    text_length: int
-    name_length: int
-
-
-DOCUMENT_BOUNDS: Bounds = (
-    ("Values in a list", "list_length", "max_list_length"),
-    ("Characters of a text", "text_length", "max_text_length"),
-    ("Characters of a name", "name_length", "max_name_length"),
-)
-
 _TEXTS = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
 
 
-def measured_lengths(document: DocumentNode) -> Lengths:
-    """Return how long the longest list, text or number, and name of a document are.
+def refused_document(document: DocumentNode, limits: Limits) -> Refusal:
+    """Return what the limits refuse in a document that is to be validated; raises FragmentCycle."""
+    refusal = _refused_lengths(document, limits)
+    for measures in measured(document):
+        refusal = (
+            refusal
+            or refuse("Selections within each other", measures.depth, limits.max_depth)
+            or refuse("Fields of the root", measures.root_fields, limits.max_root_fields)
+            or refuse("Aliases", measures.aliases, limits.max_aliases)
+            or refuse("Fields", measures.selections, limits.max_selections)
+        )
+    return refusal
+
+
+def _refused_lengths(document: DocumentNode, limits: Limits) -> Refusal:
+    """Refuse a list, text or number, or name that is too long.
 
     The values of a list's own lists count with it.
     """
     longest_list = longest_text = longest_name = length = level = 0
-    for token in _tokens(document):
+    token = document.loc.start_token if document.loc else None
+    while token is not None:
         if token.kind is TokenKind.BRACKET_L:
             level += 1
         elif token.kind is TokenKind.BRACKET_R:
@@ -207,27 +186,20 @@ def measured_lengths(document: DocumentNode) -> Lengths:
             longest_text = max(longest_text, len(token.value or ""))
         elif token.kind is TokenKind.NAME:
             longest_name = max(longest_name, len(token.value or ""))
-    return Lengths(longest_list, longest_text, longest_name)
-
-
-def _tokens(document: DocumentNode) -> Iterator[Token]:
-    token = document.loc.start_token if document.loc else None
-    while token is not None:
-        yield token
         token = token.next
+    return (
+        refuse("Values in a list", longest_list, limits.max_list_length)
+        or refuse("Characters of a text", longest_text, limits.max_text_length)
+        or refuse("Characters of a name", longest_name, limits.max_name_length)
+    )
 
 
-class Values(msgspec.Struct, frozen=True):
-    """The variables of a request, and the largest of what they hold."""
-
-    depth: int
-    list_length: int
-    text_length: int
-    bits: int
+_MOST_BITS = 64
+"""Of a whole number: larger ones are no JSON numbers to other programs."""
 
 
-def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
-    """Measure the variables at any depth.
+def _refused_values(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Refuse variables of which a value, at any depth, is too large.
 
     Values that are too deep or too long are not traversed: they are refused for that.
     """
@@ -245,17 +217,13 @@ def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
             if len(value) <= limits.max_list_length and level <= limits.max_variable_depth:
                 items = value if isinstance(value, list) else value.values()
                 waiting += [(item, level + 1) for item in items]
-    return Values(deepest, longest_list, longest_text, bits)
-
-
-VARIABLE_BOUNDS: Bounds = (
-    ("Lists and objects within each other in a variable", "depth", "max_variable_depth"),
-    ("Values in a list", "list_length", "max_list_length"),
-    ("Characters of a text", "text_length", "max_text_length"),
-)
-
-_MOST_BITS = 64
-"""Of a whole number: larger ones are no JSON numbers to other programs."""
+    what = "Lists and objects within each other in a variable"
+    return (
+        refuse(what, deepest, limits.max_variable_depth)
+        or refuse("Values in a list", longest_list, limits.max_list_length)
+        or refuse("Characters of a text", longest_text, limits.max_text_length)
+        or refuse("Bits of a number", bits, _MOST_BITS)
+    )
 
 
 def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
@@ -271,9 +239,4 @@ def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
     except TypeError:
         message = "The variables have half a character in a text: a lone surrogate."
         surrogate = {"message": message, "extensions": {"code": BAD_USER_INPUT}}
-    values = measured_values(variables, limits)
-    return (
-        first_refusal(VARIABLE_BOUNDS, values, limits)
-        or refuse("Bits of a number", values.bits, _MOST_BITS)
-        or surrogate
-    )
+    return _refused_values(variables, limits) or surrogate

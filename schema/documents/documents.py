@@ -351,7 +351,7 @@ class Documents:
             return Document(text, None, (refusal,))
         try:
             node = graphql.parse(text, max_tokens=self._limits.max_tokens)
-            refusal = self._refusal(node)
+            refusal = bounds.refused_document(node, self._limits)
         except graphql.GraphQLError as error:
             return self._unreadable(text, error)
         except bounds.FragmentCycle as cycle:
@@ -371,16 +371,6 @@ class Documents:
         )
         shown, tokens = self._shown(problems), num_tokens(node)
         return Document(text, without_tokens(node), shown, tokens)
-
-    def _refusal(self, node: graphql.DocumentNode) -> bounds.Refusal:
-        """Return what the limits refuse in a document that is to be validated."""
-        lengths = bounds.measured_lengths(node)
-        refusal = bounds.first_refusal(bounds.DOCUMENT_BOUNDS, lengths, self._limits)
-        for measures in bounds.measured(node):
-            refusal = refusal or bounds.first_refusal(
-                bounds.OPERATION_BOUNDS, measures, self._limits
-            )
-        return refusal
 
     def _shown(
         self, problems: list[graphql.GraphQLError]

@@ -28,7 +28,6 @@ from schema.execution.budget import Budget
 from schema.execution.json_objects import JsonObjects, Texts, json_texts
 from schema.fields.many import (
     ColumnSlice,
-    Interleaved,
     LazyList,
     NotForMany,
     Sublists,
@@ -184,9 +183,6 @@ def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObj
     if isinstance(answer, Sublists):
         return render(answer.items).arrays(answer.counts)
     if isinstance(answer, WhereKnown):
-        texts = iter(render(answer.items).each())
-        return [next(texts) if is_known else "null" for is_known in answer.is_known]
-    if isinstance(answer, Interleaved):
         lists = [iter(render(items).each()) for items in answer.lists]
         return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
     if is_leaf_type(item_type):

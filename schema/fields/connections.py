@@ -15,7 +15,7 @@ from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
-from schema.fields.many import ColumnTable, Each, LazyList, Sublists, for_many
+from schema.fields.many import ColumnTable, Each, Sublists, for_many
 from schema.fields.scalars import Omittable, describe_enum, object_type
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
@@ -215,7 +215,7 @@ class Edge(Generic[Item]):
 
 
 class ListPage(Generic[Item]):
-    """The items of a part of a list, each with its cursor."""
+    """The items of a part of a list, each with its cursor; also the pages of one connection."""
 
     def __init__(
         self,
@@ -228,6 +228,19 @@ class ListPage(Generic[Item]):
         self.items = items
         self.cursors = cursors
         self.edge_type = edge_type
+        self.counts = [len(items)]
+        self.totals = [part.total]
+
+    def __len__(self) -> int:
+        return 1
+
+    def merged(self) -> "ListPage[Item]":
+        """Return the page."""
+        return self
+
+    def infos(self) -> Sequence[PageInfo]:
+        """Return the position of the page."""
+        return [PageInfo.of(self.part, self.cursors)]
 
     def edge_columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the values of each field of the page's edges."""
@@ -253,29 +266,6 @@ class Pages(Protocol):
     def infos(self) -> Sequence[PageInfo]:
         """Return the position of each page."""
         ...
-
-
-class OnePage(LazyList[Any]):
-    """The pages of a single connection."""
-
-    def __init__(self, page: ListPage[Any]) -> None:
-        self._page = page
-        self.counts = [len(page.items)]
-        self.totals = [page.part.total]
-
-    def __len__(self) -> int:
-        return 1
-
-    def __getitem__(self, place: Any) -> Any:
-        return [Connection(page=self._page)][place]
-
-    def merged(self) -> ListPage[Any]:
-        """Return the page."""
-        return self._page
-
-    def infos(self) -> Sequence[PageInfo]:
-        """Return the position of the page."""
-        return [PageInfo.of(self._page.part, self._page.cursors)]
 
 
 def _edges(pages: Pages) -> Sublists:
@@ -322,7 +312,7 @@ class Connection(Generic[Item]):
 
     def alone(self) -> Pages:
         """Return the pages that are this connection's alone."""
-        return OnePage(self.page)
+        return self.page
 
 
 def is_paged(field: GraphQLField) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 import msgspec
+import numpy as np
 import orjson
 import strawberry
 from graphql import GraphQLField
@@ -144,34 +145,24 @@ class Sublists(msgspec.Struct, frozen=True):
 class WhereKnown(msgspec.Struct, frozen=True):
     """The objects that a field leads to from some of the parents, and null from the others.
 
-    ``is_known`` says for each parent whether one of the ``items`` is its own.
+    ``choices`` is for each parent the index of the list that has its object, -1 for null: there are
+    several lists where the objects are of two revisions, say. In each list they are in the order of
+    their parents.
     """
 
-    items: Sequence[Any]
-    is_known: Sequence[bool]
+    lists: Sequence[Sequence[Any]]
+    choices: Sequence[int]
 
     @classmethod
     def of(cls, values: Sequence[Any], make: Callable[[Any], Any] = lambda value: value) -> Self:
         """Return ``make`` of each value that is not None, and null for the others."""
         present = [make(value) for value in values if value is not None]
-        return cls(present, [value is not None for value in values])
+        return cls([present], [-1 if value is None else 0 for value in values])
 
     @classmethod
     def at(cls, rows: Rows, make: Callable[[Rows], Sequence[Any]]) -> Self:
         """Return the objects that ``make`` creates for the rows; null for a row of -1."""
-        is_known = rows >= 0
-        return cls(make(rows[is_known]), is_known.tolist())
-
-
-class Interleaved(msgspec.Struct, frozen=True):
-    """The objects that a field leads to, from several lists: of two revisions, say.
-
-    ``choices`` is for each parent the index of the list that has its object, -1 for null. In each
-    list the objects are in the order of their parents.
-    """
-
-    lists: Sequence[Sequence[Any]]
-    choices: Sequence[int]
+        return cls([make(rows[rows >= 0])], np.minimum(rows, 0).tolist())
 
 
 class Each(LazyList[Item]):
@@ -233,7 +224,7 @@ class ListedColumn(ColumnSlice):
         return [f"[{text}]" for text in super().texts()]
 
 
-Answer = Sequence[Any] | WhereKnown | Interleaved | Sublists
+Answer = Sequence[Any] | WhereKnown | Sublists
 """What a field answers for many objects: a value, an object or null, or a list for each."""
 
 ForMany = Callable[..., Answer]
@@ -260,8 +251,6 @@ def for_many(
     def resolve(self: Listed, **arguments: Any) -> Any:
         answer = function(self.alone(), **arguments)
         if isinstance(answer, WhereKnown):
-            return answer.items[0] if answer.is_known[0] else None
-        if isinstance(answer, Interleaved):
             choice = answer.choices[0]
             return None if choice < 0 else answer.lists[choice][0]
         return answer.items if isinstance(answer, Sublists) else answer[0]

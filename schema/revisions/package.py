@@ -298,7 +298,7 @@ def _counts_by_stack(packages: "PackageRows") -> Sublists | WhereKnown:
     stacks.
     """
     if not tells_stacks(packages.loaded.frame):
-        return WhereKnown([], [False] * len(packages))
+        return WhereKnown([], [-1] * len(packages))
     return _num_specs_by_stack(packages)
 
 

@@ -163,7 +163,7 @@ def _stack_nodes(specs: "SpecRows") -> Sublists | WhereKnown:
 def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Sublists | WhereKnown:
     """Return the stacks of each spec or package by their names; null where no source tells any."""
     if not tells_stacks(loaded.frame):
-        return WhereKnown([], [False] * len(names))
+        return WhereKnown([], [-1] * len(names))
 
     def stack(name: str) -> "Stack":
         node: Stack = node_of("Stack", loaded=loaded, name=name)
