@@ -22,10 +22,9 @@ from schema.execution.kept_rows import ROW_BYTES, KeptRows
 from schema.fields.scalars import SCALARS
 from schema.limits import Limits
 from schema.query import Query, Subscription, root_of
-from schema.revisions.package import Package
+from schema.revisions.package import Package, Stack
 from schema.revisions.revision import Revision, Tag
 from schema.revisions.spec import SpecType
-from schema.revisions.stack import Stack
 from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")

@@ -146,37 +146,25 @@ class Context:
     loaded: Mapping[tuple[Cache[Any, Any], Hashable], Any] = field(default_factory=dict)
     answers: HistoryAnswers | None = None
     follow: Follow = _nobody_publishes
-    further_errors: int = field(default=0, init=False)
-    left_out: dict[str, None] = field(default_factory=dict, init=False)
-    history: History = field(init=False)
-    _latest: dict[tuple[Cache[Any, Any], Hashable], Any] = field(init=False)
-    _held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = field(
-        default_factory=dict, init=False
-    )
-    _refs: dict[str, str] = field(default_factory=dict, init=False)
-    _contents: set[str] = field(default_factory=set, init=False)
-    _num_loads: int = field(default=0, init=False)
-    masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
-    _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
-        default_factory=dict, init=False
-    )
-    _narrowed: dict[tuple[Comparison, Only], tuple[Scope, Comparison]] = field(
-        default_factory=dict, init=False
-    )
-    _recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = field(
-        default_factory=dict, init=False
-    )
-    _answers: HistoryAnswers = field(init=False)
-    _asked: set[HistoryTopic] = field(default_factory=set, init=False)
-    _answers_by_name: dict[HistoryTopic, dict[str, Any]] = field(default_factory=dict, init=False)
-    _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.history = self.catalog.history
-        self._latest = {**self.loaded}
+        self.history: History = self.catalog.history
+        self.further_errors = 0
+        self.left_out: dict[str, None] = {}
+        self.masks: dict[tuple[str, str], Mask] = {}
+        self._latest: dict[tuple[Cache[Any, Any], Hashable], Any] = {**self.loaded}
+        self._held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = {}
+        self._narrowed: dict[tuple[Comparison, Only], tuple[Scope, Comparison]] = {}
+        self._coverages: dict[tuple[Any, ...], CoverageChanges] = {}
+        self._recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = {}
+        self._refs: dict[str, str] = {}
+        self._contents: set[str] = set()
+        self._num_loads = 0
+        self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
+        self._answers_by_name: dict[HistoryTopic, dict[str, Any]] = {}
+        self._asked: set[HistoryTopic] = set()
         failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
-        self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
 
     def require_time(self) -> None:
         """Raise NotLoaded where the request may not take more than a few milliseconds."""
@@ -207,8 +195,7 @@ class Context:
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
         self._contents.add(info.content)
-        if len(self._contents) > self.budget.limits.max_revisions:
-            raise self._too_many_revisions()
+        self._require_few(len(self._contents))
         return LoadedRevision(info, self._loaded(self.library.frames, info.content), self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
@@ -328,8 +315,9 @@ class Context:
         changes to be computed does not wait again.
         """
         self._asked.add(asked_for)
-        if len(self._asked) > _HISTORIES_EACH * self.budget.limits.max_revisions:
-            raise self._too_many_questions()
+        most = _HISTORIES_EACH * self.budget.limits.max_revisions
+        if len(self._asked) > most:
+            raise _too_many(f"the history of more than {most} hashes, packages and series")
         question = HistoryQuestion(self.changing_history(), asked_for)
         if self._has_filled:
             self._answers.require_whole(question)
@@ -399,8 +387,7 @@ class Context:
                 raise NotLoaded(cache, key)
             if not isinstance(key, HistoryQuestion):  # of_history counts those
                 self._num_loads += 1
-            if self._num_loads > _LOADS_EACH * self.budget.limits.max_revisions:
-                raise self._too_many_revisions()
+            self._require_few(self._num_loads / _LOADS_EACH)
             with self.budget.waiting():
                 value = cache.get(key)
         of_cache = [held_place for held_place in self._latest if held_place[0] is cache]
@@ -409,31 +396,18 @@ class Context:
         self._latest[place] = value
         return value
 
-    def _too_many_revisions(self) -> BudgetExceeded:
+    def _require_few(self, num_revisions: float) -> None:
+        """Raise BudgetExceeded for the contents of more revisions than a request may read."""
         most = self.budget.limits.max_revisions
-        message = (
-            f"The request asks for the contents of more than {most} revisions, which is what is "
-            "allowed. Ask for fewer of them at a time."
-        )
-        return BudgetExceeded(QUERY_TOO_LARGE, message)
-
-    def _too_many_questions(self) -> BudgetExceeded:
-        most = _HISTORIES_EACH * self.budget.limits.max_revisions
-        message = (
-            f"The request asks for the history of more than {most} hashes, packages and series, "
-            "which is what is allowed. Ask for fewer of them at a time."
-        )
-        return BudgetExceeded(QUERY_TOO_LARGE, message)
+        if num_revisions > most:
+            raise _too_many(f"the contents of more than {most} revisions")
 
     def release(self) -> None:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
-        self._latest.clear()
-        self._held_here.clear()
-        self.masks.clear()
-        self._coverages.clear()
-        self._narrowed.clear()
-        self._recipes_changes.clear()
-        self._answers_by_name.clear()
+        for held in (self._latest, self._held_here, self.masks, self._answers_by_name):
+            held.clear()
+        for made in (self._coverages, self._narrowed, self._recipes_changes):
+            made.clear()
 
     def names_elsewhere(self) -> frozenset[str]:
         """Return the names of the packages of the newest revision of each tag."""
@@ -441,6 +415,13 @@ class Context:
         if not self.may_load:
             raise NotLoaded  # this may read the whole catalog
         return self.library.package_names()
+
+
+def _too_many(what: str) -> BudgetExceeded:
+    message = (
+        f"The request asks for {what}, which is what is allowed. Ask for fewer of them at a time."
+    )
+    return BudgetExceeded(QUERY_TOO_LARGE, message)
 
 
 def _planned_infos(plan: Plan, base: RevisionInfo) -> tuple[PlannedInfo, PlannedInfo]:

@@ -1,7 +1,5 @@
 """What rebuilt most in a series: the causes of its neighbours, summed up."""
 
-from typing import Annotated
-
 import strawberry
 
 from schema.comparisons.cause import Cause, CauseRows
@@ -9,7 +7,7 @@ from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.commits import CommitType
 from schema.comparisons.comparison import ComparisonType
 from schema.context import Info, LoadedRevision
-from schema.fields.connections import PAGE_MAX, check_size
+from schema.fields.connections import FirstArgument, check_size
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, describe_enum, object_type
@@ -82,12 +80,7 @@ class SeriesCauseType:
     seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberOf("last", default=POINTS_DEFAULT)))
-    def points(
-        self,
-        last: Annotated[
-            int, strawberry.argument(f"How many, at most {PAGE_MAX}.")
-        ] = POINTS_DEFAULT,
-    ) -> list[SeriesCausePointType]:
+    def points(self, last: FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
         """What they explain in each revision where they were seen, oldest first; of more than
         `last` the newest.
         """
@@ -115,12 +108,7 @@ class ImpactOutcome:
         return ComparisonType(base_info=self.loaded.base.info, head_info=self.loaded.head.info)
 
     @resolver(Cost(weight=5, items=NumberOf("first", default=CAUSES_DEFAULT)))
-    def causes(
-        self,
-        first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = (
-            CAUSES_DEFAULT
-        ),
-    ) -> list[Cause]:
+    def causes(self, first: FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
         """What changed of it, what explains most first."""
         check_size("first", first)
         return CauseRows(self.loaded, self.outcome.causes[:first])  # type: ignore[return-value]

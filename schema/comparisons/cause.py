@@ -23,8 +23,8 @@ from schema.comparisons.commits import (
 )
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
-    PAGE_MAX,
     Connection,
+    FirstArgument,
     PageArguments,
     check_size,
     connection_field,
@@ -198,9 +198,7 @@ class Cause(Node):
         return spec_change_connection(self.comparison, table, page)
 
     @resolver(CAUSE_COMMITS)
-    def commits(
-        self, first: Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")] = 10
-    ) -> list[CommitEffectType] | None:
+    def commits(self, first: FirstArgument = 10) -> list[CommitEffectType] | None:
         """The commits that explain it, nearest level first, newest first; null where a commit of
         the recipes is not known.
         """

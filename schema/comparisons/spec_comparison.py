@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Any
 
 import strawberry
 from strawberry.scalars import JSON
@@ -11,7 +11,7 @@ from strawberry.scalars import JSON
 from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import PAGE_MAX, check_size
+from schema.fields.connections import FirstArgument, check_size
 from schema.fields.cost import (
     LOADING,
     SPANS_OF_HASH,
@@ -51,7 +51,6 @@ NESTING = 100_000
 
 LISTED_DEFAULT = 100
 
-ListedFirst = Annotated[int, strawberry.argument(description=f"How many, at most {PAGE_MAX}.")]
 LISTED = NumberOf("first", default=LISTED_DEFAULT)
 
 
@@ -142,12 +141,14 @@ class DependencyChangeType:
 
 @object_type
 class CausePath:
-    """A shortest way from two specs down to a cause."""
+    """A shortest way from two specs down to a cause.
 
-    cause: Cause = field("The cause.")
-    steps: list[CauseStepType] = field(
-        "The chain of dependencies, the two specs first.", Cost(weight=20, items=6)
-    )
+    - cause: The cause.
+    - steps: The chain of dependencies, the two specs first.
+    """
+
+    cause: Cause
+    steps: list[CauseStepType] = field(cost=Cost(weight=20, items=6))
 
 
 @object_type
@@ -186,7 +187,7 @@ class SpecComparisonType:
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED))
     def dependencies(
-        self, first: ListedFirst = LISTED_DEFAULT
+        self, first: FirstArgument = LISTED_DEFAULT
     ) -> list[DependencyChangeType] | None:
         """The direct dependencies that differ, by name; null where those of either are unknown."""
         check_size("first", first)
@@ -199,7 +200,7 @@ class SpecComparisonType:
         ]
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=5))
-    def causes(self, first: ListedFirst = LISTED_DEFAULT) -> list[Cause]:
+    def causes(self, first: FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """Why their hashes differ, their own change first. Of two packages: why those of
         dependencies do that both have. None for one hash.
         """
@@ -213,7 +214,7 @@ class SpecComparisonType:
     )
 
     @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
-    def paths(self, first: ListedFirst = LISTED_DEFAULT) -> list[CausePath]:
+    def paths(self, first: FirstArgument = LISTED_DEFAULT) -> list[CausePath]:
         """The way to each cause, in the order of `causes`."""
         check_size("first", first)
         comparison = self.compared.comparison
@@ -238,7 +239,7 @@ class SpecComparisonType:
         return self.compared.pair.difference  # type: ignore[return-value]
 
     @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
-    def differences(self, first: ListedFirst = LISTED_DEFAULT) -> list[FieldChangeType]:
+    def differences(self, first: FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
         """The same in a list, by path: version, variants/mpi, below/zlib/version. What only one has
         is null in the other.
         """

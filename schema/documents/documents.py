@@ -17,7 +17,7 @@ from graphql.language.ast import QUERY_DOCUMENT_KEYS
 from schema import errors
 from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
-from schema.execution.compiled import Declined, Operations
+from schema.execution.compiled import Declined, Operations, nodes_of
 from schema.execution.kept_rows import KeptRows
 from schema.limits import Limits
 
@@ -81,22 +81,16 @@ def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
     """
     untie(document)
     names: dict[str, graphql.NameNode] = {}
-    waiting: list[Any] = [document]
-    while waiting:
-        node = waiting.pop()
+    for node in nodes_of([document]):
         place = node.loc
-        is_named = place is not None and not isinstance(node, graphql.SelectionSetNode)
-        _set(node, "loc", NodeLocation(place.start, place.end, place.source) if is_named else None)
+        is_named = not isinstance(node, graphql.NameNode | graphql.SelectionSetNode)
+        location = (
+            NodeLocation(place.start, place.end, place.source) if place and is_named else None
+        )
+        _set(node, "loc", location)
         for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
-            value = getattr(node, key)
-            if isinstance(value, graphql.NameNode):
-                shared = names.setdefault(value.value, value)
-                _set(shared, "loc", None)
-                _set(node, key, shared)
-            elif isinstance(value, tuple):
-                waiting += value
-            elif value is not None:
-                waiting.append(value)
+            if isinstance(name := getattr(node, key), graphql.NameNode):
+                _set(node, key, names.setdefault(name.value, name))
     return document
 
 

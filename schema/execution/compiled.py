@@ -10,7 +10,7 @@ their paths and places, are made in one way only. Nothing is changed by an execu
 be begun anew. A budget counts the same bytes in all ways.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -248,37 +248,34 @@ def _conditions(document: graphql.DocumentNode) -> list[str] | None:
     None where it has other directives, or fragments with variables.
     """
     names: list[str] = []
-    waiting: list[Any] = [document]
-    while waiting:
-        node = waiting.pop()
+    for node in nodes_of([document]):
         if isinstance(node, graphql.FragmentDefinitionNode) and node.variable_definitions:
             return None
         if isinstance(node, graphql.DirectiveNode):
             if node.name.value not in ("skip", "include"):
                 return None
             names += _variables_in(node)
+    return sorted({*names})
+
+
+def nodes_of(nodes: Iterable[graphql.Node]) -> Iterator[graphql.Node]:
+    """Yield nodes of a document and all that are below them; a node may be changed meanwhile."""
+    waiting = [*nodes]
+    while waiting:
+        node = waiting.pop()
+        yield node
         for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
             value = getattr(node, key)
             if isinstance(value, tuple):
                 waiting += value
             elif value is not None:
                 waiting.append(value)
-    return sorted({*names})
 
 
 def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
     """Return the variables in the arguments of a field or directive."""
-    names = []
-    waiting: list[Any] = [argument.value for argument in node.arguments or ()]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, graphql.VariableNode):
-            names.append(value.name.value)
-        elif isinstance(value, graphql.ListValueNode):
-            waiting += value.values
-        elif isinstance(value, graphql.ObjectValueNode):
-            waiting += [field.value for field in value.fields]
-    return names
+    values = nodes_of(node.arguments or ())
+    return [value.name.value for value in values if isinstance(value, graphql.VariableNode)]
 
 
 class _Compiler:

@@ -4,12 +4,12 @@ What a selection of columns says of a row follows from the content alone. So its
 when a page first shows the row, and any page, order or filter joins what is there.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from sys import getsizeof
 from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 
 from schema.fields.many import Places
 from snapshots.frames.columns import Rows
@@ -24,6 +24,14 @@ _EACH_BYTES = 8
 """A place in a list."""
 
 
+class KeptTexts:
+    """The texts of a selection, by row, and about how many bytes they take."""
+
+    def __init__(self, size: int) -> None:
+        self.texts: list[str | None] = [None] * size
+        self.num_bytes = _ENTRY_BYTES + _EACH_BYTES * size
+
+
 class KeptRows:
     """Rendered rows of all frames, within ``max_bytes``; may be used by several threads.
 
@@ -31,20 +39,25 @@ class KeptRows:
     """
 
     def __init__(self, max_bytes: int = ROW_BYTES) -> None:
-        self.num_bytes = 0
-        self._max_bytes = max_bytes
-        self._kept: OrderedDict[Hashable, list[str | None]] = OrderedDict()
-        self._sizes: dict[Hashable, int] = {}
+        self._kept: LRUCache[Hashable, KeptTexts] = LRUCache(
+            max_bytes, lambda selection: selection.num_bytes
+        )
         self._lock = Lock()
+
+    @property
+    def num_bytes(self) -> int:
+        """About how many bytes the kept texts take."""
+        return int(self._kept.currsize)
 
     def texts(
         self, selection: Hashable, places: Places, render: Callable[[Rows | None], list[str]]
     ) -> list[str]:
         """Return the text of each row; ``render`` returns those at some indices, None for all."""
         key = places.table, selection
-        kept = self._texts_of(key, places.size)
-        if kept is None:
+        selection = self._selection(key, places.size)
+        if selection is None:
             return render(None)
+        kept = selection.texts
         rows = places.rows.tolist()
         is_run = bool(rows) and rows[-1] - rows[0] == len(rows) - 1
         if is_run and (len(rows) < 3 or bool((np.diff(places.rows) == 1).all())):
@@ -61,33 +74,19 @@ class KeptRows:
             if kept[rows[number]] is None:
                 kept[rows[number]] = text
                 num_bytes += getsizeof(text)
-        self._count(key, num_bytes)
+        with self._lock:
+            if self._kept.pop(key, None) is selection:  # otherwise it was dropped meanwhile
+                selection.num_bytes += num_bytes
+                if selection.num_bytes <= self._kept.maxsize:
+                    self._kept[key] = selection
         return texts  # type: ignore[return-value] # all of them are made
 
-    def _texts_of(self, key: Hashable, size: int) -> list[str | None] | None:
-        """Return the list of a selection's texts; None where it would not fit."""
+    def _selection(self, key: Hashable, size: int) -> KeptTexts | None:
+        """Return the texts of a selection; None where they would not fit."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None:
-                self._kept.move_to_end(key)
-                return kept
-        num_bytes = _ENTRY_BYTES + _EACH_BYTES * size
-        if num_bytes > self._max_bytes // 2:
-            return None
-        with self._lock:
-            kept = self._kept.setdefault(key, [None] * size)
-            if key not in self._sizes:
-                self._sizes[key] = 0
-        self._count(key, num_bytes)
-        return kept
-
-    def _count(self, key: Hashable, num_bytes: int) -> None:
-        """Count what was added to a selection; drop others, or it, beyond the bound."""
-        with self._lock:
-            if key not in self._sizes:  # it was dropped meanwhile
-                return
-            self._sizes[key] += num_bytes
-            self.num_bytes += num_bytes
-            while self.num_bytes > self._max_bytes:
-                oldest, _ = self._kept.popitem(last=False)
-                self.num_bytes -= self._sizes.pop(oldest)
+            selection: KeptTexts | None = self._kept.get(key)
+            if selection is None:
+                if _ENTRY_BYTES + _EACH_BYTES * size > self._kept.maxsize // 2:
+                    return None
+                selection = self._kept[key] = KeptTexts(size)
+        return selection

@@ -5,7 +5,8 @@ https://relay.dev/graphql/connections.htm
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
 import strawberry
@@ -132,6 +133,10 @@ class Paged(Omittable):
         return kwargs | {"page": PageArguments(**values)}
 
 
+FirstArgument = Annotated[int, strawberry.argument(f"How many, at most {PAGE_MAX}.")]
+"""How much of a list is taken; see ``check_size``."""
+
+
 class Window(msgspec.Struct, frozen=True):
     """A part of an ordered list: from ``start`` up to and without ``stop``, of ``total``."""
 
@@ -215,7 +220,10 @@ class Edge(Generic[Item]):
 
 
 class ListPage(Generic[Item]):
-    """The items of a part of a list, each with its cursor; also the pages of one connection."""
+    """The items of a part of a list, each with its cursor; also the pages of one connection.
+
+    ``of_edges`` has the values of the fields that edges have beside the cursor and the item.
+    """
 
     def __init__(
         self,
@@ -223,11 +231,13 @@ class ListPage(Generic[Item]):
         items: Sequence[Item],
         cursors: Sequence[str],
         edge_type: type[Any] = Edge,
+        of_edges: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     ) -> None:
         self.part = part
         self.items = items
         self.cursors = cursors
         self.edge_type = edge_type
+        self._of_edges = of_edges
         self.counts = [len(items)]
         self.totals = [part.total]
 
@@ -244,7 +254,7 @@ class ListPage(Generic[Item]):
 
     def edge_columns(self) -> Mapping[str, Sequence[Any]]:
         """Return the values of each field of the page's edges."""
-        return {"cursor": self.cursors, "node": self.items}
+        return {"cursor": self.cursors, "node": self.items, **self._of_edges}
 
 
 class Pages(Protocol):

@@ -80,8 +80,8 @@ VALUE = Cost()
 """A value in memory."""
 
 
-def field(description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field without a resolver."""
+def field(description: str | None = None, cost: Cost = VALUE) -> Any:
+    """Declare a field without a resolver; the docstring of its type describes it unless given."""
     return strawberry.field(description=description, metadata={COST: cost})
 
 

@@ -216,7 +216,7 @@ def json_text(value: Any) -> str:
 class ListedColumn(ColumnSlice):
     """The values of a frame's column at some rows, each as a list of one."""
 
-    def __getitem__(self, place: int) -> Any:
+    def __getitem__(self, place: Any) -> Any:
         return [super().__getitem__(place)]
 
     def texts(self) -> list[str]:

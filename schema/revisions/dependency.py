@@ -1,6 +1,5 @@
 """Dependencies: what a spec needs, and what needs it."""
 
-from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,7 @@ from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
 from schema.fields.many import Each, RowList, for_many
 from schema.fields.scalars import describe_enum, object_type
 from schema.node import node_of
-from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
+from snapshots.frames.dependencies import DependencyType
 
 if TYPE_CHECKING:
     from schema.revisions.spec import SpecType
@@ -101,50 +100,15 @@ class DependencyNodes(RowList[DependencyNode]):
 
 @object_type
 class DependencyEdge(Edge[DependencyNode]):
-    """A dependency in a list, with the cursor to go on from."""
+    """A dependency in a list, with the cursor to go on from.
 
-    types: list[DependencyType] = field(
-        "What the one needs the other for. In a transitive list each is shown with the "
-        "last step of a shortest way to it.",
-        texts(30),
-    )
-    virtuals: list[str] = field(
-        "The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.",
-        texts(30),
-    )
+    - types: What the one needs the other for. In a transitive list each is shown with the last step
+      of a shortest way to it.
+    - virtuals: The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.
+    """
 
-
-class DependencyPage(ListPage[DependencyNode]):
-    """A page of what was reached in a graph."""
-
-    def __init__(
-        self,
-        loaded: LoadedRevision,
-        graph: DependencyGraph,
-        reached: ReachedNodes,
-        arguments: PageArguments,
-    ) -> None:
-        def find(cursor: str) -> int | None:
-            row = loaded.frame.hashes.find(cursor)
-            node = graph.absent_index.get(cursor) if row is None else row
-            places = np.flatnonzero(reached.nodes == node)
-            return None if node is None or not len(places) else int(places[0])
-
-        part = window_at(arguments, len(reached.nodes), find)
-        shown = slice(part.start, part.stop)
-        nodes = DependencyNodes(loaded, reached.nodes[shown].tolist())
-        super().__init__(part, nodes, nodes.values("hash"), DependencyEdge)
-        self._graph = graph
-        self._edges = reached.edges[shown]
-
-    def edge_columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the values of each field of the page's edges."""
-        size = len(self.items)
-        return {
-            **super().edge_columns(),
-            "types": Each(size, lambda place: _TYPES[self._graph.types[self._edges[place]]]),
-            "virtuals": Each(size, lambda place: list(self._graph.virtuals.at(self._edges[place]))),
-        }
+    types: list[DependencyType] = field(cost=texts(30))
+    virtuals: list[str] = field(cost=texts(30))
 
 
 @object_type
@@ -175,7 +139,22 @@ def neighbours_of(
     mask = None if types is None else reduce(or_, types, DependencyType(0))
     each = loaded.context.budget.levels
     reached = graph.reached_from(row, mask, upward=upward, transitive=transitive, each_level=each)
-    return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
+
+    def find(cursor: str) -> int | None:
+        row = loaded.frame.hashes.find(cursor)
+        node = graph.absent_index.get(cursor) if row is None else row
+        places = np.flatnonzero(reached.nodes == node)
+        return None if node is None or not len(places) else int(places[0])
+
+    part = window_at(arguments, len(reached.nodes), find)
+    nodes = DependencyNodes(loaded, reached.nodes[part.start : part.stop].tolist())
+    edges = reached.edges[part.start : part.stop]
+    of_edges = {
+        "types": Each(len(nodes), lambda place: _TYPES[graph.types[edges[place]]]),
+        "virtuals": Each(len(nodes), lambda place: list(graph.virtuals.at(edges[place]))),
+    }
+    page = ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
+    return DependencyConnection(page=page)
 
 
 def types_of_mask(mask: int) -> list[DependencyType]:

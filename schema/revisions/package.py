@@ -1,4 +1,4 @@
-"""Packages: all specs of one name in a revision, with their filters, orders and coverage."""
+"""Packages and stacks of a revision: specs of one name, or of one build environment."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -13,11 +13,14 @@ from schema.fields.connections import (
     Order,
     PageArguments,
     Paged,
+    connection_field,
     order_by,
     window_at,
 )
 from schema.fields.cost import (
     EXPLAINING,
+    PACKAGES_ARGUMENTS,
+    SPECS_ARGUMENTS,
     STACKS,
     TIMELINE,
     ArgumentCost,
@@ -44,7 +47,7 @@ from schema.fields.scalars import (
     object_type,
     optional_field,
 )
-from schema.node import Node, node_id, node_of, revision_of_key
+from schema.node import Node, id_field, node_id, node_of, revision_of_key
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
     STACKS_DEPRECATED,
@@ -64,7 +67,7 @@ from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.changes.impact import Impact, impact, rows_above
 from snapshots.changes.pairings import tells_stacks
 from snapshots.errors import InvalidArgument
-from snapshots.frames.columns import Column, ListColumn
+from snapshots.frames.columns import Column, ListColumn, rows_where
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 from snapshots.models import RevisionInfo, StackInfo
@@ -134,12 +137,13 @@ First = Annotated[int, strawberry.argument(f"How many; {LISTED_MAX:,} at most.")
 class CoverageCell:
     """A cell of a package's coverage: a value for each dimension, that some of its specs have
     together.
+
+    - values: One value for each dimension that was asked for, in that order.
+    - num_specs: How many of the package's specs have them.
     """
 
-    values: list[str] = field(
-        "One value for each dimension that was asked for, in that order.", texts(80)
-    )
-    num_specs: int = field("How many of the package's specs have them.")
+    values: list[str] = field(cost=texts(80))
+    num_specs: int
 
 
 @object_type
@@ -270,18 +274,6 @@ def _values_in(frame: Frame, name: str, code: int) -> list[str]:
     return column.present(rows)
 
 
-def _versions(frame: Frame, code: int) -> list[str]:
-    return frame.version.present(frame.slice_of(code))[::-1]
-
-
-def _num_specs(frame: Frame, code: int) -> int:
-    return int(frame.starts[code + 1] - frame.starts[code])
-
-
-def _total_size(frame: Frame, code: int) -> int | None:
-    return frame.size.total(frame.slice_of(code))
-
-
 def _stack_names(frame: Frame, code: int) -> list[str] | None:
     return _values_in(frame, "stacks", code) if tells_stacks(frame) else None
 
@@ -395,7 +387,9 @@ class Package(Node):
     id: strawberry.ID = for_many(_ids)
     name: str = for_many(_names, "The package's name.", is_fixed=True)
     revision: LazyRevision = for_many(_revisions)
-    versions: list[str] = _for_each(_versions, COUNTED)
+    versions: list[str] = _for_each(
+        lambda frame, code: frame.version.present(frame.slice_of(code))[::-1], COUNTED
+    )
     compilers: list[str] = _values_of("compiler")
     operating_systems: list[str] = _values_of("operating_system")
     platforms: list[str] = _values_of("platform")
@@ -405,14 +399,18 @@ class Package(Node):
     stack_nodes: list[LazyStack] | None = for_many(
         _stack_nodes, cost=Cost(weight=25, items=STACKS), is_fixed=True
     )
-    num_specs: int = _for_each(_num_specs, SUMMED)
+    num_specs: int = _for_each(
+        lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]), SUMMED
+    )
     stack_counts: list[StackCount] | None = for_many(
         _counts_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True
     )
     num_specs_by_stack: list[StackCount] = deprecated(COUNTS_DEPRECATED)(
         for_many(_num_specs_by_stack, cost=Cost(weight=30, items=STACKS), is_fixed=True)
     )
-    total_size: ByteCount | None = _for_each(_total_size, SUMMED)
+    total_size: ByteCount | None = _for_each(
+        lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
+    )
     specs: SpecConnection = for_many(
         _specs,
         cost=Cost(
@@ -542,3 +540,74 @@ def package_connection(
     part = window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
     return Connection(page=ListPage(part, shown, _names(shown)))
+
+
+@object_type
+class Stack(Node):
+    """A build environment (e4s, ml-linux-x86_64-cuda ...). root is Spack's union of all of them.
+
+    - name: The stack's name.
+    - revision: The revision that it is part of.
+    """
+
+    loaded: strawberry.Private[LoadedRevision]
+    name: str
+
+    @classmethod
+    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
+        """Return the stack of a revision's key and a name."""
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.named(loaded, name)
+
+    @classmethod
+    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+        """Return a stack of a revision; None where it has none of that name."""
+        return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
+
+    id = id_field("Stack", "loaded.info.key", "name")
+
+    revision = attribute("loaded.info", LazyRevision, make=revision_object)
+
+    @resolver(Cost(weight=500))
+    def num_packages(self) -> int:
+        """How many packages have a spec in it."""
+        frame = self.loaded.frame
+        return int(frame.packages_having(frame.in_stack(self.name)).sum())
+
+    @resolver(Cost(weight=250))
+    def num_specs(self) -> int:
+        """How many specs it has."""
+        return int(self.loaded.frame.in_stack(self.name).sum())
+
+    @resolver(Cost(weight=700))
+    def total_size(self) -> ByteCount | None:
+        """The sum of its binary packages' sizes, as far as known."""
+        frame = self.loaded.frame
+        rows = rows_where(frame.in_stack(self.name))
+        size = frame.size.total(rows)
+        return None if size is None else ByteCount(size)
+
+    @connection_field(Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS))
+    def packages(
+        self,
+        filter: PackageFilterArgument = None,
+        order_by: PackageOrderArgument = None,
+        *,
+        page: PageArguments,
+    ) -> Connection[Package]:
+        """The packages with a spec in it."""
+        return package_connection(self.loaded, self.name, filter, order_by, page)
+
+    @connection_field(Cost(weight=900, arguments=SPECS_ARGUMENTS))
+    def specs(
+        self,
+        matching: MatchingArgument = None,
+        filter: FilterArgument = None,
+        order_by: OrderArgument = None,
+        *,
+        page: PageArguments,
+    ) -> SpecConnection:
+        """Its specs."""
+        within = self.loaded.frame.in_stack(self.name)
+        shown = spec_page(self.loaded, within, matching, filter, order_by, page)
+        return SpecConnection(page=shown)

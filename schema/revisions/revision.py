@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
-from schema.context import Context, Info
+from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field, page_of
 from schema.fields.cost import (
     LOADING,
@@ -31,6 +31,7 @@ from schema.revisions.package import (
     Package,
     PackageFilterArgument,
     PackageOrderArgument,
+    Stack,
     package_connection,
 )
 from schema.revisions.spec import (
@@ -41,7 +42,6 @@ from schema.revisions.spec import (
     SpecType,
     spec_page,
 )
-from schema.revisions.stack import Stack, stacks_of
 from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
@@ -278,7 +278,7 @@ class Revision(Node):
     def stack_nodes(self, info: Info) -> list[Stack] | None:
         """Its stacks, by name, root among them; null where its source tells none."""
         loaded = info.context.load(self.info)
-        return stacks_of(loaded) if tells_stacks(loaded.frame) else None
+        return self._stacks(loaded) if tells_stacks(loaded.frame) else None
 
     @deprecated("Use `stackNodes`, which is null where the source tells no stacks.")
     @resolver(STACKS_OF_REVISION)
@@ -286,7 +286,10 @@ class Revision(Node):
         """Its stacks, by name, root among them. One selection cannot have this and the `stacks` of
         a package or spec, which are names alone, under one name: give one an alias.
         """
-        return stacks_of(info.context.load(self.info))
+        return self._stacks(info.context.load(self.info))
+
+    def _stacks(self, loaded: LoadedRevision) -> list[Stack]:
+        return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
 
     @resolver(
         Cost(weight=500, once=LOADING, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS})

@@ -54,9 +54,8 @@ from snapshots.texts import versioned
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
-    from schema.revisions.package import Package
+    from schema.revisions.package import Package, Stack
     from schema.revisions.revision import Revision
-    from schema.revisions.stack import Stack
 
 
 @strawberry.input(
@@ -118,7 +117,7 @@ MOST_CANDIDATES = 20
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
-LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.stack")]
+LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:

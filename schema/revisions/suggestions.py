@@ -49,16 +49,19 @@ FirstSuggestions = Annotated[int, strawberry.argument(f"How many, at most {SUGGE
 
 @object_type
 class SuggestionType:
-    """A name or a hash that resembles a text."""
+    """A name or a hash that resembles a text.
 
-    kind: SuggestionKind = field("What it is.")
-    value: str = field("The name or the hash.")
-    detail: str = field("What there is of it: `1.14.3, 12 specs`.")
-    url: str = field(
-        "The path of its page below the server's address: `/packages/hdf5`, or with `ref` "
-        "`/r/develop/packages/hdf5`.",
-        Cost(num_bytes=80),
-    )
+    - kind: What it is.
+    - value: The name or the hash.
+    - detail: What there is of it: `1.14.3, 12 specs`.
+    - url: The path of its page below the server's address: `/packages/hdf5`, or with `ref`
+      `/r/develop/packages/hdf5`.
+    """
+
+    kind: SuggestionKind
+    value: str
+    detail: str
+    url: str = field(cost=Cost(num_bytes=80))
 
     @classmethod
     def of(
@@ -133,25 +136,19 @@ def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) ->
 
 
 def _url(kind: SuggestionKind, value: str, ref: str) -> str:
-    match kind:
-        case SuggestionKind.PACKAGE:
-            return _path("r", ref, "packages", value)
-        case SuggestionKind.STACK:
-            return _path("r", ref, "stacks", value)
-        case SuggestionKind.SERIES:
-            return _path("series", value)
-        case SuggestionKind.TAG:
-            return _path("r", value)
-        case SuggestionKind.VERSION:
-            package, _, version = value.partition("@")
-            return _path("r", ref, "packages", package, versions=version)
-        case SuggestionKind.COMPILER:
-            return _path("r", ref, compilers=value)
-        case SuggestionKind.TARGET:
-            return _path("r", ref, targets=value)
-        case SuggestionKind.VARIANT:
-            return _path("search", **{"q": value, "in": ref})
-    return _path("r", ref, "specs", value)
+    package, _, version = value.partition("@")
+    paths = {
+        SuggestionKind.PACKAGE: _path("r", ref, "packages", value),
+        SuggestionKind.STACK: _path("r", ref, "stacks", value),
+        SuggestionKind.SERIES: _path("series", value),
+        SuggestionKind.TAG: _path("r", value),
+        SuggestionKind.VERSION: _path("r", ref, "packages", package, versions=version),
+        SuggestionKind.COMPILER: _path("r", ref, compilers=value),
+        SuggestionKind.TARGET: _path("r", ref, targets=value),
+        SuggestionKind.VARIANT: _path("search", **{"q": value, "in": ref}),
+        SuggestionKind.HASH: _path("r", ref, "specs", value),
+    }
+    return paths[kind]
 
 
 def _path(*names: str, **query: str) -> str:
