@@ -77,12 +77,6 @@ def test_remove(catalog: Catalog) -> None:
     assert done.lines[-1].startswith("1 revision removed; 'cachelog vacuum' deletes 1 content")
 
 
-def test_a_content_of_two_revisions_stays(catalog: Catalog) -> None:
-    """Until both are removed."""
-    done = run(catalog, "remove", "v1.0")
-    assert done.lines[-1] == "1 revision removed; others have the same contents"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("remove", "develop~1"), ("prune", "--keep", "1 last"), ("vacuum",)],
@@ -117,15 +111,6 @@ def test_what_cannot_be_removed(catalog: Catalog) -> None:
     assert (done.code, done.out) == (1, "")
     assert "no revision 'nope'" in done.err
     assert days(catalog) == [0, 1, 2, 3]
-
-
-def test_new_neighbours_that_cannot_be_compared(catalog: Catalog) -> None:
-    """A warning; the revision between them is removed."""
-    damage(catalog, "develop~2")
-    done = cachelog("remove", "develop~1", catalog=catalog.location)
-    assert done.code == 0
-    assert done.err.startswith("warning: new neighbours were not compared yet: ")
-    assert days(catalog) == [0, 1, 3]
 
 
 # -- prune

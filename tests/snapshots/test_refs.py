@@ -10,7 +10,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.refs import (
     Ref,
     SideWords,
-    catalog_order,
     check_tag,
     is_whole_digest,
     parse_moment,
@@ -21,8 +20,7 @@ from snapshots.refs import (
     tag_date,
     title,
 )
-from snapshots.spack.versions import version_key
-from tests.snapshots.factories import a_revision, shuffled
+from tests.snapshots.factories import a_revision
 
 LAST_OF_DAY = datetime(2025, 3, 30, 23, 59, 59, 999_999, tzinfo=UTC)
 NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
@@ -164,20 +162,6 @@ def test_series(tag: str, family: str, date: datetime | None) -> None:
     """Releases are one series, the dated snapshots of a name another, any other tag is alone."""
     assert series(tag) == family
     assert tag_date(tag) == date
-
-
-def test_age_within_a_series() -> None:
-    """Releases are as old as their version says, dated snapshots as their date."""
-    releases = ["v0.9.2", "v0.21.2", "v0.22.0rc1", "v0.22.0", "v0.22.1", "v1.0.0"]
-    assert sorted(shuffled(releases), key=version_key) == releases
-    dated = ["develop-2023-05-14", "develop-2024-12-29", "develop-2025-01-05"]
-    assert sorted(shuffled(dated), key=version_key) == dated
-
-
-def test_natural_order_of_families() -> None:
-    """The tag develop comes first, then releases, dated snapshots, and what is in no family."""
-    tags = ["develop", "v0.22.0", "develop-2025-03-30", "e4s-2024-01-01", "e4s-24.11", "main"]
-    assert sorted(shuffled(tags), key=catalog_order) == tags
 
 
 def test_a_revision_has_a_title() -> None:

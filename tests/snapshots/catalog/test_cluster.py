@@ -52,14 +52,13 @@ def test_a_worker_answers_in_bytes() -> None:
     assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
 
 
-@pytest.mark.parametrize("jobs", [None, 2])
 def test_a_cluster_runs_the_same_program(
-    cluster: list[str], jobs: int | None, monkeypatch: pytest.MonkeyPatch
+    cluster: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the order of the items, also where they are more than one program takes."""
     monkeypatch.setattr("snapshots.catalog.cluster._AT_ONCE", 2)
     numbers = range(0, 14, 2)
-    with mapping(begin_halving, "there", numbers, jobs=jobs, cluster=ADDRESS) as results:
+    with mapping(begin_halving, "there", numbers, cluster=ADDRESS) as results:
         assert list(results) == [("there", number // 2) for number in numbers]
     assert cluster == [ADDRESS]
 

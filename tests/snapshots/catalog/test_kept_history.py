@@ -1,9 +1,7 @@
 """The history that imports keep, and that is filled in later: it is that of the contents."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -38,7 +36,6 @@ from tests.snapshots.catalog.pasts import (
     snapshots_of,
     states,
 )
-from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.timelines.pasts import PASTS
 
@@ -411,39 +408,3 @@ def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:
     assert reader.generation == before[0]
     assert reader.state != before[1]
     assert set(reader.counts) == set(reader.history.pairs)
-
-
-def test_no_more_is_ahead_than_there_is_room_for(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two pieces for each process wait; in pieces all the same is made."""
-    made = states("ab", "bc", "cd", "de", "ef", "fg", "gh")
-    catalog.publish(made)
-    expected = dict(catalog.counts)
-    forget(catalog, *TABLES)
-    catalog.refresh()
-    submitted: list[Future[object]] = []
-    most = 0
-
-    @contextmanager
-    def watched(*arguments: Any) -> Iterator[ThreadPoolExecutor]:
-        with in_one_thread(*arguments) as pool:
-            submit = pool.submit
-
-            def submitting(*arguments: Any) -> Future[object]:
-                nonlocal most
-                future: Future[object] = submit(*arguments)
-                submitted.append(future)
-                most = max(most, sum(not future.done() for future in submitted))
-                return future
-
-            monkeypatch.setattr(pool, "submit", submitting)
-            yield pool
-
-    monkeypatch.setattr("snapshots.catalog.workers.processes", watched)
-    monkeypatch.setattr("snapshots.catalog.pairs._PAIRS_EACH", 1)
-    filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
-    assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
-    assert len(submitted) == len(made)
-    assert most <= 4
-    assert dict(catalog.counts) == expected

@@ -169,15 +169,6 @@ def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
     assert value(answers, catalog, of_none) == {}
 
 
-def test_questions_of_different_kinds_are_different(whole: Catalog) -> None:
-    """Also where they hold the same texts."""
-    answers = answers_of(whole)
-    growth = answers.get(question(whole, HistoryTopic(About.GROWTH, series="abc234")))
-    assert growth.value == []
-    assert answers.kept(question(whole, HistoryTopic(About.HASH, "abc234"))) is None
-    assert value(answers, whole, HistoryTopic(About.HASH, "abc234")) is None
-
-
 def test_no_more_is_kept_than_is_allowed(whole: Catalog) -> None:
     """What alone is too large is answered, and made again."""
     answers = answers_of(whole, max_bytes=10)
@@ -346,19 +337,6 @@ def test_no_content_that_can_be_read(older: Catalog) -> None:
     with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
         answers_of(older).get(question(older, GROWTH))
     assert older.location not in str(caught.value)
-
-
-def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
-    """They cannot be filled: it says what to do about them."""
-    log = Path(catalog.location) / "comparisons" / "_delta_log"
-    for file in log.iterdir():
-        file.write_bytes(b"")
-    damaged = Catalog(catalog.location)
-    damaged.refresh()
-    with pytest.raises(CatalogError, match="history fill"):
-        answers_of(damaged).get(question(damaged, GROWTH))
-    with pytest.raises(CatalogError):
-        answers_of(damaged).is_whole(question(damaged, GROWTH))
 
 
 def test_a_package_asked_while_pairs_are_being_kept(

@@ -13,7 +13,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, ConstraintSyntaxError
-from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 from tests.snapshots.templates import copied
 
 THREADS = 8
@@ -239,15 +239,6 @@ def test_library_is_bounded(catalog: Catalog) -> None:
     assert library.comparisons.kept((base, head)) is None
 
 
-def test_library_fails_as_its_catalog_does(catalog: Catalog) -> None:
-    """A content that is not there is missed by whoever asks for it or compares it."""
-    library = Library(catalog)
-    with pytest.raises(CatalogError, match="is missing"):
-        library.frames.get(digest_of("unknown"))
-    with pytest.raises(CatalogError, match="is missing"):
-        library.comparisons.get((catalog.history.digests[0], digest_of("unknown")))
-
-
 def test_what_is_found_and_compared(catalog: Catalog) -> None:
     """Queries and comparisons are answered from what is kept."""
     base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
@@ -278,11 +269,3 @@ def test_explanations(catalog: Catalog) -> None:
     assert explanation.num_bytes > kept
     assert library.explanations.num_bytes == counted
     assert library.explanations.kept((head, base)) is None
-
-
-def test_explanations_are_bounded(catalog: Catalog) -> None:
-    """Where there is no room for one it is made each time."""
-    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
-    library = Library(catalog, comparison_bytes=0)
-    assert library.explain(base, head) is not library.explain(base, head)
-    assert library.explanations.num_bytes == 0

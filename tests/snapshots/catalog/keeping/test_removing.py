@@ -103,13 +103,6 @@ def test_damage_does_not_keep_a_revision(catalog: Catalog) -> None:
     assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 0)]
 
 
-def test_nothing_to_remove(catalog: Catalog) -> None:
-    """Nothing is written."""
-    before = sorted(Path(catalog.location).rglob("*"))
-    remove(catalog, plan(catalog, []))
-    assert sorted(Path(catalog.location).rglob("*")) == before
-
-
 def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
     """Also a row that confirms what goes: it is a revision of its own then."""
     planned = plan(catalog, [catalog.history.resolve("develop")])

@@ -21,7 +21,7 @@ from snapshots.catalog.removal import Contents
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.vacuum import vacuum
 from snapshots.catalog.verification import verify
-from snapshots.errors import CatalogError, NoCatalog
+from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
@@ -37,13 +37,6 @@ from tests.snapshots.keeping import (
     publish_killed,
     stored,
 )
-
-
-def test_no_catalog(tmp_path: Path) -> None:
-    """There is nothing to clean, and no catalog is made."""
-    with pytest.raises(NoCatalog):
-        clean(Catalog(str(tmp_path / "none")))
-    assert not (tmp_path / "none").exists()
 
 
 def test_a_catalog_in_use_keeps_all(catalog: Catalog) -> None:

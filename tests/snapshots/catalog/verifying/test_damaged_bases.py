@@ -34,9 +34,3 @@ def test_a_damaged_base(numbers: range, text: str) -> None:
     assert text in findings[1].reason
     assert findings[1].reason.startswith("is missing; ")
     assert "import" in findings[1].advice
-
-
-def test_nothing_is_damaged() -> None:
-    """What was findings stays as it is."""
-    whole = Read(digest_of("0"), (), None, 7)
-    assert with_damaged_bases([OTHER], [whole], History()) == [OTHER]
