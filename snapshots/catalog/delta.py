@@ -13,7 +13,6 @@ from uuid import uuid4
 import msgspec
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -24,8 +23,27 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from snapshots.catalog.parquet import Range
 from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
 from snapshots.tables import StoredFile
+
+# -- files of a table
+
+
+class TableFile(msgspec.Struct, frozen=True):
+    """A file that a table lists: its path below the table, and its size in bytes.
+
+    ``added_at`` is in seconds since 1970; ``partition`` is its value of the column that the table
+    is partitioned by. ``range`` is of a column that was named, None where the log does not have it.
+    """
+
+    path: str
+    size: int
+    added_at: float = 0.0
+    partition: str | None = None
+    num_rows: int = 0
+    range: Range | None = None
+
 
 # -- actions of a commit
 
@@ -61,21 +79,17 @@ def add_action(
 
 
 def remove_action(
-    path: str, size: int, partition: Mapping[str, str] | None = None, *, is_lost: bool = True
+    file: TableFile, partition_by: str | None = None, *, is_lost: bool = True
 ) -> RemoveAction:
     """Return what a commit says of a file that is no longer part of its table.
 
     ``is_lost`` tells whether its rows are gone with it, or stand in another file.
     """
-    return RemoveAction(path, is_lost, int(time() * 1_000), size, {**(partition or {})})
+    partition = {} if partition_by is None else {partition_by: file.partition}
+    return RemoveAction(file.path, is_lost, int(time() * 1_000), file.size, partition)
 
 
 # -- rows in the types of a schema
-
-
-def sizes_of(files: pa.Table) -> dict[str, int]:
-    """Return the size of each file by its path, of rows of ``Table.files``."""
-    return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
 
 
 def missing_columns(table: DeltaTable, names: Iterable[str]) -> list[str]:
@@ -444,36 +458,32 @@ class CatalogTable:
         version = table.version()
         return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
 
-    def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
-        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
+    def files(self, ranges_of: str = "") -> list[TableFile]:
+        """Return the files, as of the last ``current``, with the ranges of a column of texts.
 
-        Paths are below the table; times are in seconds since 1970. A partitioned table has the
-        column ``partition`` too. With ``ranges_of`` some columns of the table, ``num_records`` and
-        ``min.COLUMN`` and ``max.COLUMN`` hold what the log tells of the rows of a file: null where
-        it does not.
+        Raises CatalogError for a table that is partitioned otherwise.
         """
         with self._lock:
             opened = self._open or self._brought_up_to_date()
             actions = pa.table(opened.table.get_add_actions(flatten=True))
-        columns = {
-            "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
-            "size": actions["size_bytes"],
-            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
-        }
-        if ranges_of:
-            ends = (f"{end}.{name}" for name in ranges_of for end in ("min", "max"))
-            nothing, there = pa.nulls(len(actions)), actions.column_names
-            for name in ("num_records", *ends):
-                columns[name] = actions[name] if name in there else nothing
-        for name in self._partition_by:
-            column = f"partition.{name}"
-            if column in actions.column_names:
-                columns["partition"] = actions[column]
-            elif len(actions):
-                raise self._storage.error(f"the table {self.name} is not partitioned by {name}")
-            else:
-                columns["partition"] = pa.nulls(0, pa.string())
-        return pa.table(columns)
+        partition = "".join(f"partition.{name}" for name in self._partition_by)
+        if partition and len(actions) and partition not in actions.column_names:
+            reason = f"the table {self.name} is not partitioned by {self._partition_by[0]}"
+            raise self._storage.error(reason)
+        low, high = f"min.{ranges_of}", f"max.{ranges_of}"
+        names = {"path", "size_bytes", "modification_time", "num_records", partition, low, high}
+        rows = actions.select([name for name in actions.column_names if name in names])
+        return [
+            TableFile(
+                path=unquote(row["path"]),
+                size=row["size_bytes"],
+                added_at=row["modification_time"] / 1_000,
+                partition=row.get(partition),
+                num_rows=row.get("num_records") or 0,
+                range=None if None in (row.get(low), row.get(high)) else (row[low], row[high]),
+            )
+            for row in rows.to_pylist()
+        ]
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -559,14 +569,14 @@ class CatalogTable:
                 return
 
     def merge(
-        self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
+        self, files: Sequence[TableFile], merged: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
         """Put files in the place of others with the same rows; False as ``exchange``.
 
         Those of earlier merges, out of use for a day, are deleted: else they come to more than what
         is listed.
         """
-        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
+        removed = [remove_action(file, is_lost=False) for file in files]
         if not self.exchange(removed, merged, seen):
             return False
         self.tidy()

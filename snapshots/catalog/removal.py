@@ -22,9 +22,9 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import (
     CatalogTable,
     Mark,
+    TableFile,
     add_action,
     remove_action,
-    sizes_of,
     with_plain_texts,
 )
 from snapshots.catalog.history_tables import HOW_TO_MEND, are_of, texts_in, texts_of
@@ -104,10 +104,9 @@ def drop_rows(
         if seen not in (None, mark):
             return 0
         rewriting = _Rewriting(storage, table.name, write, dry_run=dry_run)
-        files = table.files()
-        old_enough = pc.less(files["added_at"], added_before)
-        for path, size in sizes_of(files.filter(old_enough)).items():
-            rewriting.take(path, size, goes)
+        for file in table.files():
+            if file.added_at < added_before:
+                rewriting.take(file, goes)
         if (
             dry_run
             or not rewriting.num_dropped
@@ -131,17 +130,17 @@ class _Rewriting:
         self.removed: list[RemoveAction] = []
         self.added: list[AddAction] = []
 
-    def take(self, path: str, size: int, goes: Goes) -> None:
-        rows = rows_of(self._storage, f"{self._name}/{path}", size)
+    def take(self, file: TableFile, goes: Goes) -> None:
+        rows = rows_of(self._storage, f"{self._name}/{file.path}", file.size)
         left = rows.filter(pc.invert(goes(rows)))
         if len(left) == len(rows):
             return
         self.num_dropped += len(rows) - len(left)
         if self._dry_run:
             return
-        self.removed.append(remove_action(path, size))
+        self.removed.append(remove_action(file))
         if len(left):
-            data, action = self._write(path, left)
+            data, action = self._write(file.path, left)
             self._storage.write(f"{self._name}/{action.path}", data)
             self.added.append(action)
 
@@ -166,15 +165,6 @@ def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
 # again under the same name.
 
 
-class ListedFile(msgspec.Struct, frozen=True):
-    """A file that the table ``specs`` lists: where, its size, its content, when it was added."""
-
-    path: str
-    size: int
-    digest: str
-    added_at: float
-
-
 class Contents:
     """The contents of the catalog at a location. Errors are those of the store."""
 
@@ -195,17 +185,15 @@ class Contents:
         self._rows.refresh()
         return {file.path for files in self._rows.files.values() for file in files}
 
-    def listed(self) -> list[ListedFile]:
-        """Return all files that the table lists now."""
+    def listed(self) -> list[TableFile]:
+        """Return all files that the table lists now; the partition of each is its content."""
         try:
             self.specs.current()
         except TableNotFoundError:
             return []
-        files = self.specs.files()
-        columns = (files[name].to_pylist() for name in ("path", "size", "partition", "added_at"))
-        return [ListedFile(*values) for values in zip(*columns, strict=True)]
+        return self.specs.files()
 
-    def strike_off(self, goes: Callable[[ListedFile], bool]) -> list[ListedFile]:
+    def strike_off(self, goes: Callable[[TableFile], bool]) -> list[TableFile]:
         """Strike off what ``goes`` holds for and no row names; return it.
 
         Rows that are written at the same moment by an import are looked for afterwards.
@@ -214,9 +202,7 @@ class Contents:
             listed = self.listed()
             seen = self.specs.mark() if listed else None
             gone = [file for file in unnamed(listed, self.named()) if goes(file)]
-            removed = [
-                remove_action(file.path, file.size, {"digest": file.digest}) for file in gone
-            ]
+            removed = [remove_action(file, "digest") for file in gone]
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone
@@ -228,7 +214,7 @@ class Contents:
         So it is where an import named a content at the moment that it was struck off. cachelog
         finds it all the same, by the row, but other tools do not.
         """
-        listed = {file.digest for file in self.listed()}
+        listed = {file.partition for file in self.listed()}
         named = self.named()
         return self._specs.list_again(
             {digest: files for digest, files in named.items() if files and digest not in listed}
@@ -236,8 +222,8 @@ class Contents:
 
 
 def unnamed(
-    listed: Collection[ListedFile], named: Mapping[str, Sequence[StoredFile]]
-) -> list[ListedFile]:
+    listed: Collection[TableFile], named: Mapping[str, Sequence[StoredFile]]
+) -> list[TableFile]:
     """Return the listed files that no row needs.
 
     A named content can have a second file, from two imports at once; it goes where the first is
@@ -246,7 +232,7 @@ def unnamed(
     paths = {file.path for file in listed}
     loose = []
     for file in listed:
-        files = named.get(file.digest)
+        files = named.get(file.partition or "")
         if files is None:
             loose.append(file)
         elif files and file.path not in {file.path for file in files}:
@@ -293,7 +279,7 @@ class OldChanges:
         return dropped + self._drop_hashes(believed) if dropped else 0
 
     def _drop_hashes(self, believed: pa.Array) -> int:
-        # ListedFile before the changes are read: who keeps a pair meanwhile adds to both.
+        # Listed before the changes are read: who keeps a pair meanwhile adds to both.
         self._hashes.current()
         seen = self._hashes.mark()
         needed = self._hashes_of(believed)
@@ -326,11 +312,11 @@ class OldChanges:
 
     def _parts(self, table: CatalogTable) -> Iterator[pa.Table]:
         table.current()
-        sizes = sizes_of(table.files())
-        for number, (path, size) in enumerate(sizes.items()):
-            self._progress(f"reading {table.name}", number, len(sizes))
-            yield rows_of(self._storage, f"{table.name}/{path}", size)
-        self._progress(f"reading {table.name}", len(sizes), len(sizes))
+        files = table.files()
+        for number, file in enumerate(files):
+            self._progress(f"reading {table.name}", number, len(files))
+            yield rows_of(self._storage, f"{table.name}/{file.path}", file.size)
+        self._progress(f"reading {table.name}", len(files), len(files))
 
     def _drop(
         self, table: CatalogTable, goes: Goes, write: Write = written, seen: Mark | None = None
@@ -404,7 +390,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         contents = Contents(catalog.location)
         drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, gone))
         going = set(planned.contents)
-        struck = contents.strike_off(lambda file: file.digest in going)
+        struck = contents.strike_off(lambda file: file.partition in going)
         needed = contents.named().keys()
         catalog.refresh()
     return msgspec.structs.replace(

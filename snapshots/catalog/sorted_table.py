@@ -19,13 +19,19 @@ from functools import reduce
 from itertools import chain, pairwise
 from uuid import uuid4
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns, of_schema
+from snapshots.catalog.delta import (
+    CatalogTable,
+    Mark,
+    TableFile,
+    add_action,
+    missing_columns,
+    of_schema,
+)
 from snapshots.catalog.parquet import Range, named_by_bytes, parts_of_parquet, to_parquet
 from snapshots.catalog.storage import Storage, reason_of
 from snapshots.errors import CatalogError
@@ -55,15 +61,6 @@ MayHave = Callable[[Range], bool]
 Meets = Callable[[pa.Table], pa.ChunkedArray]
 
 
-class _File(msgspec.Struct, frozen=True):
-    """A file as the log has it; ``range`` is of the first column, None where it is not told."""
-
-    path: str
-    size: int
-    num_rows: int
-    range: Range | None
-
-
 class SortedTable:
     """A table in a storage, sorted by the columns of ``schema`` in their order.
 
@@ -78,7 +75,7 @@ class SortedTable:
         self._key = schema.names[0]
         self._advice = advice
         self._table = CatalogTable(storage, name, schema, advice=advice)
-        self._listed: tuple[Mark, list[_File]] | None = None
+        self._listed: tuple[Mark, list[TableFile]] | None = None
 
     # -- reading
 
@@ -97,7 +94,7 @@ class SortedTable:
         files = [file for file in listed if file.range is None or may_have(file.range)]
         return self._sorted([rows.filter(meets(rows)) for rows in self._parts(files, may_have)])
 
-    def _parts(self, files: Sequence[_File], may_have: MayHave) -> Iterator[pa.Table]:
+    def _parts(self, files: Sequence[TableFile], may_have: MayHave) -> Iterator[pa.Table]:
         """Yield those parts of files that may have matching rows."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             some = files[start : start + _FILES_AT_ONCE]
@@ -108,7 +105,7 @@ class SortedTable:
             except (pa.ArrowInvalid, FileNotFoundError) as error:
                 raise self._storage.error(f"{reason_of(error)}; {self._advice}") from None
 
-    def _listing(self) -> tuple[Mark, list[_File]]:
+    def _listing(self) -> tuple[Mark, list[TableFile]]:
         """Return the state of the table, and its files as of then or of a moment later."""
         try:
             table = self._table.current()
@@ -121,10 +118,7 @@ class SortedTable:
             if missing := missing_columns(table, self._schema.names):
                 reason = f"the table {self._name} has no column {', '.join(missing)}"
                 raise self._storage.error(f"{reason}; {self._advice}")
-            listed = self._table.files([self._key])
-            columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
-            rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
-            self._listed = listing = mark, [_file(*row) for row in rows]
+            self._listed = listing = mark, self._table.files(self._key)
         return listing
 
     def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
@@ -176,12 +170,11 @@ class SortedTable:
             if not files:
                 return
             merged = self._write_run(self._merged(files), is_new=False)
-            sizes = {file.path: file.size for file in files}
-            if not self._table.merge(sizes, merged, seen=mark):
+            if not self._table.merge(files, merged, seen=mark):
                 for action in merged:
                     self._storage.remove(f"{self._name}/{action.path}")
 
-    def _merged(self, files: Sequence[_File]) -> Iterator[pa.Table]:
+    def _merged(self, files: Sequence[TableFile]) -> Iterator[pa.Table]:
         """Yield the rows of files sorted, by pieces of their keys: few are in memory at once."""
         for low, high in pairwise([None, *_cuts(files), None]):
 
@@ -214,19 +207,14 @@ def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffe
     return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
 
 
-def _file(path: str, size: int, num_rows: int | None, low: str | None, high: str | None) -> _File:
-    ends = None if low is None or high is None else (low, high)
-    return _File(path, size, num_rows or 0, ends)
-
-
 def _range(column: pa.ChunkedArray) -> Range:
     ends = pc.min_max(column)
     return ends["min"].as_py(), ends["max"].as_py()
 
 
-def _to_merge(files: Sequence[_File]) -> list[_File]:
+def _to_merge(files: Sequence[TableFile]) -> list[TableFile]:
     """Return the files of a run that is not large enough, and of all smaller ones; or none."""
-    runs: defaultdict[str, list[_File]] = defaultdict(list)
+    runs: defaultdict[str, list[TableFile]] = defaultdict(list)
     for file in files:
         match = _RUN.fullmatch(file.path)
         runs[match[1] if match else file.path].append(file)
@@ -240,11 +228,11 @@ def _to_merge(files: Sequence[_File]) -> list[_File]:
     return []
 
 
-def _num_rows(files: Sequence[_File]) -> int:
+def _num_rows(files: Sequence[TableFile]) -> int:
     return sum(file.num_rows for file in files)
 
 
-def _cuts(files: Sequence[_File]) -> list[str]:
+def _cuts(files: Sequence[TableFile]) -> list[str]:
     """Return keys, rising, between which the files have about as many rows as are merged at once.
 
     A key with more rows than that is not cut.

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import CatalogTable, add_action, sizes_of
+from snapshots.catalog.delta import CatalogTable, add_action
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import (
     OF_BASE,
@@ -254,7 +254,7 @@ class SpecsTable:
     def _sizes(self, digest: str) -> dict[str, int]:
         """Return the size of each file that the table had of a content when it was read last."""
         files = self._table.files()
-        return sizes_of(files.filter(pc.equal(files["partition"], digest)))
+        return {file.path: file.size for file in files if file.partition == digest}
 
     # -- writing
 

@@ -18,8 +18,8 @@ import msgspec
 from deltalake.exceptions import DeltaError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import CatalogTable
-from snapshots.catalog.removal import Contents, ListedFile, OldChanges, unnamed
+from snapshots.catalog.delta import CatalogTable, TableFile
+from snapshots.catalog.removal import Contents, OldChanges, unnamed
 from snapshots.catalog.storage import Found, reason_of, translated
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.sources.reports import Progress, Report
@@ -160,7 +160,7 @@ class _Vacuum:
     def _is_written_to(self, table: CatalogTable, there: Mapping[str, Found]) -> bool:
         """Tell whether an import may be writing files that it has not listed yet."""
         table.current()
-        listed = set(table.files()["path"].to_pylist())
+        listed = {file.path for file in table.files()}
         return any(
             file.written_at >= self._unfinished_until
             and path.endswith(_WRITTEN)
@@ -179,11 +179,11 @@ class _Vacuum:
 
     def _struck_off(self) -> tuple[str, ...]:
         # What an import has just written, and has not named yet, is none of it.
-        def is_old(file: ListedFile) -> bool:
+        def is_old(file: TableFile) -> bool:
             return file.added_at < self._until
 
         if self._dry_run:
             struck = list(filter(is_old, unnamed(self._contents.listed(), self._contents.named())))
         else:
             struck = self._contents.strike_off(is_old)
-        return tuple(sorted({file.digest for file in struck}))
+        return tuple(sorted({file.partition or "" for file in struck}))

@@ -20,7 +20,6 @@ from snapshots.catalog.delta import (
     drop,
     droppable,
     of_schema,
-    sizes_of,
     what_is_broken,
     what_to_do,
 )
@@ -516,13 +515,14 @@ class HistoryCheck(msgspec.Struct, frozen=True, eq=False):
             table.current()
         except TableNotFoundError:
             return
-        sizes = sizes_of(table.files())
-        for number, (path, num_bytes) in enumerate(sizes.items(), 1):
-            self.progress(f"reading {name}", number, len(sizes))
-            whole = f"{name}/{path}"
+        files = table.files()
+        for number, file in enumerate(files, 1):
+            self.progress(f"reading {name}", number, len(files))
+            path = f"{name}/{file.path}"
             try:
-                rows = from_parquet(whole, self.storage.read(whole, num_bytes))
-                yield of_schema(whole, rows, schema)
+                yield of_schema(
+                    path, from_parquet(path, self.storage.read(path, file.size)), schema
+                )
             except (pa.ArrowInvalid, OSError) as error:
                 raise self.storage.error(reason_of(error)) from None
 
@@ -663,7 +663,7 @@ class _Verification:
         except CatalogError:
             return  # its log is broken, and that is told
         named = self._contents.named()
-        digests = {item.digest for item in listed}
+        digests = {item.partition for item in listed}
         if unlisted := [item for item in named if item != NOTHING and item not in digests]:
             reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
             yield _note("specs", reason, LIST_AGAIN)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns, sizes_of
+from snapshots.catalog.delta import CatalogTable, Mark, add_action, missing_columns
 from snapshots.catalog.parquet import (
     from_parquet,
     named_with_tail,
@@ -95,16 +95,12 @@ class WholeTable(Generic[Rows]):
         mark = self.table.mark()
         if mark == self._mark:
             return False
-        listed = self._sizes()
+        listed = {f"{self._name}/{file.path}": file.size for file in self.table.files()}
         new = {path: size for path, size in listed.items() if path not in self._read}
         read = {path: (new[path], self._decode(table)) for path, table in self._to_keep(new)}
         kept = {path: rows for path, rows in self._read.items() if path in listed}
         self._read, self._mark = kept | read, mark
         return True
-
-    def _sizes(self) -> dict[str, int]:
-        sizes = sizes_of(self.table.files())
-        return {f"{self._name}/{path}": size for path, size in sizes.items()}
 
     def select(
         self, columns: Sequence[str], has: Callable[[Rows], bool], coded: Sequence[str] = ()
@@ -131,10 +127,6 @@ class WholeTable(Generic[Rows]):
             field = self._schema.field(name)
             table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(columns)
-
-    def _whole(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
-        """Read files with all of their columns."""
-        return self._tables(sizes, lambda path: self._read_whole(path, sizes[path]))
 
     def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
         """Read the columns of files that what is kept is made of: of a tail, where it has one."""
@@ -181,20 +173,19 @@ class WholeTable(Generic[Rows]):
 
     def append(self, rows: pa.Table) -> None:
         """Add rows in one commit, and read them: from then on readers see them."""
+        self._commit(rows)
+
+    def replace(self, rows: pa.Table) -> None:
+        """Put rows in the place of all that the table has, in one commit, and read them."""
+        self._commit(rows, replacing=())
+        self.table.tidy()
+
+    def _commit(self, rows: pa.Table, replacing: Sequence[str] | None = None) -> None:
         data, file = self._packed(rows)
         # Made first: rows without a log are rows that were lost.
         self.table.prepare()
         self._storage.write(f"{self._name}/{file.path}", data)
-        self.table.commit([add_action(file, len(rows), {})])
-        self._read_new()
-
-    def replace(self, rows: pa.Table) -> None:
-        """Put rows in the place of all that the table has, in one commit, and read them."""
-        data, file = self._packed(rows)
-        self.table.prepare()
-        self._storage.write(f"{self._name}/{file.path}", data)
-        self.table.commit([add_action(file, len(rows), {})], replacing=())
-        self.table.tidy()
+        self.table.commit([add_action(file, len(rows), {})], replacing)
         self._read_new()
 
     def _packed(self, rows: pa.Table) -> tuple[pa.Buffer, StoredFile]:
@@ -203,19 +194,20 @@ class WholeTable(Generic[Rows]):
 
     def compact(self) -> None:
         """Merge the files where they are many, so that opening stays fast."""
-        small = {path: size for path, size in self._sizes().items() if size < _LARGE}
+        files = {f"{self._name}/{file.path}": file for file in self.table.files()}
+        small = {path: file.size for path, file in files.items() if file.size < _LARGE}
         if len(small) < _MAX_FILES:
             return
         sizes = next(_in_pieces(small, 2 * _LARGE))
-        tables = [table for _, table in self._whole(sizes)]
+        read = self._tables(sizes, lambda path: self._read_whole(path, sizes[path]))
+        tables = [table for _, table in read]
         rows = pa.concat_tables(tables, promote_options="default")
         data, file = self._packed(rows)
         merged = add_action(file, len(rows), {}, is_new=False)
         # What was published stands, whatever becomes of this.
         with suppress(DeltaError, OSError):
             self._storage.write(f"{self._name}/{file.path}", data)
-            replaced = {path.partition("/")[2]: size for path, size in sizes.items()}
-            if self.table.merge(replaced, [merged]):
+            if self.table.merge([files[path] for path in sizes], [merged]):
                 self._read_new()
             else:
                 self._storage.remove(f"{self._name}/{file.path}")

@@ -52,7 +52,7 @@ def test_what_is_left_of_a_file_is_written_anew(
         ("other", 5),
     }
     new = stored(with_main, "revisions") - before
-    files = set(table.files()["path"].to_pylist())
+    files = {file.path for file in table.files()}
     assert len(new) == 1
     assert new < files
     assert len(files & before) == 3

@@ -145,7 +145,7 @@ def test_what_is_published_at_the_same_moment_stays(
     assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11}
     contents = Contents(catalog.location)
     contents.revisions.current()
-    kept = {*contents.revisions.files()["path"].to_pylist()}
+    kept = {file.path for file in contents.revisions.files()}
     unlisted = {it.name for it in Path(catalog.location, "revisions").glob("*.parquet")} - kept
     assert len(unlisted) == 1  # what it replaced; what it tried before is gone
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog import delta, sorted_table
+from snapshots.catalog.delta import TableFile
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.sorted_table import RATIO, SMALL_RUNS, SortedTable
 from snapshots.catalog.storage import Storage
@@ -107,14 +108,14 @@ def test_runs_stay_few(storage: Storage) -> None:
 @given(st.lists(st.integers(1, 60_000), min_size=1, max_size=60))
 def test_what_is_merged(batches: list[int]) -> None:
     """One merge is enough, whatever comes; and no row is written again and again."""
-    runs: list[sorted_table._File] = []
+    runs: list[TableFile] = []
     num_written = 0
     for number, num_rows in enumerate(batches):
-        runs.append(sorted_table._File(f"{number}", 0, num_rows, None))
+        runs.append(TableFile(f"{number}", 0, num_rows=num_rows))
         if merged := sorted_table._to_merge(runs):
             total = sum(run.num_rows for run in merged)
             runs = [run for run in runs if run not in merged]
-            runs.append(sorted_table._File(f"{number}-merged", 0, total, None))
+            runs.append(TableFile(f"{number}-merged", 0, num_rows=total))
             num_written += total
         assert not sorted_table._to_merge(runs)
         sizes = sorted((run.num_rows for run in runs), reverse=True)
