@@ -168,7 +168,7 @@ def read_tail(storage: Storage, path: str, size: int, tail: FileTail) -> pa.Buff
     """
     if not 0 < tail.start < size:
         return None
-    data = storage.read_end(path, size, tail.start)
+    data = storage.read(path, size, tail.start)
     return data if checksum(data.slice(tail.start)) == tail.checksum else None
 
 

@@ -172,44 +172,28 @@ class Storage:
     def _within(self, seconds: float) -> dict[str, str] | None:
         return self.options and self.options | {"timeout": _duration(seconds)}
 
-    def read(self, path: str, size: int | None = None) -> pa.Buffer:
+    def read(self, path: str, size: int | None = None, start: int = 0) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
 
-        Raises ArrowInvalid for an object that is not of that size and cannot be read therefore.
+        Those before ``start`` are not read, and may be any in the buffer. Raises ArrowInvalid for
+        an object that is not of that size and cannot be read therefore.
         """
         if self.location.is_folder:
-            with self._file(path) as file:
-                return file.read_buffer()
-        data = self._object_of_size(path, size)
-        buffer = pa.allocate_buffer(len(data))
-        memoryview(buffer).cast("B")[:] = data
-        return buffer
-
-    def read_end(self, path: str, size: int, start: int) -> pa.Buffer:
-        """Return a buffer of a file's ``size`` that has its bytes from ``start`` on.
-
-        Those before are any. Of a shorter file the buffer ends where that does. Raises as ``read``.
-        """
-        buffer = pa.allocate_buffer(size)
-        end = memoryview(buffer).cast("B")[start:]
-        if self.location.is_folder:
-            with self._file(path) as file:
-                file.seek(start)
-                num_bytes = file.readinto(end)
+            place = self.location.uri(path)
+            if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
+                raise OSError(EINVAL, "is no file", place)
+            with pa.OSFile(place) as file:
+                file.seek(min(start, file.size()))
+                data = file.read_buffer()
+            if not start:
+                return data
         else:
             data = self._object_of_size(path, size, start)
-            num_bytes = len(data)
-            end[:num_bytes] = data
-        # What follows in new memory may be what is missing: the file was read before.
-        return buffer.slice(0, start + num_bytes)
+        buffer = pa.allocate_buffer(start + len(data))
+        memoryview(buffer).cast("B")[start:] = memoryview(data).cast("B")
+        return buffer
 
-    def _file(self, path: str) -> pa.OSFile:
-        place = self.location.uri(path)
-        if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
-            raise OSError(EINVAL, "is no file", place)
-        return pa.OSFile(place)
-
-    def _object_of_size(self, path: str, size: int | None, start: int = 0) -> bytes:
+    def _object_of_size(self, path: str, size: int | None, start: int) -> bytes:
         try:
             return self._object(path, size, start)
         except FileNotFoundError:

@@ -198,8 +198,8 @@ def test_objects() -> None:
         False,
     ]
     assert files.read("table/object").to_pybytes() == b"0123456789"
-    assert files.read_end("table/object", 10, 6).to_pybytes()[6:] == b"6789"
-    assert files.read_end("table/object", 12, 6).to_pybytes()[6:] == b"6789"
+    assert files.read("table/object", 10, 6).to_pybytes()[6:] == b"6789"
+    assert files.read("table/object", 12, 6).to_pybytes()[6:] == b"6789"
     with pytest.raises(pa.ArrowInvalid, match="table/empty has 0 bytes instead of 12"):
         files.read("table/empty", 12)
     with pytest.raises(FileNotFoundError):

@@ -31,19 +31,14 @@ def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what is read from now on: 'tail' or 'whole' for each file."""
     found: list[str] = []
-    read_whole, read_end = Storage.read, Storage.read_end
+    reading = Storage.read
 
-    def whole(self: Storage, path: str, size: int | None = None) -> pa.Buffer:
+    def recording(self: Storage, path: str, size: int | None = None, start: int = 0) -> pa.Buffer:
         if path.endswith(".parquet"):
-            found.append("whole")
-        return read_whole(self, path, size)
+            found.append("tail" if start else "whole")
+        return reading(self, path, size, start)
 
-    def end(self: Storage, path: str, size: int, start: int) -> pa.Buffer:
-        found.append("tail")
-        return read_end(self, path, size, start)
-
-    monkeypatch.setattr(Storage, "read", whole)
-    monkeypatch.setattr(Storage, "read_end", end)
+    monkeypatch.setattr(Storage, "read", recording)
     return found
 
 
