@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from cachetools import LRUCache
 
+from snapshots.catalog.parquet import to_parquet
 from snapshots.contents import ContentRows
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
@@ -208,9 +209,17 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
     return rows
 
 
-# -- the choice of a base
+# -- what is written of a content
 
 # The base is the whole content that the one before in the series is, or is laid over.
+
+# A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
+_ENCODINGS = {
+    "hash": "DELTA_BYTE_ARRAY",
+    "size": "PLAIN",
+    "place": "DELTA_BINARY_PACKED",
+    "base_place": "DELTA_BINARY_PACKED",
+}
 
 LEAST_BYTES = 1 << 16
 """What is smaller is kept whole: a second file costs more than it spares."""
@@ -224,12 +233,12 @@ Two files are read as fast as one where the second is small.
 _KEPT_BYTES = 128 << 20
 
 
-class Underlay(msgspec.Struct, frozen=True):
-    """What a content is laid over: the base, its rows, and how many bytes that may take."""
+class Packed(msgspec.Struct, frozen=True):
+    """The rows that are kept, the bytes of their file, and what they are laid over, if anything."""
 
-    base: Base
-    content: ContentRows
-    most_bytes: int
+    rows: pa.Table
+    data: pa.Buffer
+    base: Base | None = None
 
 
 class Bases:
@@ -255,18 +264,22 @@ class Bases:
             if base.digest == digest and rows is not None:
                 self._keep(base, rows)
 
-    def below(self, before: str | None, num_rows: int) -> Underlay | None:
-        """Return what a content of so many rows that follows on another is laid over, if it is."""
+    def packed(self, content: ContentRows, before: str | None) -> Packed:
+        """Return what is kept of a content that follows on another one: what differs, or all."""
         base = self._bases.get(before) if before else None
-        if base is None or base.file.size < LEAST_BYTES:
-            return None
-        rows = self._rows_of(base)
-        if rows is None:
-            return None
-        whole_bytes = base.file.size * num_rows // max(1, len(rows.table))
-        if whole_bytes < LEAST_BYTES:
-            return None
-        return Underlay(base, rows, int(whole_bytes * MOST_SHARE))
+        below = None
+        if base is not None and base.file.size >= LEAST_BYTES:
+            below = self._rows_of(base)
+        if base is not None and below is not None:
+            whole_bytes = base.file.size * len(content.table) // max(1, len(below.table))
+            if whole_bytes >= LEAST_BYTES:
+                own = overlay(base.digest, below.unlike(content), content.unlike(below))
+                if own is not None:
+                    data = to_parquet(own, encodings=_ENCODINGS)
+                    if data.size <= whole_bytes * MOST_SHARE:
+                        return Packed(own, data, base)
+        kept = whole(content.table)
+        return Packed(kept, to_parquet(kept, encodings=_ENCODINGS))
 
     def _rows_of(self, base: Base) -> ContentRows | None:
         rows = self._rows.get(base.file.path)

@@ -12,7 +12,6 @@ from itertools import chain, count
 from time import time
 from uuid import uuid4
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
@@ -25,16 +24,13 @@ from snapshots.catalog.overlays import (
     OF_OVERLAY,
     Base,
     Bases,
-    Underlay,
     folder_of,
     laid_over,
-    overlay,
     own_files,
     owner_of,
-    whole,
     whole_rows,
 )
-from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import Found, Storage, reason_of, translated
 from snapshots.changes.sides import Side
@@ -118,38 +114,6 @@ def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 def with_more(columns: Sequence[str], more: Sequence[str]) -> list[str]:
     """Return the names of both, each once."""
     return [*dict.fromkeys([*columns, *more])]
-
-
-# -- what is written of a content
-
-# A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
-_ENCODINGS = {
-    "hash": "DELTA_BYTE_ARRAY",
-    "size": "PLAIN",
-    "place": "DELTA_BINARY_PACKED",
-    "base_place": "DELTA_BINARY_PACKED",
-}
-
-
-class Packed(msgspec.Struct, frozen=True):
-    """The rows that are kept, the bytes of their file, and what they are laid over, if anything."""
-
-    rows: pa.Table
-    data: pa.Buffer
-    base: Base | None
-
-
-def packed(content: ContentRows, below: Underlay | None) -> Packed:
-    """Return what is kept of a content; ``below`` is what it can be laid over."""
-    if below is not None:
-        base = below.content
-        own = overlay(base.digest, base.unlike(content), content.unlike(base))
-        if own is not None:
-            data = to_parquet(own, encodings=_ENCODINGS)
-            if data.size <= below.most_bytes:
-                return Packed(own, data, below.base)
-    kept = whole(content.table)
-    return Packed(kept, to_parquet(kept, encodings=_ENCODINGS), None)
 
 
 # -- the table
@@ -280,10 +244,7 @@ class SpecsTable:
         for content in contents:
             digest = content.digest
             # Others may be laid over one that is replaced, so it is whole.
-            below = None
-            if digest not in recorded:
-                below = bases.below(before(digest), len(content.table))
-            kept = packed(content, below)
+            kept = bases.packed(content, None if digest in recorded else before(digest))
             folder = folder_of(digest)
             # Named by its bytes: two imports that write the same content at once write one file.
             file = named_by_bytes(folder, kept.data)

@@ -116,9 +116,7 @@ def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with monkeypatch.context() as patch:
         of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])
         patch.setattr(specs_table, "SPECS", of_before)
-        patch.setattr(
-            "snapshots.catalog.specs_table.whole", lambda rows: rows.select(SPEC_ROWS.names)
-        )
+        patch.setattr("snapshots.catalog.overlays.whole", lambda rows: rows.select(SPEC_ROWS.names))
         publish(Catalog(catalog.location), 0)
     assert DeltaTable(tmp_path / "specs").to_pyarrow_table().schema.names == of_before.names
     (second,) = publish(catalog, 1)

@@ -1,6 +1,5 @@
 """Which content the next one is laid over, and when one is whole again."""
 
-import pyarrow as pa
 import pytest
 
 from snapshots.catalog import overlays
@@ -11,13 +10,18 @@ from snapshots.catalog.overlays import (
     by_owner,
     folder_of,
     own_files,
+    whole,
     with_bases,
 )
-from snapshots.contents import ContentRows
+from snapshots.catalog.parquet import from_parquet
+from snapshots.contents import Content, ContentRows
 from snapshots.tables import StoredFile
+from tests.snapshots.factories import a_spec
 
 WHOLE = 3_000_000
-ROWS = ContentRows("", pa.table({"hash": [""] * 1_000}))
+SPECS = [a_spec(f"{number}") for number in range(20)]
+ROWS = ContentRows("a", whole(Content.of(SPECS).table()))
+AFTER = ContentRows("after", Content.of(SPECS[1:]).table())
 
 
 def file(content: str, size: int = WHOLE) -> StoredFile:
@@ -49,59 +53,50 @@ def test_whose_rows_files_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "num_rows", "expected"),
+    ("before", "share", "is_laid"),
     [
-        ("a", 1_000, WHOLE // 2),
-        ("b", 1_000, WHOLE // 2),
-        ("b", 300, 3 * WHOLE // 20),
-        ("a", 100, WHOLE // 20),
-        ("a", 10, None),
-        ("small", 1_000, None),
-        ("unknown", 1_000, None),
-        ("of before", 1_000, None),
-        (None, 1_000, None),
+        ("a", 0.5, True),
+        ("a", 0.001, False),
+        ("b", 0.5, True),
+        ("short", 0.5, False),
+        ("small", 0.5, False),
+        ("unknown", 0.5, False),
+        ("of before", 0.5, False),
+        (None, 0.5, False),
     ],
-    ids=str,
 )
-def test_what_an_overlay_may_take(before: str | None, num_rows: int, expected: int | None) -> None:
-    """Half of what the content would take whole."""
+def test_what_is_laid_over_another(
+    before: str | None, share: float, is_laid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes little of what it would take whole, where that is not little itself."""
+    monkeypatch.setattr(overlays, "MOST_SHARE", share)
     files = {
         "a": (file("a"),),
-        "b": laid("b", "c", 100_000),
+        "b": laid("b", "a", 100_000),
+        "short": (file("short", overlays.LEAST_BYTES),),
         "small": (file("small", overlays.LEAST_BYTES - 1),),
         "of before": (),
     }
-    below = Bases(files, lambda _: ROWS).below(before, num_rows)
-    assert (below and below.most_bytes) == expected
+    kept = Bases(files, lambda _: ROWS).packed(AFTER, before)
+    assert kept.base == (Base("a", file("a")) if is_laid else None)
+    assert len(kept.rows) == (1 if is_laid else len(AFTER.table))
+    assert from_parquet("file", kept.data)["base"].to_pylist() == kept.rows["base"].to_pylist()
 
 
-def test_a_base_is_read_once() -> None:
-    """While an import goes on; not at all where it was just written, or cannot be read."""
+def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that memory has a bound, however many series an import has.
+
+    A base is not read where it was just written, and each time where that fails.
+    """
+    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.table.nbytes)
     read = []
 
     def rows_of(base: Base) -> ContentRows | None:
         read.append(base.digest)
         return None if base.digest == "damaged" else ROWS
 
-    known = Bases({"a": (file("a"),), "damaged": (file("damaged"),)}, rows_of)
-    known.take("new", (file("new"),), ROWS)
-    for _ in range(3):
-        assert known.below("a", 1_000)
-        assert known.below("new", 1_000)
-    assert known.below("damaged", 1_000) is None
-    assert read == ["a", "damaged"]
-
-
-def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that memory has a bound, however many series an import has."""
-    monkeypatch.setattr(overlays, "_KEPT_BYTES", 2 * ROWS.table.nbytes)
-    read = []
-
-    def rows_of(base: Base) -> ContentRows:
-        read.append(base.digest)
-        return ROWS
-
-    known = Bases({it: (file(it),) for it in "abc"}, rows_of)
-    for name in "ababcab":
-        assert known.below(name, 1_000)
-    assert read == ["a", "b", "c", "a", "b"]
+    bases = Bases({name: (file(name),) for name in ("a", "b", "damaged")}, rows_of)
+    bases.take("new", (file("new"),), ROWS)
+    for name in ("new", "a", "new", "b", "a", "damaged", "damaged"):
+        assert (bases.packed(AFTER, name).base is None) == (name == "damaged")
+    assert read == ["a", "b", "a", "damaged", "damaged"]
