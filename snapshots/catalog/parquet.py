@@ -102,8 +102,6 @@ def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], boo
             or not statistics.has_min_max
             or may_have((statistics.min, statistics.max))
         ]
-        if not parts:
-            return file.schema_arrow.empty_table()
         # To share a few parts among threads takes longer than to read them.
         return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
 

@@ -363,13 +363,9 @@ _MOST_NAMED = 10
 
 
 def with_damaged_bases(
-    findings: Sequence[Finding], reads: Iterable[Read], history: History
+    findings: Sequence[Finding], over: Mapping[DamagedBase, Sequence[str]], history: History
 ) -> list[Finding]:
-    """Return the findings of all contents, with those of the damaged bases among the reads."""
-    over: dict[DamagedBase, list[str]] = {}
-    for read in reads:
-        if read.damaged_base is not None:
-            over.setdefault(read.damaged_base, []).append(read.digest)
+    """Return the findings of all contents, with those of the bases that contents are ``over``."""
     of_bases = [_told(base, digests, history) for base, digests in over.items()]
     places = {finding.place for finding in of_bases}
     return [*(finding for finding in findings if finding.place not in places), *of_bases]
@@ -639,7 +635,7 @@ class _Verification:
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
         contents = contents_to_read(self._catalog.history, self._catalog.files_of)
         hashes = {NOTHING: sum_of([])}
-        without_base: list[Read] = []
+        over: dict[DamagedBase, list[str]] = {}
         self._progress("reading contents", 0, len(contents))
         with read_contents(self._catalog.location, contents, jobs, cluster) as reads:
             for read in reads:
@@ -649,9 +645,9 @@ class _Verification:
                 if read.hashes is not None:
                     hashes[read.digest] = read.hashes
                 if read.damaged_base is not None:
-                    without_base.append(read)
+                    over.setdefault(read.damaged_base, []).append(read.digest)
                 self._progress("reading contents", self._num_contents, len(contents))
-        self._findings = with_damaged_bases(self._findings, without_base, self._catalog.history)
+        self._findings = with_damaged_bases(self._findings, over, self._catalog.history)
         return hashes
 
     def _stray(self) -> Iterator[Finding]:

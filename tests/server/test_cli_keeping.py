@@ -113,6 +113,15 @@ def test_what_cannot_be_removed(catalog: Catalog) -> None:
     assert days(catalog) == [0, 1, 2, 3]
 
 
+def test_new_neighbours_that_cannot_be_compared(catalog: Catalog) -> None:
+    """A warning; the revision between them is removed."""
+    damage(catalog, "develop~2")
+    done = cachelog("remove", "develop~1", catalog=catalog.location)
+    assert done.code == 0
+    assert done.err.startswith("warning: new neighbours were not compared yet: ")
+    assert days(catalog) == [0, 1, 3]
+
+
 # -- prune
 
 

@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent, SuccessiveTables
-from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Fact, Spec
-from snapshots.sources.pages.cache_page import parse_page
-from snapshots.sources.reports import Report
+from snapshots.models import SIZE_MAX, SPEC_FACTS, Dependency, Fact, Spec
 from snapshots.tables import SPEC_ROWS
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
 
@@ -37,49 +34,10 @@ def digest(*specs: Spec) -> str:
     return Content.of(specs).digest
 
 
-def detail(**facts: Any) -> dict[str, Any]:
-    """Return a spec as a cache page has it."""
-    return {
-        "hash": hash_of("a"),
-        "compiler": "gcc@13.2.0",
-        "versions": ["1.14.5"],
-        "os": "ubuntu22.04",
-        "platform": "linux",
-        "target": "x86_64_v3",
-        "variants": ["+mpi", "patches=26090f4,b231fcc", "~cxx"],
-        "stacks": ["e4s", "root"],
-        "size": "-",
-    } | facts
-
-
-def page_digest(*details: dict[str, Any]) -> str:
-    """Return the digest of what a page with these specs says."""
-    text = b'---\ntitle: "hdf5"\nspec_details: ' + orjson.dumps(details) + b"\n---\n"
-    return digest(*parse_page(text, "specs.md", Report()).specs)
-
-
 @given(SPECS, st.randoms())
 def test_digest_does_not_depend_on_order(specs: list[Spec], random: Random) -> None:
     """The same specs in any order are the same content."""
     assert digest(*sorted(specs, key=lambda _: random.random())) == digest(*specs)
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"compiler": "gcc@=13.2.0"},
-        {"stacks": ["root", "e4s"]},
-        {"stacks": ["root", "e4s", "root"]},
-        {"variants": ["~cxx", "+mpi", "patches=26090f4,b231fcc"]},
-        {"variants": ["-cxx", "+mpi", "patches:=b231fcc,26090f4"]},
-        {"size": ""},
-        {"size": None, "tarball": None},
-        {"tarball": ""},
-    ],
-)
-def test_digest_does_not_depend_on_spelling(facts: dict[str, Any]) -> None:
-    """Pages of every generation that say the same are the same content."""
-    assert page_digest(detail(**facts)) == page_digest(detail())
 
 
 @pytest.mark.parametrize("fact", SPEC_FACTS.values(), ids=SPEC_FACTS)
@@ -207,12 +165,6 @@ def test_specs_outside_the_cache_are_rows() -> None:
     assert content.table().to_pylist() == [
         {**plain(spec), "in_cache": in_cache} for spec, in_cache in rows
     ]
-
-
-def test_the_digest_of_nothing() -> None:
-    """A content without a spec has one digest, which every series changes from at first."""
-    assert Content({}).digest == Content.of([]).digest == NOTHING
-    assert Content.of([a_spec()]).digest != NOTHING
 
 
 # -- the tables of contents that follow one another are those of each content alone

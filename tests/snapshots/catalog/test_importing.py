@@ -23,8 +23,7 @@ from snapshots.sources.pages.folders import PagesPart, read_apart
 from snapshots.sources.reports import Asked, PartReader, Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
-from tests.snapshots.sources.buildcache.folders import put, text
-from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
+from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.page_trees import TAGS, page, tree
 from tests.snapshots.sources.readings import read_locations
 
@@ -169,21 +168,6 @@ def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
         (False, True),
         (False, False),
     ]
-
-
-@pytest.mark.usefixtures("processes")
-def test_a_list_of_tags_in_processes(tmp_path: Path) -> None:
-    """Each tag's indexes are read and merged by one of them."""
-    listed: dict[str, list[dict[str, str]]] = {}
-    for number, tag in enumerate(TAGS):
-        version = node("libelf", LIBELF, f"1.{number}")
-        file = put(tmp_path / "lists" / f"{tag}.json", text(database(version)))
-        listed[tag] = [{"label": "e4s", "url": file.name}, {"label": "root", "url": file.name}]
-    file = put(tmp_path / "lists" / "tags.json", text(listed))
-    alone = published(tmp_path / "alone", file)
-    others = published(tmp_path / "others", file, jobs=2)
-    assert [it.revision.tag for it in alone] == [it.revision.tag for it in others] == [*TAGS]
-    assert held(tmp_path / "alone") == held(tmp_path / "others")
 
 
 def test_nothing_is_nothing(tmp_path: Path) -> None:

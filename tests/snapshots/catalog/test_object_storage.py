@@ -206,11 +206,16 @@ def test_objects() -> None:
         files.read("table/none")
 
 
-def test_a_damaged_table_of_revisions() -> None:
+def test_damage() -> None:
     """An empty object is named, to readers and to importers."""
     location = "s3://bucket/damaged"
-    publish(Catalog(location), 0, 0)
-    files = Storage(parse_location(location))
+    digest = publish(Catalog(location), 0, 0)
+    reader, files = Catalog(location), Storage(parse_location(location))
+    reader.refresh()
+    (name,) = files.sizes(f"specs/digest={digest}")
+    files.write(f"specs/digest={digest}/{name}", pa.py_buffer(b""))
+    with pytest.raises(CatalogError, match=f"{digest[:12]} is damaged.*import the same again"):
+        reader.load(digest)
     (name,) = files.sizes("revisions")
     files.write(f"revisions/{name}", pa.py_buffer(b""))
     for use in (Catalog(location).refresh, lambda: publish(Catalog(location), 20, 20)):

@@ -5,7 +5,6 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -23,19 +22,9 @@ from snapshots.contents import Content, SuccessiveTables
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS, with_columns
 from tests.snapshots.factories import SPECS as SOME_SPECS
-from tests.snapshots.factories import a_spec, full_spec, hash_of, random_facts, seeded
+from tests.snapshots.factories import a_spec, hash_of, random_facts, seeded
 
 BASE = "b" * 64
-DIFFERENT = {
-    "version": "9",
-    "compiler": None,
-    "variants": ("+other",),
-    "stacks": (),
-    "size": None,
-    "tarball": "https://example.org/other",
-    "dependencies": None,
-    "patches": ("b231fcc4d5cf",),
-}
 
 
 def in_order(rows: pa.Table) -> list[dict[str, object]]:
@@ -134,19 +123,6 @@ def test_rows_that_were_written_twice_count_once() -> None:
     assert in_order(found) == in_order(table)
     of_before = with_columns(table.drop_columns(["place"]), table.schema.names)
     assert whole_rows(pa.concat_tables([of_before, of_before])).num_rows == 6
-
-
-@pytest.mark.parametrize("fact", DIFFERENT)
-def test_one_fact_makes_a_row_another(fact: str) -> None:
-    """Whatever its kind; all others stay equal."""
-    specs = [full_spec(label, size=3) for label in "12345"]
-    others = [*specs[:2], replace(specs[2], **{fact: DIFFERENT[fact]}), *specs[3:]]
-    by_hash = sorted(range(5), key=lambda number: specs[number].hash)
-    first, second = (
-        Content.of(it).table().select(SPEC_ROWS.names).sort_by("hash") for it in (specs, others)
-    )
-    equal = equal_rows(first, second)
-    assert equal.tolist() == [number != 2 for number in by_hash]
 
 
 LISTS = st.none() | st.lists(

@@ -11,6 +11,7 @@ from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.removal import Contents, drop_rows
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
+from snapshots.tables import COMPARISONS
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import publish, rows, stored
@@ -58,6 +59,13 @@ def test_what_is_left_of_a_file_is_written_anew(
     assert len(files & before) == 3
 
 
+def test_a_dry_run_counts_alone(catalog: Catalog, revisions: tuple[Storage, CatalogTable]) -> None:
+    """It says how many rows would go; they stay, and no file is written."""
+    before, files = rows(catalog), stored(catalog, "revisions")
+    assert drop_rows(*revisions, everything, dry_run=True) == 3
+    assert (rows(catalog), stored(catalog, "revisions")) == (before, files)
+
+
 def test_nothing_goes_where_others_committed_since(
     catalog: Catalog, revisions: tuple[Storage, CatalogTable]
 ) -> None:
@@ -88,3 +96,9 @@ def test_a_damaged_file_is_named(
     damage(file)
     with pytest.raises(CatalogError, match=f"{file.name}.*{reason}.*; restore it from a copy"):
         drop_rows(*revisions, everything)
+
+
+def test_a_table_that_is_not_there_has_no_files(revisions: tuple[Storage, CatalogTable]) -> None:
+    """Neither has a catalog of before, which a vacuum cleans all the same."""
+    storage, _ = revisions
+    assert CatalogTable(storage, "none", COMPARISONS).out_of_use(1) == []

@@ -18,7 +18,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes
 from snapshots.catalog.past import Past, missing_pairs
 from snapshots.catalog.removal import Contents
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.storage import Found, Storage
 from snapshots.catalog.vacuum import vacuum
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError
@@ -307,3 +307,18 @@ def test_a_second_file_of_a_content(catalog: Catalog) -> None:
         specs_table.SpecsTable(storage).list_again({digest: (second,)})
     assert clean(catalog).struck_off == (digest,)
     assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_a_vacuum_beside_another(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other one has deleted was out of use; what is damaged is named."""
+    real = Storage.find
+
+    def find(self: Storage, folder: str) -> dict[str, Found]:
+        return real(self, folder) | {"deleted.parquet": Found(1, 0.0)}
+
+    monkeypatch.setattr(Storage, "find", find)
+    assert clean(catalog).num_pairs == 0
+    damaged = min(Path(catalog.location, "comparisons").glob("*.parquet"))
+    damaged.write_bytes(b"")
+    with pytest.raises(CatalogError, match=f"{damaged.name} does not have the bytes"):
+        clean(catalog)

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog import delta, sorted_table
-from snapshots.catalog.delta import TableFile
+from snapshots.catalog.delta import TableFile, add_action
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.sorted_table import RATIO, SMALL_RUNS, SortedTable
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
@@ -256,18 +257,34 @@ def test_damage_is_named(storage: Storage) -> None:
         found(table, "a")
 
 
-@pytest.mark.parametrize("lost", SCHEMA.names)
-def test_a_column_that_another_tool_left_out(storage: Storage, lost: str) -> None:
-    """It is named, also where it is the one that files are chosen by."""
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({"value": ["1"]}, "has no column key"),
+        ({"key": ["a"]}, "has no column value"),
+        ({"key": ["a"], "value": ["1"], "more": ["b"]}, None),
+        ({"key": ["a"], "value": [["1"]]}, "has a column of another type"),
+    ],
+)
+def test_columns_of_another_tool(
+    storage: Storage, rows: dict[str, list[object]], reason: str | None
+) -> None:
+    """A file without those of the table is named, also where it lacks what files are chosen by."""
     table = opened(storage)
     add(table, [("a", "1")])
-    rows = pa.table({"key": ["a"], "value": ["1"]}).drop_columns([lost])
-    data, action = sorted_table._sorted_file("theirs-", rows, is_new=True)
-    storage.write(f"things/{action.path}", data)
-    table._table.commit([action])
-    with pytest.raises(CatalogError, match=rf"things/theirs-\S+ has no column {lost}; make it"):
-        every(table)
-    uri = storage.location.uri("things")
-    write_deltalake(uri, rows, mode="overwrite", schema_mode="overwrite")
-    with pytest.raises(CatalogError, match=f"things has no column {lost}; make it again"):
+    data = to_parquet(pa.table(rows))
+    file = named_by_bytes("theirs-", data)
+    storage.write(f"things/{file.path}", data)
+    table._table.commit([add_action(file, 1, {})])
+    if reason is None:
+        assert every(table) == [("a", "1")]
+    else:
+        with pytest.raises(CatalogError, match=rf"things/theirs-\S+ {reason}.*; make it again"):
+            every(table)
+
+
+def test_a_table_without_a_column(storage: Storage) -> None:
+    """It is named."""
+    write_deltalake(storage.location.uri("things"), pa.table({"key": ["a"]}))
+    with pytest.raises(CatalogError, match="things has no column value; make it again"):
         every(opened(storage))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.catalog.verification import DamagedBase, Finding, Read, with_damaged_bases
+from snapshots.catalog.verification import DamagedBase, Finding, with_damaged_bases
 from snapshots.history import History
 from snapshots.texts import short_digest
 from tests.snapshots.factories import a_revision, digest_of
@@ -27,9 +27,8 @@ def test_a_damaged_base(numbers: range, text: str) -> None:
     """With those that need it, ten of them by name; what else was findings stays."""
     history = History([a_revision("develop", it, str(it)) for it in numbers])
     over = [digest_of(str(it)) for it in numbers if it]
-    reads = [Read(digest, (), None, 0, BASE) for digest in over]
     own = Finding(place=f"content {short_digest(BASE.digest)}", reason="is missing", advice="")
-    findings = with_damaged_bases([OTHER, own], reads, history)
+    findings = with_damaged_bases([OTHER, own], {BASE: over}, history)
     assert [it.place for it in findings] == [OTHER.place, own.place]
     assert text in findings[1].reason
     assert findings[1].reason.startswith("is missing; ")
