@@ -38,7 +38,7 @@ from server.asgi.static_folder import STATIC, documentation_at, files_below
 from server.feeds import FEEDS_PREFIX, FeedMaker, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
-from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, client_finder
+from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, proxy_reader
 from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
@@ -124,13 +124,12 @@ def create_app(
     allowances = Allowances(
         requests=settings.requests_per_minute,
         cost=settings.cost_per_minute,
-        is_trusted=is_trusted,
     )
     outgoing = Outgoing(settings.sending_bytes)
     streams = EventStreams(
         answers,
         execution,
-        SharedEvents(catalog, execution, outgoing),
+        SharedEvents(catalog, execution),
         watch.publications,
         outgoing,
         heartbeat=settings.heartbeat,
@@ -180,6 +179,7 @@ def create_app(
         lanes.close()
         await asyncio.to_thread(spans.close)
 
+    schema_text = SchemaText(lanes.compressing)
     routes: list[BaseRoute] = [
         Route(GRAPHQL_PATH, endpoint),
         *([Route("/metrics", partial(show_metrics, tallies))] if settings.metrics else []),
@@ -193,7 +193,7 @@ def create_app(
             else [Route("/", _home)]
         ),
         Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-        *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
+        *([Route("/schema.graphql", schema_text)] if settings.introspection else []),
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", partial(ready, watch)),
@@ -249,7 +249,7 @@ def create_app(
             ids=ids,
             headers=headers,
             observers=observers,
-            client_of=client_finder(settings.trusted_proxies),
+            behind_proxies=proxy_reader(settings.trusted_proxies),
             has_cors=bool(settings.cors_origins),
         )
     return app

@@ -13,14 +13,11 @@ from cachetools import LRUCache
 from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import IsTrusted
 
 MAX_ADDRESSES = 10_000
 """Of how many addresses is known what they have asked for; of those that asked last."""
 
 _SECONDS = 60.0
-_MAX_FORWARDED = 4_096
-"""How many bytes of X-Forwarded-For are looked at, from its end."""
 
 
 class Bucket:
@@ -55,12 +52,10 @@ class Allowances:
         *,
         requests: int,
         cost: int,
-        is_trusted: IsTrusted | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._requests = requests
         self._cost = cost
-        self._is_trusted = is_trusted
         self._clock = clock
         self._asked: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
         self._spent: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
@@ -79,7 +74,7 @@ class Allowances:
     def _take(
         self, buckets: LRUCache[str, Bucket], scope: Scope, size: int, amount: int, what: str
     ) -> None:
-        address = client_address(scope, self._is_trusted)
+        address = client_address(scope)
         now = self._clock()
         bucket = buckets.get(address)
         if bucket is None:
@@ -94,28 +89,13 @@ class Allowances:
             )
 
 
-def client_address(scope: Scope, is_trusted: IsTrusted | None) -> str:
+def client_address(scope: Scope) -> str:
     """Return the address of a request's client; of IPv6 the network that one client has (/64).
 
-    Behind proxies that are trusted it is the last in X-Forwarded-For that is not one of them: what
-    stands before it the client could have written itself.
+    Who a client behind trusted proxies is, the scope says already.
     """
     client = scope.get("client")
-    address: str = client[0] if client else ""
-    if is_trusted is not None and is_trusted(address):
-        for name in reversed(_forwarded(scope)):
-            try:
-                address = str(ip_address(name))
-            except ValueError:
-                break
-            if not is_trusted(address):
-                break
-    return _network(address)
-
-
-def _forwarded(scope: Scope) -> list[str]:
-    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-    return [part.strip() for part in forwarded[-_MAX_FORWARDED:].decode("latin-1").split(",")]
+    return _network(client[0] if client else "")
 
 
 @lru_cache(maxsize=1_024)

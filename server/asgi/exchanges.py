@@ -282,22 +282,35 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
                 raise  # half of an answer was sent
             await self.failure(error)(scope, receive, noting)
         finally:
-            client = scope.get("client")
-            exchange = Exchange(
-                request_id,
-                client[0] if client else None,
-                scope["method"],
-                scope["path"],
-                status,
-                size,
-                time.perf_counter() - started,
-                scope.get(OPERATION),
-                scope.get(CODE),
-                IS_OPEN_ENDED in scope,
-            )
-            for observer in self.observers:
-                observer.note(exchange)
+            exchange = note_exchange(self.observers, scope, request_id, status, size, started)
         return exchange
+
+
+def note_exchange(
+    observers: Sequence[Observer],
+    scope: Scope,
+    request_id: str,
+    status: int,
+    num_bytes: int,
+    started: float,
+) -> Exchange:
+    """Have an answer noted that was sent now, and return the exchange."""
+    client = scope.get("client")
+    exchange = Exchange(
+        request_id,
+        client[0] if client else None,
+        scope["method"],
+        scope["path"],
+        status,
+        num_bytes,
+        time.perf_counter() - started,
+        scope.get(OPERATION),
+        scope.get(CODE),
+        IS_OPEN_ENDED in scope,
+    )
+    for observer in observers:
+        observer.note(exchange)
+    return exchange
 
 
 def note_answer(scope: Scope, answer: Any) -> None:

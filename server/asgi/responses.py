@@ -9,7 +9,6 @@ import brotli
 import msgspec
 import xxhash
 import zstandard
-from anyio import to_thread
 from cachetools import LRUCache
 from starlette.types import Scope, Send
 
@@ -36,23 +35,16 @@ def accepted_media_type(accept: str) -> str | None:
     return best if weight > 0 else None
 
 
-def prefers_html(accept: str) -> bool:
-    """Tell whether a browser asks for a page rather than a program for data."""
+def prefers(accept: str, media_type: str) -> bool:
+    """Tell whether a client takes a media type, by its very name, rather than JSON."""
     weights = _weights(accept)
-    html = weights.get("text/html", 0.0)
-    return html > max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
+    of_json = max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
+    return weights.get(media_type, 0.0) > of_json
 
 
 def takes_events(accept: str) -> bool:
     """Tell whether a client takes server-sent events; it has to say so by their very name."""
     return _weights(accept).get(EVENT_STREAM, 0.0) > 0
-
-
-def prefers_events(accept: str) -> bool:
-    """Tell whether a client takes server-sent events rather than a single answer."""
-    weights = _weights(accept)
-    events = weights.get(EVENT_STREAM, 0.0)
-    return events > max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
 
 
 def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:
@@ -279,7 +271,7 @@ async def send_response(
     send: Send,
     extra: Headers | None = None,
     *,
-    compressing: Lane | None = None,
+    compressing: Lane,
 ) -> bool:
     """Send a response; return whether it had to be encoded for this client first.
 
@@ -346,11 +338,9 @@ async def send_in_pieces(send: Send, content: bytes, *, more_body: bool = False)
     await send({"type": "http.response.body", "body": bytes(rest), "more_body": more_body})
 
 
-async def _encoded(response: Response, coding: str, compressing: Lane | None) -> EncodedBody:
+async def _encoded(response: Response, coding: str, compressing: Lane) -> EncodedBody:
     if len(response.body) <= LARGE_BODY_TO_COMPRESS:
         return response.encoded(coding)
-    if compressing is None:
-        return await to_thread.run_sync(response.encoded, coding)
     try:
         return await compressing.run(lambda: response.encoded(coding))
     except BadRequest:

@@ -49,12 +49,9 @@ class Room:
         self.max_bytes = max_bytes
         self.num_bytes = 0
         self.patience = patience
+        self.clock = clock
         self._what = what
-        self._clock = clock
-        self._places: dict[Place, float] = {}
-        """When each last made progress."""
-
-        self._of_clients: Counter[str] = Counter()
+        self._places: set[Place] = set()
 
     def place(self, scope: Scope | None) -> "Place":
         """Return a place for a request; it holds nothing yet.
@@ -63,8 +60,8 @@ class Room:
         """
         return Place(self, scope)
 
-    def hold(self, place: "Place", num_bytes: int) -> None:
-        """Have a place hold so many bytes in all; raises as ``Place.hold``."""
+    def make_way(self, place: "Place", num_bytes: int) -> None:
+        """End others so that a place can hold so many bytes in all; raises as ``Place.hold``."""
         ended, left = [], self.num_bytes - place.num_bytes
         if left and left + num_bytes > self.max_bytes:
             for other in self._that_may_end(place, num_bytes):
@@ -76,44 +73,37 @@ class Room:
                 raise overloaded(f"too many large {self._what}")
             for other in ended:
                 other.end()
-        self._count(place, num_bytes - place.num_bytes)
-        self._places.setdefault(place, self._clock())
 
-    def note_progress(self, place: "Place") -> None:
-        """Take note that a place is in use."""
-        if place in self._places:
-            self._places[place] = self._clock()
-
-    def leave(self, place: "Place") -> None:
-        """Take back what a place holds."""
-        self._count(place, -place.num_bytes)
-        self._places.pop(place, None)
-
-    def _count(self, place: "Place", num_bytes: int) -> None:
-        self.num_bytes += num_bytes
-        place.num_bytes += num_bytes
-        self._of_clients[place.client] += num_bytes
-        if not self._of_clients[place.client]:
-            del self._of_clients[place.client]
+    def count(self, place: "Place", num_bytes: int) -> None:
+        """Have a place hold so many bytes in all."""
+        self.num_bytes += num_bytes - place.num_bytes
+        place.num_bytes = num_bytes
+        if num_bytes:
+            self._places.add(place)
+        else:
+            self._places.discard(place)
 
     def _that_may_end(self, place: "Place", num_bytes: int) -> list["Place"]:
         """Return the places that end before this one is refused, the idlest first."""
         share = self.max_bytes // _SHARES
-        is_modest = self._of_clients[place.client] - place.num_bytes + num_bytes <= share
-        idle_since = self._clock() - self.patience
+        of_clients: Counter[str] = Counter()
+        for other in self._places:
+            of_clients[other.client] += other.num_bytes
+        is_modest = of_clients[place.client] - place.num_bytes + num_bytes <= share
+        idle_since = self.clock() - self.patience
 
         def may_end(other: Place) -> bool:
-            is_idle = self._places[other] < idle_since
-            is_greedy = is_modest and self._of_clients[other.client] > share
+            is_idle = other.progressed_at < idle_since
+            is_greedy = is_modest and of_clients[other.client] > share
             return other is not place and other.may_end and (is_idle or is_greedy)
 
-        return sorted(filter(may_end, self._places), key=self._places.__getitem__)
+        return sorted(filter(may_end, self._places), key=lambda other: other.progressed_at)
 
 
 class Place:
     """What one request holds of a room, as long as its context lasts."""
 
-    __slots__ = ("_room", "_scope", "client", "may_end", "num_bytes")
+    __slots__ = ("_room", "_scope", "client", "may_end", "num_bytes", "progressed_at")
 
     def __init__(self, room: Room, scope: Scope | None) -> None:
         self._room = room
@@ -125,6 +115,7 @@ class Place:
         """Whether others may have it ended: not while nobody waits for its client."""
 
         self.num_bytes = 0
+        self.progressed_at = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -140,18 +131,19 @@ class Place:
     def hold(self, num_bytes: int) -> None:
         """Hold so many bytes in all; raises BadRequest with status 503 without room."""
         if self._scope is not None and not self.num_bytes:
-            # Proxies that are trusted have told already who their clients are.
-            self.client = client_address(self._scope, None)
-        self._room.hold(self, num_bytes)
+            self.client = client_address(self._scope)
+        self._room.make_way(self, num_bytes)
+        if not self.num_bytes:
+            self.note_progress()
+        self._room.count(self, num_bytes)
 
     def note_progress(self) -> None:
         """Say that the client does its part."""
-        self._room.note_progress(self)
+        self.progressed_at = self._room.clock()
 
     def leave(self) -> None:
         """Hold nothing any more."""
-        if self.num_bytes:
-            self._room.leave(self)
+        self._room.count(self, 0)
 
     def end(self) -> None:
         """Give way to others: the connection ends, and with it the request."""

@@ -19,17 +19,17 @@ from server.asgi.errors import BadRequest
 from server.asgi.exchanges import (
     CODE,
     GONE,
-    OPERATION,
     REQUEST_ID,
-    Exchange,
     Observer,
     RequestIds,
     SecurityHeaders,
     note_answer,
+    note_exchange,
     unless_gone,
 )
-from server.asgi.lanes import Lanes
+from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import (
+    EVENT_STREAM,
     JSON,
     LARGE_BODY_TO_COMPRESS,
     REVALIDATE,
@@ -37,8 +37,7 @@ from server.asgi.responses import (
     accepted_media_type,
     coding_for,
     is_not_modified,
-    prefers_events,
-    prefers_html,
+    prefers,
     send_head,
     send_response,
     takes_events,
@@ -55,10 +54,14 @@ _TEXT = b"text/plain; charset=utf-8"
 class SchemaText:
     """Answers GET and HEAD with the schema in GraphQL's own language, and with its ETag."""
 
+    def __init__(self, compressing: Lane) -> None:
+        self._compressing = compressing
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] in ("GET", "HEAD"):
-            await send_response(self._response, scope, dict(scope["headers"]), send)
+            headers: dict[bytes, bytes] = dict(scope["headers"])
+            await send_response(self._response, scope, headers, send, compressing=self._compressing)
             return
         refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
         await refusal(scope, receive, send)
@@ -116,10 +119,11 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
-                if self.page is not None and prefers_html(accept):
+                if self.page is not None and prefers(accept, "text/html"):
                     # The page itself reads from its address what to fill the editor with.
                     page = Response(200, self.page(), _HTML, REVALIDATE)
-                    await send_response(page, scope, headers, send)
+                    compressing = self.lanes.compressing
+                    await send_response(page, scope, headers, send, compressing=compressing)
                     return
             elif method == "OPTIONS":
                 await send_head(send, 204, [(b"allow", _ALLOW)])
@@ -150,7 +154,8 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
         except BadRequest as error:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)
-            await send_response(refusal, scope, headers, send, list(error.headers))
+            extra, compressing = list(error.headers), self.lanes.compressing
+            await send_response(refusal, scope, headers, send, extra, compressing=compressing)
 
     async def _is_streamed(
         self,
@@ -164,7 +169,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
         accept = request.accept.decode("latin-1")
         if not takes_events(accept):
             return False
-        events_only = prefers_events(accept)
+        events_only = prefers(accept, EVENT_STREAM)
         if len(request.content) > LARGE_BODY:
             if not events_only:
                 return False
@@ -202,7 +207,8 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     """Answers a request to the ``path`` of an endpoint without ASGI, if it is kept or small.
 
     The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
-    ``client_of`` tells whom. With ``has_cors`` pages of other origins are answered by way of ASGI.
+    ``behind_proxies`` completes the scope of a request by who its client is. With ``has_cors``
+    pages of other origins are answered by way of ASGI.
     """
 
     answers: Answers
@@ -212,7 +218,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     ids: RequestIds
     headers: SecurityHeaders
     observers: Sequence[Observer]
-    client_of: Callable[[Scope], str | None]
+    behind_proxies: Callable[[Scope], Scope]
     has_cors: bool
 
     def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
@@ -283,20 +289,9 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         if is_not_modified(response, encoded, method, headers):
             status, lines, content = 304, encoded.not_modified_lines, b""
         if self.observers:
-            note_answer(scope, answer)
-            exchange = Exchange(
-                request_id,
-                self.client_of(scope),
-                method,
-                self.path,
-                status,
-                len(content),
-                time.perf_counter() - started,
-                scope.get(OPERATION),
-                scope.get(CODE),
-            )
-            for observer in self.observers:
-                observer.note(exchange)
+            seen = self.behind_proxies(scope)
+            note_answer(seen, answer)
+            note_exchange(self.observers, seen, request_id, status, len(content), started)
         lines = b"%b%bx-request-id: %b\r\n" % (lines, self.headers.lines, request_id.encode())
         return ReadyAnswer(status, lines, content, held)
 
@@ -304,37 +299,32 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         """Return the place of a large answer on its way; raises BadRequest where there is none."""
         if len(response.body) <= LARGE_BODY:
             return None
-        return self.outgoing.begin(response, {**scope, "client": (self.client_of(scope), 0)})
+        return self.outgoing.begin(response, self.behind_proxies(scope))
 
     def _is_allowed(self, scope: Scope) -> bool:
         """Count a request where its client may ask for more; one that may not is not counted."""
         try:
-            self.allowances.count_request(scope)
+            self.allowances.count_request(self.behind_proxies(scope))
         except BadRequest:
             return False
         return True
 
 
-def client_finder(trusted_proxies: Sequence[str]) -> Callable[[Scope], str | None]:
-    """Return what tells the address of a request's client, who may be behind trusted proxies."""
-
-    def client_of(scope: Scope) -> str | None:
-        client = scope["client"]
-        return client[0] if client else None
-
+def proxy_reader(trusted_proxies: Sequence[str]) -> Callable[[Scope], Scope]:
+    """Return what completes the scope of a request by what trusted proxies say of its client."""
     if not trusted_proxies:
-        return client_of
+        return lambda scope: scope
     # The very one that requests pass by way of ASGI; it waits for nothing.
     inner: Any = _nothing
     middleware: Any = ProxyHeadersMiddleware(inner, trusted_hosts=list(trusted_proxies))
 
-    def client_behind_proxies(scope: Scope) -> str | None:
-        seen = dict(scope)
+    def behind_proxies(scope: Scope) -> Scope:
+        completed = dict(scope)
         with suppress(StopIteration):
-            middleware(seen, None, None).send(None)
-        return client_of(seen)
+            middleware(completed, None, None).send(None)
+        return completed
 
-    return client_behind_proxies
+    return behind_proxies
 
 
 async def _nothing(_scope: Scope, _receive: Receive, _send: Send) -> None:

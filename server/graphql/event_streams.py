@@ -6,8 +6,7 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -28,8 +27,8 @@ from server.asgi.exchanges import (
     note_error,
     unless_gone,
 )
-from server.asgi.responses import EVENT_STREAM, CacheKey, Headers, send_head, send_in_pieces
-from server.asgi.room import Outgoing, Place
+from server.asgi.responses import EVENT_STREAM, Headers, send_head, send_in_pieces
+from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
 from server.graphql.answers import Answers, Charge
 from server.graphql.execution import Execution
@@ -83,27 +82,20 @@ _OVERHEAD = 1_000
 _Key = tuple[Any, ...]
 
 
-class EventText:
+class EventText(msgspec.Struct, frozen=True):
     """An event as it is sent, to as many clients as like it."""
 
-    __slots__ = ("num_bytes", "num_readers", "place", "text")
-
-    def __init__(self, text: bytes, question: CacheKey) -> None:
-        self.text = text
-        self.num_bytes = len(text) + question.num_bytes + _OVERHEAD
-        """What it takes where it is kept, with the ``question`` that a client has written."""
-
-        self.num_readers = 0
-        self.place: Place | None = None
+    text: bytes
+    num_bytes: int
+    """What it takes where it is kept, with the question that a client has written."""
 
 
 class SharedEvents:
     """Executes subscriptions for revisions; equal ones once. All methods are the event loop's."""
 
-    def __init__(self, catalog: Catalog, execution: Execution, outgoing: Outgoing) -> None:
+    def __init__(self, catalog: Catalog, execution: Execution) -> None:
         self._catalog = catalog
         self._execution = execution
-        self._outgoing = outgoing
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._flights: SingleFlight[EventText] = SingleFlight()
         self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
@@ -115,22 +107,6 @@ class SharedEvents:
             return event
         return await self._flights.value(key, lambda: self._make(parsed, revision, key))
 
-    @contextmanager
-    def sending(self, event: EventText) -> Iterator[None]:
-        """Count an event among the large answers on their way, once for all its clients.
-
-        Raises BadRequest where there are too many.
-        """
-        if not event.num_readers:
-            event.place = self._outgoing.begin_bytes(len(event.text), None)
-        event.num_readers += 1
-        try:
-            yield
-        finally:
-            event.num_readers -= 1
-            if event.place is not None and not event.num_readers:
-                event.place.leave()
-
     async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = msgspec.structs.replace(parsed.request, event=revision)
         async with self._free:
@@ -139,7 +115,7 @@ class SharedEvents:
             except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
                 body, is_good = error_body(incident(error)["message"], INTERNAL), False
         text = next_event(body, node_id("Revision", revision.digest, revision.key))
-        event = EventText(text, parsed.permanent_key)
+        event = EventText(text, len(text) + parsed.permanent_key.num_bytes + _OVERHEAD)
         if is_good and event.num_bytes <= self._made.maxsize:
             self._made[key] = event
         return event
@@ -281,7 +257,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         try:
             while True:
                 event = await self._next_event(parsed, subscriber, charge, write)
-                with self.events.sending(event):
+                with self.outgoing.begin_bytes(len(event.text), None):
                     await write(event.text)
         except StopAsyncIteration:
             if subscriber.fell_behind:

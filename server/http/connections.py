@@ -20,13 +20,12 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, par
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from server.http.cycles import MAX_AT_ONCE, AnswerCycle, Held, ReadyAnswer, Work
+from server.http.cycles import MAX_AT_ONCE, AnswerCycle, Held, ReadyAnswer, Work, refusal
 from server.http.limits import (
     DROP,
     Phase,
     Refused,
     has_too_many,
-    refusal,
     why_head_is_refused,
     why_reading_ends,
 )
@@ -597,7 +596,8 @@ class BoundedConnection(HttpToolsProtocol):
                 return
             cycle.disconnected = True
             cycle.message_event.set()
-        self.transport.write(refusal(status, self.server_state.default_headers))
+        headers = self.server_state.default_headers
+        self.transport.write(self._server.bytes_of(refusal(status), headers, keeps_alive=False)[0])
         self.close_gently()
 
     def _close_after_early_answer(self) -> None:

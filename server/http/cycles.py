@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -73,11 +74,6 @@ class Turns:
         self._waiting: deque[Callable[[], None]] = deque()
         self._is_taken = False
 
-    @property
-    def num_waiting(self) -> int:
-        """How many pieces wait."""
-        return len(self._waiting)
-
     def take(self) -> bool:
         """Take the turn of this iteration; return whether it was free.
 
@@ -140,6 +136,19 @@ class AnswerBytes:
         if len(answer.body) > _LARGE_BODY:
             return b"".join(head), answer.body
         return (b"".join((*head, answer.body)),)
+
+
+_RETRY_SECONDS = 1
+
+_PLAIN = b"content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\n"
+
+
+def refusal(status: HTTPStatus) -> ReadyAnswer:
+    """Return an answer that says no more than its status."""
+    text = status.phrase.encode()
+    retry = b"retry-after: %d\r\n" % _RETRY_SECONDS if status.value == 503 else b""
+    lines = b"%b%bcontent-length: %d\r\n" % (_PLAIN, retry, len(text))
+    return ReadyAnswer(status, lines, text)
 
 
 _MAX_LINES = 2_000

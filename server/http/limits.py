@@ -53,35 +53,11 @@ _MAX_HEADERS = 100
 _BODY_OVERHEAD = 8
 """How many bytes may be sent for each byte of a body: chunks have sizes, and trailers follow."""
 
-_RETRY_SECONDS = 1
-
-_HEADERS = (
-    b"content-type: text/plain; charset=utf-8\r\n"
-    b"x-content-type-options: nosniff\r\n"
-    b"connection: close\r\n"
-)
-
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Refused(Exception):
     """A request is not read further."""
-
-
-def refusal(status: HTTPStatus, default_headers: Headers) -> bytes:
-    """Return the bytes of an answer that says no more than its status."""
-    text = status.phrase.encode()
-    retry = b"retry-after: %d\r\n" % _RETRY_SECONDS if status.value == 503 else b""
-    return b"".join(
-        [
-            b"HTTP/1.1 %d %b\r\n" % (status.value, text),
-            *(b"%b: %b\r\n" % header for header in default_headers),
-            _HEADERS,
-            retry,
-            b"content-length: %d\r\n\r\n" % len(text),
-            text,
-        ]
-    )
 
 
 def has_too_many(headers: Headers) -> bool:

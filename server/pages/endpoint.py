@@ -18,7 +18,7 @@ from server.asgi.responses import (
     CacheKey,
     Response,
     ResponseCache,
-    prefers_html,
+    prefers,
     send_head,
     send_response,
 )
@@ -99,7 +99,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
     async def nowhere(self, request: Request, error: Exception) -> Any:
         """Return the answer where nothing is: browsers get a page, programs a line."""
         is_page = request.method in ("GET", "HEAD")
-        if not is_page or not prefers_html(request.headers.get("accept", "")):
+        if not is_page or not prefers(request.headers.get("accept", ""), "text/html"):
             # A cache must not hand one client's form to another.
             headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)

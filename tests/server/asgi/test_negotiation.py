@@ -9,7 +9,7 @@ from server.asgi.responses import (
     RESPONSE_JSON,
     accepted_coding,
     accepted_media_type,
-    prefers_html,
+    prefers,
 )
 
 CODINGS = ("zstd", "br", "gzip")
@@ -80,7 +80,7 @@ BROWSERS = {
 @pytest.mark.parametrize("accept", BROWSERS)
 def test_only_a_browser_prefers_html(accept: str) -> None:
     """It names HTML, and nothing of GraphQL that it likes as well."""
-    assert prefers_html(accept) == BROWSERS[accept]
+    assert prefers(accept, "text/html") == BROWSERS[accept]
 
 
 @given(header=st.text(max_size=40))
@@ -89,4 +89,4 @@ def test_no_header_is_too_odd(header: str) -> None:
     """Whatever it holds, something is chosen or refused."""
     assert accepted_media_type(header) in (JSON, RESPONSE_JSON, None)
     assert accepted_coding(header, CODINGS) in (*CODINGS, "identity")
-    assert prefers_html(header) in (True, False)
+    assert prefers(header, "text/html") in (True, False)

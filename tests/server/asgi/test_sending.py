@@ -20,14 +20,14 @@ def noise(num_bytes: int) -> bytes:
     return b"".join(number.to_bytes(4, "big") for number in range(num_bytes // 4))
 
 
-async def sent(response: Response, headers: dict[bytes, bytes], **options: Any) -> list[Any]:
-    """Return the ASGI messages of a response."""
+async def sent(response: Response, headers: dict[bytes, bytes], lane: Lane) -> list[Any]:
+    """Return the ASGI messages of a response, which a lane compresses."""
     messages: list[Any] = []
 
     async def send(message: Any) -> None:
         messages.append(message)
 
-    await send_response(response, GET, headers, send, **options)
+    await send_response(response, GET, headers, send, compressing=lane)
     return messages
 
 
@@ -35,7 +35,8 @@ async def sent(response: Response, headers: dict[bytes, bytes], **options: Any) 
 async def test_a_large_body_goes_in_pieces(num_bytes: int) -> None:
     """So that a slow client holds no copy of the whole; together they are the body."""
     response = Response(200, noise(num_bytes), b"text/plain", b"no-store")
-    start, *bodies = await sent(response, {})
+    lane = Lane("test", threads=1, waiting=0, patience=1)
+    start, *bodies = await sent(response, {}, lane)
     assert b"".join(it["body"] for it in bodies) == response.body
     assert all(len(it["body"]) <= 256 << 10 for it in bodies)
     assert [it.get("more_body", False) for it in bodies] == [True] * (len(bodies) - 1) + [False]
@@ -50,7 +51,7 @@ async def test_a_large_body_is_compressed_in_the_lane() -> None:
 
     async def messages() -> list[Any]:
         response = Response(200, body, b"text/plain", b"no-store")
-        return await sent(response, {b"accept-encoding": b"zstd"}, compressing=lane)
+        return await sent(response, {b"accept-encoding": b"zstd"}, lane)
 
     compressed = await messages()
     assert dict(compressed[0]["headers"])[b"content-encoding"] == b"zstd"

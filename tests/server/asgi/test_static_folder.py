@@ -16,7 +16,7 @@ from server.asgi.lanes import Lanes
 from server.asgi.static_folder import documentation_at, files_below
 
 CONTENT = b"let number = 1;\n" * 10_000
-UNLIMITED = Allowances(requests=0, cost=0, is_trusted=None)
+UNLIMITED = Allowances(requests=0, cost=0)
 VERSION = sha256(CONTENT).hexdigest()[:12]
 
 
@@ -96,7 +96,7 @@ def test_a_file_stays_what_it_was(client: Client, folder: Path) -> None:
 
 def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
     """Who asks for more in a minute than is allowed is told when to ask again."""
-    allowances = Allowances(requests=2, cost=0, is_trusted=None)
+    allowances = Allowances(requests=2, cost=0)
     client = Client(files_below("/static", folder, allowances, lanes.compressing))
     answers = [client.get("/static/vendor/page.js") for _ in range(3)]
     assert [it.status_code for it in answers] == [200, 200, 429]

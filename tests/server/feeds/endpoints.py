@@ -42,7 +42,7 @@ class Served:
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
         self.maker = FeedMaker(self.library, cast("HistoryAnswers", self.chronicle), self.lanes)
         self.responses = ResponseCache(1 << 24)
-        allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
+        allowances = Allowances(requests=requests, cost=cost)
         self.endpoint = FeedsEndpoint(
             self.catalog,
             self.maker,

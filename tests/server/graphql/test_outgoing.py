@@ -8,12 +8,12 @@ from starlette.types import Message, Scope
 
 from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
-from server.asgi.exchanges import RequestIds, SecurityHeaders, trusted_among
+from server.asgi.exchanges import RequestIds, SecurityHeaders
 from server.asgi.lanes import Lanes
 from server.asgi.responses import Response
 from server.asgi.room import Incoming, Outgoing
 from server.graphql.answers import Answer, Answers
-from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, client_finder
+from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, proxy_reader
 from server.graphql.event_streams import EventStreams
 
 SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
@@ -56,7 +56,7 @@ def test_one_that_is_larger_than_the_bound_is_sent_alone() -> None:
 
 def test_a_request_is_counted_once_where_there_is_no_room() -> None:
     """Its answer is kept, and was to be sent at once before it goes by way of ASGI."""
-    allowances = Allowances(requests=2, cost=0, is_trusted=trusted_among(()))
+    allowances = Allowances(requests=2, cost=0)
     outgoing = Outgoing(1 << 20)
     outgoing.begin(response(1 << 20), {**SCOPE, "client": ("10.0.0.2", 1)})
     kept = Answer(response(1 << 20), None)
@@ -72,7 +72,7 @@ def test_a_request_is_counted_once_where_there_is_no_room() -> None:
         ids=RequestIds(None),
         headers=SecurityHeaders(needs_cdn=False),
         observers=(),
-        client_of=client_finder(()),
+        behind_proxies=proxy_reader(()),
         has_cors=False,
     )
     endpoint = GraphQLEndpoint(

@@ -4,7 +4,6 @@ from typing import Any, cast
 
 import pytest
 
-from server.asgi.room import Outgoing
 from server.graphql.event_streams import EVENT_BYTES, SharedEvents
 from server.graphql.execution import Executed
 from server.graphql.requests import GraphQLRequest, ParsedRequest
@@ -35,7 +34,7 @@ async def test_kept_events_are_bounded_with_their_documents() -> None:
     """Many different long documents about one revision do not fill memory."""
     catalog, execution = cast("Any", _Catalog()), cast("Any", _Execution())
     revision = a_revision("develop", 0)
-    events = SharedEvents(catalog, execution, cast("Outgoing", None))
+    events = SharedEvents(catalog, execution)
     requests = [_request(number) for number in range(400)]
     for request in requests:
         await events.of(request, revision)
