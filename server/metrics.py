@@ -1,7 +1,6 @@
 """What a server counts and measures, for Prometheus: instruments, tallies, /metrics."""
 
 import asyncio
-import contextlib
 import logging
 import operator
 import os
@@ -14,6 +13,7 @@ from enum import Enum
 from heapq import nlargest
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -24,7 +24,6 @@ from prometheus_client.metrics_core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -155,6 +154,12 @@ class Recorder:
         self._refused: dict[str, list[float]] = {}
         self._seconds: dict[str, list[float]] = {}
         self._num_bytes = [0.0]
+        self._counted: Tally = {
+            REQUESTS.name: self._requests,
+            REFUSED.name: self._refused,
+            SECONDS.name: self._seconds,
+            ANSWER_BYTES.name: {"": self._num_bytes},
+        }
 
     def note(self, exchange: Exchange) -> None:
         """Count an exchange; one that lasts as long as its client likes takes no time."""
@@ -172,10 +177,9 @@ class Recorder:
 
     def tally(self) -> Tally:
         """Return the numbers of this process as they are now."""
-        counted = {REQUESTS: self._requests, REFUSED: self._refused, SECONDS: self._seconds}
         tally = {
-            instrument.name: {label: [*numbers] for label, numbers in [*by_label.items()]}
-            for instrument, by_label in (counted | {ANSWER_BYTES: {"": self._num_bytes}}).items()
+            name: {label: [*numbers] for label, numbers in [*by_label.items()]}
+            for name, by_label in self._counted.items()
         }
         for instrument, label, value in self._gauges():
             tally.setdefault(instrument.name, {})[label] = [value]
@@ -234,7 +238,7 @@ class SharedTallies:
             yield
         finally:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):
                 await task
             self._write(self._folder, 0.0)
 
@@ -276,17 +280,8 @@ async def show_metrics(tallies: SharedTallies, request: Request) -> Response:
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     total = await run_in_threadpool(tallies.total)
     headers = {"content-type": content_type, "cache-control": "no-store"}
-    return Response(encode(_Total(total)), headers=headers)
-
-
-class _Total(Collector):
-    """A tally as Prometheus's client collects it."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-
-    def collect(self) -> Iterable[Metric]:
-        return [_family(instrument, self._tally) for instrument in INSTRUMENTS]
+    families = [_family(instrument, total) for instrument in INSTRUMENTS]
+    return Response(encode(SimpleNamespace(collect=lambda: families)), headers=headers)
 
 
 def _family(instrument: Instrument, tally: Tally) -> Metric:

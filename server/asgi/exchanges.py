@@ -62,17 +62,14 @@ class RequestIds:
 
     def of(self, scope: Scope) -> str:
         """Return the id of a request."""
-        request_id = _given(scope, self._is_trusted) if self._is_trusted else None
-        return request_id or f"{self._prefix}-{next(self._numbers):x}"
+        return self._given(scope) or f"{self._prefix}-{next(self._numbers):x}"
 
-
-def _given(scope: Scope, is_trusted: IsTrusted) -> str | None:
-    client = scope.get("client")
-    for name, value in scope["headers"]:
-        if name == HEADER:
-            is_taken = client and is_trusted(client[0]) and _GIVEN.fullmatch(value)
-            return str(value, "ascii") if is_taken else None
-    return None
+    def _given(self, scope: Scope) -> str | None:
+        client = scope.get("client")
+        if self._is_trusted is None or not client or not self._is_trusted(client[0]):
+            return None
+        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
+        return str(given, "ascii") if _GIVEN.fullmatch(given) else None
 
 
 CDN = "https://unpkg.com"

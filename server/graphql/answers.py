@@ -216,7 +216,7 @@ class Answers:
         weight, units = self._execution.weigh(request, cost)
         if self._api.allows(cost):
             request = msgspec.structs.replace(request, cost=cost)
-        return ParsedRequest(
+        return ParsedRequest.of(
             request,
             media_type,
             sum(map(sys.getsizeof, msgspec.structs.astuple(received))),

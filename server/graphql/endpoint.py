@@ -43,8 +43,8 @@ from server.asgi.responses import (
     takes_events,
 )
 from server.asgi.room import LARGE_BODY, Incoming, Outgoing, Place
-from server.graphql.answers import Answer, Answers, Charge
-from server.graphql.event_streams import EventStreams
+from server.graphql.answers import Answer, Answers
+from server.graphql.event_streams import AsgiRequest, EventStreams
 from server.graphql.requests import ParsedRequest, RequestBytes, Weight
 from server.http.cycles import ReadyAnswer, Work
 
@@ -136,7 +136,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 )
             request = _request_bytes(method, content, headers)
             if b"event-stream" in request.accept.lower() and await self._is_streamed(
-                request, scope, receive, send, charge
+                request, AsgiRequest(scope, receive, send, charge)
             ):
                 return
             answer: Answer | None = scope.pop(_ANSWER, None)
@@ -157,14 +157,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             extra, compressing = list(error.headers), self.lanes.compressing
             await send_response(refusal, scope, headers, send, extra, compressing=compressing)
 
-    async def _is_streamed(
-        self,
-        request: RequestBytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        charge: Charge | None,
-    ) -> bool:
+    async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
         """Answer a request by events, where its client takes them and they are what it wants."""
         accept = request.accept.decode("latin-1")
         if not takes_events(accept):
@@ -181,9 +174,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             )
         if events_only:
             request = msgspec.structs.replace(request, accept=JSON.encode())
-        return await self.streams.answer(
-            request, scope, receive, send, charge=charge, events_only=events_only
-        )
+        return await self.streams.answer(request, asgi, events_only=events_only)
 
 
 def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:

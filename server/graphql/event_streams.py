@@ -147,6 +147,15 @@ Write = Callable[[bytes], Awaitable[None]]
 """Sends a part of an answer that goes on."""
 
 
+class AsgiRequest(msgspec.Struct, frozen=True, eq=False):
+    """A request as ASGI has it; ``charge`` counts what it costs its client, if that is limited."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    charge: Charge | None
+
+
 class EventStreams(msgspec.Struct, frozen=True, eq=False):
     """Answers requests of clients that take server-sent events.
 
@@ -160,16 +169,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
     outgoing: Outgoing
     heartbeat: float
 
-    async def answer(
-        self,
-        request: RequestBytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        *,
-        charge: Charge | None,
-        events_only: bool,
-    ) -> bool:
+    async def answer(self, request: RequestBytes, asgi: AsgiRequest, *, events_only: bool) -> bool:
         """Answer a request by events; return False where it is to be answered by one body.
 
         That is a query of a client that does not want ``events_only``. Raises BadRequest for what
@@ -178,59 +178,46 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         try:
             parsed = await self.answers.read(request)
             if parsed.is_subscription:
-                await self._follow(parsed, scope, receive, send, charge)
+                await self._follow(parsed, asgi)
             elif events_only:
-                await self._send_answer(request, scope, receive, send, charge)
+                await self._send_answer(request, asgi)
             else:
                 return False
         except BadRequest as error:
             if not error.code.startswith(_ABOUT_DOCUMENTS):
                 raise
-            scope[CODE] = error.code
-            await _send_one(send, error_body(error.message, error.code))
+            asgi.scope[CODE] = error.code
+            await _send_one(asgi.send, error_body(error.message, error.code))
         return True
 
-    async def _send_answer(
-        self,
-        request: RequestBytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        charge: Charge | None,
-    ) -> None:
+    async def _send_answer(self, request: RequestBytes, asgi: AsgiRequest) -> None:
         """Send the answer to a query: the event of its result, and the end."""
-        answer = await unless_gone(receive, self.answers.answer(request, charge))
+        making = self.answers.answer(request, asgi.charge)
+        answer = await unless_gone(asgi.receive, making)
         if answer is not None:
-            note_answer(scope, answer)
-            with self.outgoing.begin(answer.response, scope):
-                await _send_one(send, answer.response.body)
+            note_answer(asgi.scope, answer)
+            with self.outgoing.begin(answer.response, asgi.scope):
+                await _send_one(asgi.send, answer.response.body)
         else:
-            await send_head(send, GONE, [])  # for the log: nobody receives it
+            await send_head(asgi.send, GONE, [])  # for the log: nobody receives it
 
-    async def _follow(
-        self,
-        parsed: ParsedRequest,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        charge: Charge | None,
-    ) -> None:
+    async def _follow(self, parsed: ParsedRequest, asgi: AsgiRequest) -> None:
         """Send the events of a subscription until either side ends it."""
-        if scope["method"] == "HEAD":
-            await _send_one(send, b"")
+        if asgi.scope["method"] == "HEAD":
+            await _send_one(asgi.send, b"")
             return
         with self.publications.subscriber() as subscriber:
-            if charge is not None:
-                charge(parsed.units)
+            if asgi.charge is not None:
+                asgi.charge(parsed.units)
             refused = self.execution.subscribe(parsed.request, subscriber.follow)
-            refused = refused or self._resume(scope, subscriber)
+            refused = refused or self._resume(asgi.scope, subscriber)
             if refused is not None:
-                note_error(scope, refused)
-                await _send_one(send, refused)
+                note_error(asgi.scope, refused)
+                await _send_one(asgi.send, refused)
                 return
-            scope[IS_OPEN_ENDED] = True
-            scope[OPERATION] = parsed.request.operation_name or ""
-            await unless_gone(receive, self._send_events(parsed, subscriber, send, charge))
+            asgi.scope[IS_OPEN_ENDED] = True
+            asgi.scope[OPERATION] = parsed.request.operation_name or ""
+            await unless_gone(asgi.receive, self._send_events(parsed, subscriber, asgi))
 
     def _resume(self, scope: Scope, subscriber: Subscriber) -> bytes | None:
         """Offer what the client has missed; return the body of an error for an id that is none."""
@@ -249,14 +236,14 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         return error_body(message, BAD_USER_INPUT)
 
     async def _send_events(
-        self, parsed: ParsedRequest, subscriber: Subscriber, send: Send, charge: Charge | None
+        self, parsed: ParsedRequest, subscriber: Subscriber, asgi: AsgiRequest
     ) -> None:
-        write = partial(send_in_pieces, send, more_body=True)
-        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        write = partial(send_in_pieces, asgi.send, more_body=True)
+        await asgi.send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         await write(SIGN_OF_LIFE)  # so that the client sees at once that it is heard
         try:
             while True:
-                event = await self._next_event(parsed, subscriber, charge, write)
+                event = await self._next_event(parsed, subscriber, asgi.charge, write)
                 with self.outgoing.begin_bytes(len(event.text), None):
                     await write(event.text)
         except StopAsyncIteration:
@@ -264,7 +251,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
                 await write(next_event(error_body(_FELL_BEHIND, "SUBSCRIBER_TOO_SLOW")))
         except BadRequest as error:
             await write(next_event(error_body(error.message, error.code)))
-        await send_in_pieces(send, COMPLETE)
+        await send_in_pieces(asgi.send, COMPLETE)
 
     async def _next_event(
         self, parsed: ParsedRequest, subscriber: Subscriber, charge: Charge | None, write: Write

@@ -1,7 +1,7 @@
 """GraphQL requests as HTTP carries them: https://graphql.github.io/graphql-over-http/draft/."""
 
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -155,30 +155,30 @@ class RequestBytes(msgspec.Struct, frozen=True):
     tell_cost: bool = False
 
 
-class ParsedRequest:
+class ParsedRequest(msgspec.Struct, eq=False):
     """What a request asks for, with the two keys that its response can be kept under.
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
     ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
     ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
     response was kept last. A subscription has no response that could be kept.
-    Raises BadRequest where the variables nest too deeply.
     """
 
-    __slots__ = (
-        "_current_key",
-        "_is_about_more",
-        "is_permanent",
-        "is_subscription",
-        "num_bytes",
-        "permanent_key",
-        "request",
-        "units",
-        "weight",
-    )
+    request: GraphQLRequest
+    permanent_key: CacheKey
+    current_key: CacheKey
+    num_bytes: int
+    weight: Weight
+    units: int
+    is_subscription: bool
+    is_about_more: bool
+    """Whether its answer follows from more than the revisions."""
 
-    def __init__(
-        self,
+    is_permanent: bool = False
+
+    @classmethod
+    def of(
+        cls,
         request: GraphQLRequest,
         media_type: str,
         num_bytes: int,
@@ -186,20 +186,18 @@ class ParsedRequest:
         units: int = 0,
         *,
         is_subscription: bool = False,
-    ) -> None:
-        self.request = request
-        self.is_subscription = is_subscription
-        self.weight = weight
-        self.units = units
+    ) -> Self:
+        """Return a request that was read from so many bytes.
+
+        Raises BadRequest where the variables nest too deeply.
+        """
         variables = request.variables_text()
-        self.permanent_key = CacheKey(
+        key = CacheKey(
             request.query, variables, request.operation_name, media_type, None, request.tell_cost
         )
-        objects = BYTES_A_BYTE_OF_JSON * len(variables)
-        self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
-        self._current_key = self.permanent_key
-        self._is_about_more = any(name in request.query for name in _MORE_THAN_REVISIONS)
-        self.is_permanent = False
+        num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
+        is_about_more = any(name in request.query for name in _MORE_THAN_REVISIONS)
+        return cls(request, key, key, num_bytes, weight, units, is_subscription, is_about_more)
 
     @property
     def is_small(self) -> bool:
@@ -211,8 +209,8 @@ class ParsedRequest:
 
         Where it is about more than the revisions, it holds only in one state of a generation.
         """
-        if self._is_about_more:
+        if self.is_about_more:
             generation = state
-        if self._current_key.generation != generation:
-            self._current_key = self.permanent_key.at(generation)
-        return self._current_key
+        if self.current_key.generation != generation:
+            self.current_key = self.permanent_key.at(generation)
+        return self.current_key

@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import errno
 import logging
 import os
 import signal
@@ -12,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection, get_context, parent_process
 from types import FrameType
@@ -44,25 +43,20 @@ _INSTRUCTIONS = (
 """A classic BPF program; see Linux's Documentation/networking/filter.rst."""
 
 
-def refuse_newcomers(listening: socket.socket) -> bool:
-    """Let nobody new connect, in all processes that share the socket; return whether that works.
+def refuse_newcomers(listening: socket.socket) -> None:
+    """Let nobody new connect, in all processes that share the socket.
 
     Who has begun to connect still can, and is to be accepted. A closed socket resets those
     connections instead, with the requests that were sent over them. Who comes later waits, and is
     refused when the socket is closed. Where the system has no such filter nothing happens.
     """
     if not sys.platform.startswith("linux"):
-        return False
+        return
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in _INSTRUCTIONS)
     buffer = ctypes.create_string_buffer(program)
     option = struct.pack("HL", len(_INSTRUCTIONS), ctypes.addressof(buffer))
-    try:
+    with suppress(OSError):
         listening.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, option)
-    except OSError as error:
-        if error.errno in (errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL):
-            return False
-        raise
-    return True
 
 
 _log = logging.getLogger("cachelog.server")

@@ -62,7 +62,7 @@ def test_the_documented_sum_is_that_of_the_settings() -> None:
 def test_variables_count_with_all_that_they_take(values: Any) -> None:
     """Python's objects take up to 35 times the bytes of the JSON that they were read from."""
     variables = orjson.loads(orjson.dumps({"a": values}))
-    parsed = ParsedRequest(GraphQLRequest("{ a }", variables, None), JSON, 0)
+    parsed = ParsedRequest.of(GraphQLRequest("{ a }", variables, None), JSON, 0)
     assert parsed.num_bytes >= size_of(variables)
 
 

@@ -230,7 +230,7 @@ def test_a_request_that_is_none_is_refused(answers: Answers) -> None:
 
 def test_a_parsed_request_counts_its_bytes() -> None:
     """Twice those of its key, as there are two, its variables, and those that it was read from."""
-    parsed = ParsedRequest(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
+    parsed = ParsedRequest.of(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
     assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 35 * len('{"x":1}') + 100
     assert parsed.key_at(7, 9) == parsed.permanent_key.at(7)
     assert parsed.key_at(7, 9) is parsed.key_at(7, 10)

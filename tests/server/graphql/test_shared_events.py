@@ -26,7 +26,7 @@ class _Catalog:
 def _request(number: int) -> ParsedRequest:
     text = f"subscription {{ a{number}: revisionPublished {{ id }} }}"
     request = GraphQLRequest(f"{text:{_LONGEST}}", None, None)
-    return ParsedRequest(request, "text/event-stream", 0)
+    return ParsedRequest.of(request, "text/event-stream", 0)
 
 
 @pytest.mark.anyio

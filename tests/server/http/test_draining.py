@@ -14,7 +14,7 @@ def test_who_has_connected_is_served_and_who_comes_later_is_not() -> None:
     with listening_socket("127.0.0.1", 0) as listening:
         address = listening.getsockname()
         with socket.create_connection(address) as early:
-            assert refuse_newcomers(listening)
+            refuse_newcomers(listening)
             with pytest.raises(TimeoutError):
                 socket.create_connection(address, timeout=0.3)
             accepted, _ = listening.accept()
@@ -25,9 +25,9 @@ def test_who_has_connected_is_served_and_who_comes_later_is_not() -> None:
         socket.create_connection(address)
 
 
-def test_systems_without_such_a_filter_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_without_such_a_filter_go_without(monkeypatch: pytest.MonkeyPatch) -> None:
     """The socket stays as it is."""
     monkeypatch.setattr("sys.platform", "darwin")
     with listening_socket("127.0.0.1", 0) as listening:
-        assert not refuse_newcomers(listening)
+        refuse_newcomers(listening)
         socket.create_connection(listening.getsockname()).close()
