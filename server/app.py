@@ -269,9 +269,9 @@ def app_from_environ() -> Application:
 def _request_spans(
     telemetry: "Telemetry", is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
 ) -> Tracing:
-    from server.tracing.telemetry import RequestSpans, route_finder
+    from server.tracing.telemetry import RequestSpans
 
-    return RequestSpans(telemetry.tracer, is_trusted, route_finder(routes))
+    return RequestSpans(telemetry.tracer, is_trusted, routes)
 
 
 async def _home(_request: Request) -> Response:

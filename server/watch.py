@@ -87,40 +87,31 @@ class CatalogWatch:
         """Look for new revisions, and note in ``problem`` what kept it from reading."""
         self._began = time.monotonic()
         try:
-            self._look()
-        finally:
-            self._began = None
-
-    def _look(self) -> None:
-        try:
-            is_new = self._refresh()
+            with self._spans.span("refresh") as note:
+                is_new = self._follower.refresh()
+                note("cachelog.is_new", is_new)
+                note("cachelog.revisions", len(self.catalog.history.revisions))
         except CatalogError as error:
             if not self._is_out:
                 _log.warning("%s", error)
             self._is_out, self._problem = True, error.reason
             if isinstance(error, NoCatalog):
                 self._arrived += self._arrivals.take(self.catalog.history)
-            return
         except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
             if not self._is_out:
                 self._problem = incident(error)["message"]
             self._is_out = True
-            return
-        self._last_read = time.monotonic()
-        self._arrived += self._arrivals.take(self.catalog.history)
-        revisions = counted(len(self.catalog.history.revisions), "revision")
-        if self._is_out:
-            _log.info("the catalog can be read again; it has %s", revisions)
-        elif is_new:
-            _log.info("the catalog has %s", revisions)
-        self._is_out, self._problem = False, None
-
-    def _refresh(self) -> bool:
-        with self._spans.span("refresh") as note:
-            is_new = self._follower.refresh()
-            note("cachelog.is_new", is_new)
-            note("cachelog.revisions", len(self.catalog.history.revisions))
-        return is_new
+        else:
+            self._last_read = time.monotonic()
+            self._arrived += self._arrivals.take(self.catalog.history)
+            revisions = counted(len(self.catalog.history.revisions), "revision")
+            if self._is_out:
+                _log.info("the catalog can be read again; it has %s", revisions)
+            elif is_new:
+                _log.info("the catalog has %s", revisions)
+            self._is_out, self._problem = False, None
+        finally:
+            self._began = None
 
     def _prepare(self) -> None:
         # Who compares two specs first would hold up others by as long as it takes to import.

@@ -54,13 +54,8 @@ COMPLETE = b"event: complete\ndata: \n\n"
 
 def next_event(body: bytes, name: str | None = None) -> bytes:
     """Return the event of a result: JSON in one line. ``name`` is its id, to go on after it."""
-    return b"".join(next_event_parts(body, name))
-
-
-def next_event_parts(body: bytes, name: str | None = None) -> tuple[bytes, bytes, bytes]:
-    """Return what stands before a result, the result, and what stands after it."""
     line = b"" if name is None else b"id: %b\n" % name.encode()
-    return b"event: next\n%bdata: " % line, body, b"\n\n"
+    return b"event: next\n%bdata: %b\n\n" % (line, body)
 
 
 def error_body(message: str, code: str) -> bytes:
@@ -290,6 +285,6 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
 async def _send_one(send: Send, body: bytes) -> None:
     """Send a single result, if any, and the end."""
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    for part in next_event_parts(body) if body else ():
-        await send_in_pieces(send, part, more_body=True)
+    if body:
+        await send_in_pieces(send, next_event(body), more_body=True)
     await send_in_pieces(send, COMPLETE)

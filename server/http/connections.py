@@ -230,7 +230,8 @@ class BoundedConnection(HttpToolsProtocol):
                 self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
                 return
             oldest, _ = self._waiting.popitem(last=False)
-            oldest.make_room()
+            self.connections.discard(oldest)
+            oldest.transport.abort()
         self._waiting[self] = None
         self._deadline.set(self._limits.head_seconds)
 
@@ -245,11 +246,6 @@ class BoundedConnection(HttpToolsProtocol):
             running.disconnected = True  # uvicorn tells the last request alone
             running.message_event.set()
         super().connection_lost(exc)
-
-    def make_room(self) -> None:
-        """Close a connection that waits for its client, now."""
-        self.connections.discard(self)
-        self.transport.abort()
 
     def shutdown(self) -> None:
         """Close the connection as soon as the request under way is answered."""
@@ -287,7 +283,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._feed(data)
         except HttpParserError:
             self.logger.warning("Invalid HTTP request received.")
-            self.send_400_response("")
+            self._refuse(self._status)
             return
         if self._held is not None:
             self._begin_held()
@@ -568,10 +564,6 @@ class BoundedConnection(HttpToolsProtocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
         else:
             self.transport.abort()
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the status says it
-        """Refuse what the parser, or one of the methods that it calls, did not accept."""
-        self._refuse(self._status)
 
     def _refuse(self, status: HTTPStatus) -> None:
         """Answer with a status, where that is still possible, and close the connection."""

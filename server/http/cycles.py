@@ -158,10 +158,7 @@ _LARGE_BODY = 16_384
 _lines: dict[tuple[bytes, bytes], bytes] = {}
 """The lines of headers that were sent before, and so are known to be good."""
 
-_FRAMING = frozenset({b"content-length", b"connection", b"transfer-encoding"})
-"""Headers that say how the answer is framed."""
-
-_PASSING = _FRAMING | {b"x-request-id"}
+_PASSING = frozenset({b"content-length", b"x-request-id"})
 """Headers that are looked at each time."""
 
 
@@ -209,19 +206,22 @@ class AnswerCycle(RequestResponseCycle):
         self.on_response()
 
     def _rendered(self, status: int, headers: Any) -> bytes:
-        """Return the bytes of a head; raises RuntimeError for a header that cannot be sent."""
+        """Return the bytes of a head; raises RuntimeError for a header that cannot be sent.
+
+        The application leaves it to the server when a connection is closed, and what is chunked.
+        """
         parts = [STATUS_LINE[status]]
-        is_closing = False
         for headers_of_both in (self.default_headers, headers):
             for header in headers_of_both:
                 line = _lines.get(header)
                 if line is None:
                     name, value = header
                     line = _checked_line(name, value)
-                    if name.lower() in _FRAMING:
-                        is_closing = self._take_framing(name.lower(), value) or is_closing
+                    if name == b"content-length":
+                        self.expected_content_length = int(value)
+                        self.chunked_encoding = False
                 parts.append(line)
-        if not self.keep_alive and not is_closing:
+        if not self.keep_alive:
             parts.append(b"connection: close\r\n")
         has_body = self.scope["method"] != "HEAD" and status not in (204, 304)
         if self.chunked_encoding is None and has_body and self.scope["http_version"] == "1.0":
@@ -233,19 +233,6 @@ class AnswerCycle(RequestResponseCycle):
             parts.append(b"transfer-encoding: chunked\r\n")
         parts.append(b"\r\n")
         return b"".join(parts)
-
-    def _take_framing(self, name: bytes, value: bytes) -> bool:
-        """Take in what a header says of how the answer ends; return whether it says: close."""
-        if name == b"content-length" and self.chunked_encoding is None:
-            self.expected_content_length = int(value)
-            self.chunked_encoding = False
-        elif name == b"transfer-encoding" and value.lower() == b"chunked":
-            self.expected_content_length = 0
-            self.chunked_encoding = True
-        elif name == b"connection" and b"close" in map(bytes.strip, value.lower().split(b",")):
-            self.keep_alive = False
-            return True
-        return False
 
 
 def _checked_line(name: bytes, value: bytes) -> bytes:

@@ -119,18 +119,19 @@ class RequestSpans(msgspec.Struct, frozen=True):
     """Makes the spans of requests.
 
     A trace that a client names in ``traceparent`` is continued where ``is_trusted`` tells that it
-    is a proxy to be trusted; without it there is none. ``route_of`` names the route of a request.
+    is a proxy to be trusted; without it there is none. ``routes`` are those of the application.
     """
 
     tracer: Tracer
     is_trusted: IsTrusted | None
-    route_of: Callable[[Scope], str | None]
+    routes: Sequence[BaseRoute]
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
         """Do the work of a request in a span; what it yields is told what was answered."""
         method = scope["method"] if scope["method"] in _METHODS else _OTHER
-        route = self.route_of(scope)
+        matches = (route for route in self.routes if route.matches(scope)[0] is not Match.NONE)
+        route: str | None = getattr(next(matches, None), "path_format", None)
         shown = "HTTP" if method == _OTHER else method
         span = self.tracer.start_span(
             f"{shown} {route}" if route else shown,
@@ -151,19 +152,6 @@ class RequestSpans(msgspec.Struct, frozen=True):
             return Context()
         carrier = {str(name, "ascii"): str(value, "latin-1") for name, value in parents}
         return _propagator.extract(carrier, Context())
-
-
-def route_finder(routes: Sequence[BaseRoute]) -> Callable[[Scope], str | None]:
-    """Return what finds the route of a request among an application's."""
-
-    def route_of(scope: Scope) -> str | None:
-        for route in routes:
-            if route.matches(scope)[0] is not Match.NONE:
-                path: str | None = getattr(route, "path_format", None)
-                return path
-        return None
-
-    return route_of
 
 
 def _asked(scope: Scope, method: str, route: str | None) -> dict[str, Any]:

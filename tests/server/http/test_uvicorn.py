@@ -20,7 +20,6 @@ HOOKS = (
     "on_response_complete",
     "pause_writing",
     "resume_writing",
-    "send_400_response",
     "shutdown",
 )
 """Methods that uvicorn itself calls, and that are replaced."""

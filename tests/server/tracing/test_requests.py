@@ -9,15 +9,17 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from server.asgi.exchanges import CODE, OPERATION, trusted_among
-from server.tracing.telemetry import RequestSpans, route_finder
+from server.tracing.telemetry import RequestSpans
 from tests.server.exchanges import Application, answering, exchanged, failing, scope
 from tests.server.tracing.collectors import in_memory
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = (b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())
-ROUTE_OF = route_finder(
-    [Route("/graphql", answering), Route("/of/{ref}", answering), Mount("/static", answering)]
-)
+ROUTES = [
+    Route("/graphql", answering),
+    Route("/of/{ref}", answering),
+    Mount("/static", answering),
+]
 
 
 def span_of(
@@ -26,11 +28,8 @@ def span_of(
     """Return the span of a request."""
     with in_memory() as (telemetry, exporter):
         is_trusted = trusted_among(trusted) if trusted else None
-        exchanged(
-            application,
-            asked,
-            tracing=RequestSpans(telemetry.tracer, is_trusted, ROUTE_OF),
-        )
+        spans = RequestSpans(telemetry.tracer, is_trusted, ROUTES)
+        exchanged(application, asked, tracing=spans)
         (span,) = exporter.get_finished_spans()
     return span
 
