@@ -11,10 +11,10 @@ than build caches do.
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -44,6 +44,8 @@ SPEC_VERSIONS = tuple(range(3, NEWEST_FORMAT + 1))
 MAX_SPECS = 100_000
 """How many concrete specs may be wanted; the largest real environments have some 10,000."""
 
+T = TypeVar("T")
+
 _MAX_INCLUDES = 16
 _LONGEST_TEXT = 100
 _SHORT_COMMIT = 10
@@ -57,17 +59,13 @@ class LockedNode(NodeRecord):
 
 
 class LockedSpec(msgspec.Struct, frozen=True):
-    """A node with its hash, and the keys that the hash and the node stand at.
-
-    ``groups`` are those of the environment that it is a root in.
-    """
+    """A node with its hash, and the keys that the hash and the node stand at."""
 
     hash: str
     node: LockedNode
     entry: str
     place: str
     is_root: bool
-    groups: tuple[str, ...] = ()
 
 
 class Writer(msgspec.Struct, frozen=True):
@@ -87,13 +85,6 @@ class Writer(msgspec.Struct, frozen=True):
         """Return it as people read it: Spack 1.3.0.dev0 (git, c7c4448)."""
         more = ", ".join(filter(None, (self.type, self.commit and self.commit[:_SHORT_COMMIT])))
         return f"Spack {self.version} ({more})" if more else f"Spack {self.version}"
-
-
-class LockedDocument(msgspec.Struct, frozen=True):
-    """The specs of a document, and who wrote it where it tells."""
-
-    specs: Iterator[LockedSpec]
-    writer: Writer | None = None
 
 
 _Hash = Annotated[str, msgspec.Meta(min_length=_HASH_LENGTH)]
@@ -143,109 +134,122 @@ class _Printed(msgspec.Struct):
     spec: _Spec
 
 
-def locked_document(document: Raw, location: str, prefix: str = "") -> LockedDocument:
-    """Return the specs of a document of any form; ``prefix`` stands before the keys in errors.
+class _LockedSpecs:
+    """The specs of the documents of a file, each hash once; ``location`` names it in errors.
 
-    Raises SourceError for what is none of the forms, or of a version that cannot be read, now or as
-    the specs are read.
+    ``groups`` are the roots of each group by its name, ``writer`` is who wrote the first document
+    that tells it.
     """
-    if bytes(memoryview(document)[:1]) == b"[":
-        listed = decode_json(document, list[Raw], location, prefix)
-        return LockedDocument(_of_list(listed, location, prefix))
-    form = decode_json(document, _Form, location, prefix)
-    if form.concrete_specs is not UNSET or form.meta is not UNSET:
-        return _of_lock_file(document, location, prefix)
-    if form.spec is not UNSET:
-        return LockedDocument(_of_printed(document, location, prefix))
-    reason = "is neither a lock file nor what 'spack spec --json' prints"
-    if form.database is not UNSET:
-        reason += ", but the index of a build cache; 'cachelog import' reads it"
-    raise SourceError(location, reason, key=prefix or None)
 
+    def __init__(self, location: str) -> None:
+        self.specs: dict[str, LockedSpec] = {}
+        self.groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self.writer: Writer | None = None
+        self._location = location
 
-def _of_lock_file(document: Raw, location: str, prefix: str) -> LockedDocument:
-    lock = decode_json(document, _Lock, location, prefix)
-    meta, key = lock.meta, f"{prefix}._meta".lstrip(".")
-    if meta.version not in LOCK_FILE_VERSIONS:
-        advice = "concretize the environment anew" if meta.version in (1, 2, 3) else ""
-        key = f"{key}.lockfile-version"
-        raise _wrong_version(location, key, meta.version, LOCK_FILE_VERSIONS, advice)
-    if isinstance(meta.spec_version, int) and meta.spec_version > NEWEST_FORMAT:
-        key = f"{key}.specfile-version"
-        raise _wrong_version(location, key, meta.spec_version, SPEC_VERSIONS)
-    return LockedDocument(_of_environment(document, location, prefix, 0), lock.spack)
+    def add_document(self, document: Raw, prefix: str) -> None:
+        """Take in a document of any form; ``prefix`` stands before the keys in errors.
 
-
-def _of_environment(document: Raw, location: str, prefix: str, depth: int) -> Iterator[LockedSpec]:
-    """Yield the specs of an environment, then those of the environments that it includes."""
-    if depth > _MAX_INCLUDES:
-        reason = f"includes environments more than {_MAX_INCLUDES} deep"
-        raise SourceError(location, reason, key=prefix)
-    environment = decode_json(document, _Environment, location, prefix)
-    start = f"{prefix}." if prefix else ""
-    roots = {root.hash: number for number, root in enumerate(environment.roots)}
-    # Those of an environment that is included are told apart from its own by no name.
-    groups = _groups(environment.roots) if depth == 0 else {}
-    for digest, number in roots.items():
-        if digest not in environment.concrete_specs:
-            reason = f"{quoted(digest)} is not among the concrete specs"
-            raise SourceError(location, reason, key=f"{start}roots[{number}].hash")
-    for digest, raw in environment.concrete_specs.items():
-        place = f"{start}concrete_specs.{digest}"
-        node = decode_json(raw, LockedNode, location, place)
-        yield LockedSpec(digest, node, place, place, digest in roots, groups.get(digest, ()))
-    for name, raw in environment.include_concrete.items():
-        place = f"{start}include_concrete.{quoted(name)}"
-        yield from _of_environment(raw, location, place, depth + 1)
-
-
-def _groups(roots: Sequence[_Root]) -> Mapping[str, tuple[str, ...]]:
-    """Return the groups of each root that has any, by its hash."""
-    groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for root in roots:
-        if root.group is not None:
-            groups[root.hash][legible(root.group, _LONGEST_TEXT)] = None
-    return {digest: tuple(names) for digest, names in groups.items()}
-
-
-def _of_printed(document: Raw, location: str, prefix: str) -> Iterator[LockedSpec]:
-    """Yield the specs that were printed of one; the first of them is the one that was asked for."""
-    spec = decode_json(document, _Printed, location, prefix).spec
-    start = f"{prefix}." if prefix else ""
-    if spec.meta.version not in SPEC_VERSIONS:
-        key = f"{start}spec._meta.version"
-        raise _wrong_version(location, key, spec.meta.version, SPEC_VERSIONS)
-    for number, raw in enumerate(spec.nodes):
-        yield _alone(raw, location, f"{start}spec.nodes[{number}]", is_root=number == 0)
-
-
-def _of_list(raws: list[Raw], location: str, prefix: str) -> Iterator[LockedSpec]:
-    """Yield listed specs; the roots are those that no other one depends on.
-
-    An item can be a whole document of its own, too.
-    """
-    listed: list[LockedSpec] = []
-    for number, raw in enumerate(raws):
-        place = f"{prefix}[{number}]"
-        if decode_json(raw, _Form, location, place).spec is not UNSET:
-            yield from _of_printed(raw, location, place)
+        Raises SourceError for what is none of the forms, or of a version that cannot be read.
+        """
+        if bytes(memoryview(document)[:1]) == b"[":
+            self._add_list(self._decoded(document, list[Raw], prefix), prefix)
+            return
+        form = self._decoded(document, _Form, prefix)
+        if form.concrete_specs is not UNSET or form.meta is not UNSET:
+            self._add_lock_file(document, prefix)
+        elif form.spec is not UNSET:
+            self._add_printed(document, prefix)
         else:
-            listed.append(_alone(raw, location, place, is_root=False))
-    below = {
-        decode_json(edge, EdgeRecord, location, f"{spec.place}.dependencies").hash
-        for spec in listed
-        for edge in spec.node.dependencies
-    }
-    for spec in listed:
-        yield msgspec.structs.replace(spec, is_root=spec.hash not in below)
+            reason = "is neither a lock file nor what 'spack spec --json' prints"
+            if form.database is not UNSET:
+                reason += ", but the index of a build cache; 'cachelog import' reads it"
+            raise SourceError(self._location, reason, key=prefix or None)
 
+    def _decoded(self, raw: Raw, shape: type[T], key: str) -> T:
+        return decode_json(raw, shape, self._location, key)
 
-def _alone(raw: Raw, location: str, place: str, *, is_root: bool) -> LockedSpec:
-    """Return a node that states its own hash."""
-    node = decode_json(raw, LockedNode, location, place)
-    if node.hash is None:
-        raise SourceError(location, "is missing", key=f"{place}.hash")
-    return LockedSpec(node.hash, node, f"{place}.hash", place, is_root)
+    def _add(self, locked: LockedSpec) -> None:
+        first = self.specs.setdefault(locked.hash, locked)
+        if len(self.specs) > MAX_SPECS:
+            raise SourceError(self._location, f"holds more than {MAX_SPECS:,} concrete specs")
+        if locked.is_root and not first.is_root:
+            self.specs[locked.hash] = msgspec.structs.replace(first, is_root=True)
+
+    def _add_lock_file(self, document: Raw, prefix: str) -> None:
+        lock = self._decoded(document, _Lock, prefix)
+        meta, key = lock.meta, f"{prefix}._meta".lstrip(".")
+        if meta.version not in LOCK_FILE_VERSIONS:
+            advice = "concretize the environment anew" if meta.version in (1, 2, 3) else ""
+            key = f"{key}.lockfile-version"
+            raise _wrong_version(self._location, key, meta.version, LOCK_FILE_VERSIONS, advice)
+        if isinstance(meta.spec_version, int) and meta.spec_version > NEWEST_FORMAT:
+            key = f"{key}.specfile-version"
+            raise _wrong_version(self._location, key, meta.spec_version, SPEC_VERSIONS)
+        self.writer = self.writer or lock.spack
+        self._add_environment(document, prefix, 0)
+
+    def _add_environment(self, document: Raw, prefix: str, depth: int) -> None:
+        """Take in the specs of an environment, then those of the environments that it includes."""
+        if depth > _MAX_INCLUDES:
+            reason = f"includes environments more than {_MAX_INCLUDES} deep"
+            raise SourceError(self._location, reason, key=prefix)
+        environment = self._decoded(document, _Environment, prefix)
+        start = f"{prefix}." if prefix else ""
+        roots = {root.hash: number for number, root in enumerate(environment.roots)}
+        for digest, number in roots.items():
+            if digest not in environment.concrete_specs:
+                reason = f"{quoted(digest)} is not among the concrete specs"
+                raise SourceError(self._location, reason, key=f"{start}roots[{number}].hash")
+        for digest, raw in environment.concrete_specs.items():
+            place = f"{start}concrete_specs.{digest}"
+            node = self._decoded(raw, LockedNode, place)
+            self._add(LockedSpec(digest, node, place, place, digest in roots))
+        # Those of an environment that is included are told apart from its own by no name.
+        places = {digest: number for number, digest in enumerate(environment.concrete_specs)}
+        roots_in_order = sorted(environment.roots, key=lambda root: places[root.hash])
+        for root in roots_in_order if depth == 0 else ():
+            if root.group is not None:
+                self.groups[legible(root.group, _LONGEST_TEXT)][root.hash] = None
+        for name, raw in environment.include_concrete.items():
+            self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
+
+    def _add_printed(self, document: Raw, prefix: str) -> None:
+        """Take in the specs that were printed of one: the first is the one that was asked for."""
+        spec = self._decoded(document, _Printed, prefix).spec
+        start = f"{prefix}." if prefix else ""
+        if spec.meta.version not in SPEC_VERSIONS:
+            key = f"{start}spec._meta.version"
+            raise _wrong_version(self._location, key, spec.meta.version, SPEC_VERSIONS)
+        for number, raw in enumerate(spec.nodes):
+            self._add(self._alone(raw, f"{start}spec.nodes[{number}]", is_root=number == 0))
+
+    def _add_list(self, raws: list[Raw], prefix: str) -> None:
+        """Take in listed specs; the roots are those that no other one depends on.
+
+        An item can be a whole document of its own, too.
+        """
+        listed: list[LockedSpec] = []
+        for number, raw in enumerate(raws):
+            place = f"{prefix}[{number}]"
+            if self._decoded(raw, _Form, place).spec is not UNSET:
+                self._add_printed(raw, place)
+            else:
+                listed.append(self._alone(raw, place, is_root=False))
+        below = {
+            self._decoded(edge, EdgeRecord, f"{spec.place}.dependencies").hash
+            for spec in listed
+            for edge in spec.node.dependencies
+        }
+        for spec in listed:
+            self._add(msgspec.structs.replace(spec, is_root=spec.hash not in below))
+
+    def _alone(self, raw: Raw, place: str, *, is_root: bool) -> LockedSpec:
+        """Return a node that states its own hash."""
+        node = self._decoded(raw, LockedNode, place)
+        if node.hash is None:
+            raise SourceError(self._location, "is missing", key=f"{place}.hash")
+        return LockedSpec(node.hash, node, f"{place}.hash", place, is_root)
 
 
 def _wrong_version(
@@ -382,13 +386,14 @@ def parse(data: bytes, location: str) -> LockFile:
     one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
     the key of what is wrong.
     """
-    document = _read_whole(data, location)
+    whole = _read_whole(data, location)
     specs: list[ConcreteSpec] = []
     left_out: list[LeftOut] = []
-    for locked, spec in document.specs:
+    for locked, spec in _specs(whole, location):
         why = _why_left_out(locked.node, spec)
         if why is None:
-            specs.append(_wanted(spec, is_root=locked.is_root))
+            facts = {name: getattr(spec, name) for name in _FACTS}
+            specs.append(ConcreteSpec(**facts, is_root=locked.is_root))
         else:
             left_out.append(
                 LeftOut(
@@ -402,8 +407,10 @@ def parse(data: bytes, location: str) -> LockFile:
     return LockFile(
         specs=tuple(specs),
         left_out=tuple(left_out),
-        groups=tuple(RootGroup(name=name, roots=roots) for name, roots in document.groups.items()),
-        writer=document.writer,
+        groups=tuple(
+            RootGroup(name=name, roots=tuple(roots)) for name, roots in whole.groups.items()
+        ),
+        writer=whole.writer,
     )
 
 
@@ -428,7 +435,7 @@ def read_content(location: str) -> LockedContent:
 
 def parse_content(data: bytes, location: str) -> LockedContent:
     """Read the same from the bytes of a file; ``location`` names it in errors."""
-    read = list(_read_whole(data, location).specs)
+    read = list(_specs(_read_whole(data, location), location))
     for circle in circles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, circle_reason(circle), key=circle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
@@ -456,50 +463,22 @@ def form_of(data: bytes, location: str) -> Form:
     return Form.OTHER if form.database is UNSET else Form.INDEX
 
 
-class _Whole(msgspec.Struct, frozen=True):
-    """What all documents of a file hold, each hash once; the roots of each group by its name."""
-
-    specs: Iterator[tuple[LockedSpec, Spec]]
-    groups: Mapping[str, tuple[str, ...]]
-    writer: Writer | None
-
-
-def _read_whole(data: bytes, location: str) -> _Whole:
+def _read_whole(data: bytes, location: str) -> _LockedSpecs:
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
     if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
         raise SourceError(location, f"holds more values than a lock file of {len(data):,} bytes")
-    locked_specs: dict[str, LockedSpec] = {}
-    groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    writers: list[Writer] = []
-    for number, locked in enumerate(_all_specs(data, location, writers)):
-        if number == MAX_SPECS:
-            raise SourceError(location, f"holds more than {MAX_SPECS:,} concrete specs")
-        first = locked_specs.setdefault(locked.hash, locked)
-        if locked.is_root and not first.is_root:
-            locked_specs[locked.hash] = msgspec.structs.replace(first, is_root=True)
-        for name in locked.groups:
-            groups[name][locked.hash] = None
-    reader = SpecReader({digest: locked.node for digest, locked in locked_specs.items()}, location)
-    specs = (
-        (locked, reader.spec(digest, locked.entry, locked.place))
-        for digest, locked in locked_specs.items()
-    )
-    return _Whole(
-        specs,
-        {name: tuple(roots) for name, roots in groups.items()},
-        writers[0] if writers else None,
-    )
-
-
-def _all_specs(data: bytes, location: str, writers: list[Writer]) -> Iterator[LockedSpec]:
-    """Yield the specs of all documents; who wrote them is added to ``writers``."""
+    whole = _LockedSpecs(location)
     for number, document in enumerate(documents(data, location)):
-        prefix = f"document {number + 1}" if number else ""
-        locked = locked_document(document, location, prefix)
-        if locked.writer is not None:
-            writers.append(locked.writer)
-        yield from locked.specs
+        whole.add_document(document, f"document {number + 1}" if number else "")
+    return whole
+
+
+def _specs(whole: _LockedSpecs, location: str) -> Iterator[tuple[LockedSpec, Spec]]:
+    """Yield each spec with what it was read from. Raises SourceError."""
+    reader = SpecReader({digest: locked.node for digest, locked in whole.specs.items()}, location)
+    for digest, locked in whole.specs.items():
+        yield locked, reader.spec(digest, locked.entry, locked.place)
 
 
 def _why_left_out(node: LockedNode, spec: Spec) -> WhyLeftOut | None:
@@ -507,11 +486,6 @@ def _why_left_out(node: LockedNode, spec: Spec) -> WhyLeftOut | None:
         return WhyLeftOut.EXTERNAL
     is_developed = any(variant.startswith(_DEVELOPMENT) for variant in spec.variants)
     return WhyLeftOut.DEVELOPMENT if is_developed or node.dev_path is not None else None
-
-
-def _wanted(spec: Spec, *, is_root: bool) -> ConcreteSpec:
-    facts = {name: getattr(spec, name) for name in _FACTS}
-    return ConcreteSpec(**facts, is_root=is_root)
 
 
 _FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]
