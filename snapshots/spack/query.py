@@ -6,8 +6,6 @@ Source: Spack's grammar of specs (version 1.1), and its answers about concrete s
 ``%`` or ``^`` describes that dependency, up to the next of them; ``%`` belongs to the spec or to
 the ``^`` before it. What Spack knows beyond this (conditions, specs in files, names that mean this
 machine) is refused by name.
-
-``str`` of a record is text that parses to an equal record.
 """
 
 import re
@@ -91,15 +89,6 @@ class VariantConstraint(msgspec.Struct, frozen=True):
     def _is_any(self) -> bool:
         return self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
 
-    def __str__(self) -> str:
-        if isinstance(self.value, bool):
-            sigil = "+" if self.value else "~"
-            return f"{sigil * (1 + self.propagate)}{self.name}"
-        separator = " " if self.name in COMPILER_FLAGS else ","
-        operator = (":=" if self.exact else "=") + "=" * self.propagate
-        value = separator.join(self.value)
-        return f"{self.name}{operator}{value if self._is_any else quote(value)}"
-
 
 @lru_cache(maxsize=1 << 16)
 def _recorded_variant(text: str) -> tuple[str, VariantValue]:
@@ -132,9 +121,6 @@ class TargetRange(msgspec.Struct, frozen=True, order=True):
             not self.high or _is_or_descends(self.high, target)
         )
 
-    def __str__(self) -> str:
-        return f"{self.low}:{self.high}"
-
 
 class TargetSet(msgspec.Struct, frozen=True):
     """Names and ranges, any of which will do."""
@@ -147,9 +133,6 @@ class TargetSet(msgspec.Struct, frozen=True):
         if target in self.names or ANYTHING in self.names:
             return True
         return any(between.includes(target) for between in self.ranges)
-
-    def __str__(self) -> str:
-        return ",".join([*self.names, *map(str, self.ranges)])
 
 
 def is_target(name: str) -> bool:
@@ -214,22 +197,6 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self.versions is None or (bool(version) and self.versions.includes(version))
 
-    def __str__(self) -> str:
-        version = "" if self.versions is None else f"@{self.versions}"
-        parts = [f"{self.name or ANYTHING}{version}", *map(str, self.variants)]
-        facts = {
-            "namespace": self.namespace,
-            "platform": self.platform,
-            "os": self.operating_system,
-            "target": self.targets,
-        }
-        parts += [f"{key}={value}" for key, value in facts.items() if value is not None]
-        if self.hash_prefix is not None:
-            parts.append(f"/{self.hash_prefix}")
-        parts += [f"%{dependency}" for dependency in self.direct]
-        parts += [f"^{dependency}" for dependency in self.transitive]
-        return " ".join(parts)
-
 
 class DependencyConstraint(msgspec.Struct, frozen=True):
     """A dependency that there must be: what it is like, and what the edge to it is like.
@@ -241,11 +208,6 @@ class DependencyConstraint(msgspec.Struct, frozen=True):
     spec: SpecConstraint
     types: tuple[str, ...] = ()
     virtuals: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        properties = {"deptypes": self.types, "virtuals": self.virtuals}
-        texts = [f"{key}={','.join(values)}" for key, values in properties.items() if values]
-        return f"[{' '.join(texts)}] {self.spec}" if texts else str(self.spec)
 
 
 # -- the parser
@@ -569,4 +531,4 @@ def _flags(variant: VariantConstraint) -> tuple[str, ...]:
 
 
 def _dependencies(nodes: Sequence[_Node]) -> tuple[DependencyConstraint, ...]:
-    return tuple(sorted({node.dependency() for node in nodes}, key=str))
+    return tuple(sorted({node.dependency() for node in nodes}, key=repr))

@@ -212,9 +212,6 @@ class ExactVersion(msgspec.Struct, frozen=True):
         """Tell whether it is the version. A git version stands for one without being it."""
         return "=" not in version and version_key(version) == version_key(self.version)
 
-    def __str__(self) -> str:
-        return f"={self.version}"
-
 
 class GitVersion(msgspec.Struct, frozen=True):
     """A branch, tag or commit that stands for a version: git.main=1.14."""
@@ -228,9 +225,6 @@ class GitVersion(msgspec.Struct, frozen=True):
         if not equals or ref.removeprefix("git.") != self.ref:
             return False
         return version_key(number) == version_key(self.version)
-
-    def __str__(self) -> str:
-        return f"git.{self.ref}={self.version}"
 
 
 class VersionRange(msgspec.Struct, frozen=True):
@@ -285,9 +279,6 @@ class VersionList(msgspec.Struct, frozen=True):
     def intersects(self, other: "VersionList") -> bool:
         """Tell whether some version is in both."""
         return any(_intersect(*pair) for pair in product(self.items, other.items))
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self.items))
 
 
 def read_versions(scanner: Scanner) -> VersionList:

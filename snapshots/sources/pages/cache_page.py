@@ -6,11 +6,9 @@ unusual in it are read value by value, which is slower and can say what is wrong
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -52,14 +50,16 @@ class CachePage(msgspec.Struct, frozen=True):
 def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     """Parse one page; ``location`` names it in errors.
 
-    Raises SourceError. A spec that cannot be read goes to ``report.bad``, a summary that disagrees
-    with the specs to ``report.warn``.
+    Raises SourceError. A spec that cannot be read goes to ``report.bad``, a number of specs that
+    is another one to ``report.warn``.
     """
     matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
     specs = _usual_specs(keys.spec_details, keys.title) or tuple(_specs(matter, keys, report))
-    if len(specs) == len(keys.spec_details):  # else a spec that was skipped is reported again
-        _check_summary(matter, keys.meta, specs, report)
+    num_specs = (keys.meta or {}).get("num_specs", len(keys.spec_details))
+    if num_specs != len(keys.spec_details):
+        stated = f"meta.num_specs says {num_specs}, spec_details has {len(keys.spec_details)}"
+        report.warn(f"{location}: {stated}")
     return CachePage(keys.title, _tag(matter, keys), specs, keys.synthetic is True)
 
 
@@ -268,60 +268,3 @@ def _spec(detail: Any, name: str, location: str, place: str) -> Spec:
         except ValueError as error:
             raise SourceError(location, str(error), key=f"{place}.{key}") from None
     return Spec(name=name, **facts)
-
-
-# -- the summary
-
-_LISTED = {
-    "versions": attrgetter("version"),
-    "compilers": attrgetter("compiler"),
-    "oss": attrgetter("operating_system"),
-    "platforms": attrgetter("platform"),
-    "targets": attrgetter("target"),
-}
-
-
-def _check_summary(
-    matter: FrontMatter, meta: dict[str, Any] | None, specs: Sequence[Spec], report: Report
-) -> None:
-    """Tell ``report.warn`` of each disagreement."""
-    if meta is None:
-        return
-
-    def disagree(key: str, stated: object, actual: object) -> None:
-        report.warn(f"{matter.location}: meta.{key} says {stated}, the specs say {actual}")
-
-    if "num_specs" in meta and meta["num_specs"] != len(specs):
-        disagree("num_specs", meta["num_specs"], len(specs))
-    by_stack = _specs_by_stack(specs)
-    stated = meta.get("num_specs_by_stack")
-    if isinstance(stated, dict) and stated != by_stack:
-        for stack in sorted({*map(str, stated), *by_stack}):
-            if stated.get(stack, 0) != by_stack[stack]:
-                disagree(f"num_specs_by_stack.{stack}", stated.get(stack, 0), by_stack[stack])
-    actual: dict[str, set[str]] = {key: set(map(fact, specs)) for key, fact in _LISTED.items()}
-    actual["compilers"].discard(None)
-    actual["stacks"] = set(by_stack)
-    for key, values in actual.items():
-        listed = meta.get(key)
-        if not isinstance(listed, list):
-            continue
-        names = set(map(str, listed))
-        if key == "compilers":
-            names = {name for text in names if (name := canonical_compiler(text)) is not None}
-        if names != values:
-            disagree(key, _listing(names, values), _listing(values, names))
-
-
-def _specs_by_stack(specs: Sequence[Spec]) -> Counter[str]:
-    by_stack: dict[str, int] = {}
-    for stacks, number in Counter(map(attrgetter("stacks"), specs)).items():
-        for stack in stacks:
-            by_stack[stack] = by_stack.get(stack, 0) + number
-    return Counter(by_stack)
-
-
-def _listing(names: set[str], others: set[str]) -> str:
-    """Return how many names there are, and those that the other side lacks."""
-    own = ", ".join(sorted(names - others))
-    return f"{len(names)} with {own}" if own else str(len(names))

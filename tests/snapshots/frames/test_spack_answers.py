@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from snapshots.contents import Content
-from snapshots.errors import CachelogError, ConstraintSyntaxError
+from snapshots.errors import CachelogError
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.queries import read, select
@@ -112,15 +112,3 @@ def test_other_ways_to_say_it(revision: Revision, query: str, as_is: str) -> Non
 def test_what_nothing_is_like(revision: Revision, query: str) -> None:
     """Spack answers that nothing matches: a name that nothing has, and a flag named ``*``."""
     assert revision.find(query) == set()
-
-
-def test_canonical_texts(answers: Answers) -> None:
-    """A query written from its records is the same query."""
-    for query, expected in answers.answers:
-        if expected is not None:
-            try:
-                constraint = read(query)
-            except ConstraintSyntaxError as error:
-                assert OF_THE_HOST in str(error)  # noqa: PT017
-            else:
-                assert read(str(constraint)) == constraint
