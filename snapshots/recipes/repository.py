@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from math import floor
-from threading import Timer
-from time import monotonic
 
 from msgspec.structs import replace
 
@@ -31,7 +29,7 @@ from snapshots.recipes.commits import (
 )
 from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
-from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, run
+from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, fields_of, run
 from snapshots.sources.settings import ReadSettings
 from snapshots.texts import legible, quoted
 
@@ -47,7 +45,6 @@ MAX_BYTES = 1 << 30
 LONGEST = 600.0
 """How many seconds that may take."""
 
-_CHUNK = 1 << 16
 _LONGEST_SUBJECT = 300
 _MAX_PINS = 10_000
 _MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
@@ -110,7 +107,6 @@ class RecipesRepository:
     def __init__(self, repository: Repository, refs: TagRefs) -> None:
         self._repository = repository
         self._refs = refs
-        self._end = monotonic() + LONGEST
         self._num_dated = 0
 
     @property
@@ -306,24 +302,14 @@ class RecipesRepository:
 
     def _fields(self, command: Sequence[str], data: bytes) -> Iterator[bytes]:
         """Yield what git says, split at NUL, as long as time and bytes are left."""
-        num_bytes, rest = 0, b""
-        with Stream(self._repository, *command, data=data) as stream:
-            timer = Timer(max(0.0, self._end - monotonic()), stream.kill)
-            timer.start()
-            try:
-                while chunk := stream.output.read(_CHUNK):
-                    num_bytes += len(chunk)
-                    if num_bytes > MAX_BYTES:
-                        reason = f"its commits touch more paths than {MAX_BYTES >> 20:,} MiB hold"
-                        raise SourceError(self.location, reason)
-                    *fields, rest = (rest + chunk).split(b"\0")
-                    yield from fields
-                if monotonic() >= self._end:
-                    raise SourceError(self.location, f"git took longer than {LONGEST:,g} s")
-                stream.check()
-            finally:
-                timer.cancel()
-        yield rest
+        num_bytes = 0
+        with Stream(self._repository, *command, data=data, seconds=LONGEST) as stream:
+            for field in fields_of(stream):
+                num_bytes += len(field)
+                if num_bytes > MAX_BYTES:
+                    reason = f"its commits touch more paths than {MAX_BYTES >> 20:,} MiB hold"
+                    raise SourceError(self.location, reason)
+                yield field
 
     def _run(self, *command: str, data: bytes = b"") -> bytes:
         return run(self._repository, *command, data=data)

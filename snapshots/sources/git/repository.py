@@ -22,6 +22,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO
 from tempfile import TemporaryFile
+from threading import Timer
 from types import MappingProxyType, TracebackType
 from typing import IO, Self
 
@@ -82,13 +83,14 @@ class Repository(msgspec.Struct, frozen=True):
     """A bare repository of cachelog's own, and the location that names it in errors and sources.
 
     Where ``objects`` is given, that folder holds its objects. ``network`` is how what its clone
-    lacks can be brought.
+    lacks can be brought. One that is not ``is_own`` is in a folder of the user's.
     """
 
     folder: Path
     location: str
     objects: Path | None = None
     network: "Network | None" = None
+    is_own: bool = True
 
 
 class Network(msgspec.Struct, frozen=True):
@@ -117,10 +119,12 @@ def run(
     Raises SourceError where git fails, takes longer than ``network`` allows or than an hour, or is
     not installed.
     """
-    environment = _environment(repository, network)
-    # What it brings from elsewhere may be a pack of any size, which git writes to disk.
-    is_bounded = not network.protocols
-    return _run(repository, command, environment, data, network.seconds, is_bounded=is_bounded)
+    with Stream(
+        repository, *command, data=data, network=network, seconds=network.seconds
+    ) as stream:
+        output = stream.output.read()
+        stream.check()
+        return output
 
 
 def discover(folder: Path, location: str, *question: str) -> bytes:
@@ -132,68 +136,36 @@ def discover(folder: Path, location: str, *question: str) -> bytes:
     where there is no repository.
     """
     place = folder.resolve()
-    network = Network(config={"safe.directory": str(place)})
-    # A folder in a working tree is not that repository.
-    environment = _variables(network) | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
-    command = ("rev-parse", *question)
-    return _run(Repository(folder, location), command, environment, seconds=_LONGEST_LOOK)
-
-
-def _run(
-    repository: Repository,
-    command: Sequence[str],
-    environment: dict[str, str],
-    data: bytes = b"",
-    seconds: float = _LONGEST_RUN,
-    *,
-    is_bounded: bool = True,
-) -> bytes:
-    try:
-        with subprocess.Popen(  # noqa: S603 - callers put no option into the command unseen
-            ["git", *command],  # noqa: S607 - which git is the user's choice
-            cwd=repository.folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process:
-            try:
-                if is_bounded:
-                    _bound(process)
-                output, complaints = process.communicate(data, seconds)
-            except BaseException:
-                process.kill()
-                raise
-    except subprocess.TimeoutExpired:
-        raise SourceError(repository.location, f"git took longer than {seconds:,g} s") from None
-    except OSError as error:
-        raise _not_started(repository, error) from None
-    if process.returncode:
-        raise _failed(repository, complaints, process.returncode)
-    return output
-
-
-def _bound(process: "subprocess.Popen[bytes]") -> None:
-    """Limit the memory of a command, which small trees that name each other could fill."""
-    if sys.platform == "linux":
-        with suppress(OSError, ValueError):  # it ended already, or has a lower limit
-            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
+    network = Network(seconds=_LONGEST_LOOK, config={"safe.directory": str(place)})
+    return run(Repository(place, location, is_own=False), "rev-parse", *question, network=network)
 
 
 class Stream:
-    """A git command that runs during a ``with`` block, and is killed at its end.
+    """A git command that runs during a ``with`` block, and is killed at its end or after seconds.
 
-    It reads ``data``, or what is written to ``input`` if ``data`` is None. Entering raises
-    SourceError where git is not installed.
+    It reads ``data``, or what is written to ``input`` if ``data`` is None. Its memory is limited,
+    which small trees that name each other could fill, unless it talks to others: what it brings may
+    be a pack of any size, which git writes to disk. Entering raises SourceError where git is not
+    installed.
     """
 
     input: IO[bytes]
     output: IO[bytes]
 
-    def __init__(self, repository: Repository, *command: str, data: bytes | None = None) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        *command: str,
+        data: bytes | None = None,
+        network: Network = _NONE,
+        seconds: float | None = None,
+    ) -> None:
         self._repository = repository
         self._command = ["git", *command]
         self._data = data
+        self._network = network
+        self._seconds = seconds
+        self._is_overdue = False
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -204,10 +176,10 @@ class Stream:
             input_file.write(self._data)
             input_file.seek(0)
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - as in run()
+            self._process = subprocess.Popen(  # noqa: S603 - callers put no option in unseen
                 self._command,
                 cwd=self._repository.folder,
-                env=_environment(self._repository),
+                env=_environment(self._repository, self._network),
                 stdin=subprocess.PIPE if self._data is None else input_file,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
@@ -215,11 +187,21 @@ class Stream:
         except OSError as error:
             self._open.close()
             raise _not_started(self._repository, error) from None
-        _bound(self._process)
+        if not self._network.protocols and sys.platform == "linux":
+            with suppress(OSError, ValueError):  # it ended already, or has a lower limit
+                resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
+        if self._seconds is not None:
+            timer = Timer(self._seconds, self._expire)
+            timer.start()
+            self._open.callback(timer.cancel)
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
         self.input = self._process.stdin or input_file
         self.output = self._process.stdout
         return self
+
+    def _expire(self) -> None:
+        self._is_overdue = True
+        self._process.kill()
 
     def __exit__(
         self,
@@ -234,10 +216,6 @@ class Stream:
         with self._open, self._process:
             pass
 
-    def kill(self) -> None:
-        """End the command at once."""
-        self._process.kill()
-
     def check(self) -> None:
         """Wait for the end of the command and raise SourceError where it failed."""
         if self._process.wait():
@@ -247,19 +225,21 @@ class Stream:
         """Return the error for output that ended too early."""
         self._process.kill()
         status = self._process.wait()
+        if self._is_overdue:
+            reason = f"git took longer than {self._seconds:,g} s"
+            return SourceError(self._repository.location, reason)
         self._complaints.seek(0)
         return _failed(self._repository, self._complaints.read(), status)
 
 
-def _environment(repository: Repository, network: Network = _NONE) -> dict[str, str]:
-    """Return the variables of a command that works in a repository of cachelog's own."""
-    own = {"GIT_DIR": str(repository.folder)}
+def _environment(repository: Repository, network: Network) -> dict[str, str]:
+    """Return the variables of a command that works in a repository."""
+    # A folder in a working tree is not that repository.
+    place = {"GIT_CEILING_DIRECTORIES": str(repository.folder.parent)}
+    if repository.is_own:
+        place = {"GIT_DIR": str(repository.folder)}
     if repository.objects is not None:
-        own["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
-    return _variables(network) | own
-
-
-def _variables(network: Network) -> dict[str, str]:
+        place["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
     kept = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
     config = {**_OVERRIDES, **network.config}
     overrides = {"GIT_CONFIG_COUNT": str(len(config))}
@@ -267,7 +247,7 @@ def _variables(network: Network) -> dict[str, str]:
         overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     # Git takes an empty list for all that its settings allow.
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
-    return kept | _SETTINGS | overrides | allowed
+    return kept | _SETTINGS | overrides | allowed | place
 
 
 def _not_started(repository: Repository, error: OSError) -> SourceError:
@@ -381,11 +361,11 @@ def changes_between(
     requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
     command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
     with Stream(repository, *command, data=requests.encode()) as stream:
-        yield from _parse_changes(_fields(stream), repository.location)
+        yield from _parse_changes(fields_of(stream), repository.location)
 
 
-def _fields(stream: Stream) -> Iterator[bytes]:
-    """Split the output at NUL, reading no further than the caller asks."""
+def fields_of(stream: Stream) -> Iterator[bytes]:
+    """Split the output at NUL, reading no further than the caller asks. Raises SourceError."""
     rest = b""
     while chunk := stream.output.read(_CHUNK):
         *fields, rest = (rest + chunk).split(b"\0")
