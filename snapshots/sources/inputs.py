@@ -7,6 +7,8 @@ larger than memory. So the kind and the size of a file are looked at before it i
 import json
 import os
 import re
+from collections.abc import Callable, Iterator
+from itertools import islice
 from stat import S_ISREG
 from typing import Any, BinaryIO, TypeVar
 
@@ -64,6 +66,18 @@ def read_regular(location: str, limit: int) -> bytes:
     if size > limit or len(data) > limit:
         raise SourceError(location, f"holds more than {limit:,} bytes")
     return data
+
+
+def walk(
+    folder: str, onerror: Callable[[OSError], object] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield folders with the names in them, as ``os.walk`` does, however deep they are."""
+    pending = [folder]
+    while pending:
+        for parent, folders, names in islice(os.walk(pending.pop(), onerror=onerror), 1):
+            yield parent, folders, names
+            paths = (os.path.join(parent, name) for name in folders)  # noqa: PTH118 - for speed
+            pending += [path for path in paths if not os.path.islink(path)]  # noqa: PTH114
 
 
 def unreadable(location: str, error: OSError) -> SourceError:

@@ -36,7 +36,7 @@ from snapshots.sources.downloads import (
     unpacked,
     user_file,
 )
-from snapshots.sources.inputs import AccessDenied, Missing, unreadable
+from snapshots.sources.inputs import AccessDenied, Missing, unreadable, walk
 from snapshots.sources.locations import is_url
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -525,6 +525,6 @@ def _files(location: str) -> Iterator[tuple[str, None]]:
     def refuse(error: OSError) -> None:
         raise unreadable(error.filename or location, error)
 
-    for folder, _, names in os.walk(location, onerror=refuse):
+    for folder, _, names in walk(location, refuse):
         for name in names:
             yield os.path.join(folder, name), None  # noqa: PTH118 - of a million files

@@ -30,6 +30,7 @@ import msgspec
 from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
+from snapshots.sources.inputs import walk
 from snapshots.sources.pages.folders import MAX_PAGE_BYTES
 
 # -- commands
@@ -460,7 +461,7 @@ def refuse_pipes(repository: Path, location: str) -> None:
 
     ``repository`` is a bare one, or the ``.git`` of another. What cannot be read is left to git.
     """
-    below = (Path(folder, name) for folder, _, names in os.walk(repository) for name in names)
+    below = (Path(folder, name) for folder, _, names in walk(str(repository)) for name in names)
     for file in chain([repository], below):
         with suppress(OSError):
             mode = file.stat().st_mode

@@ -15,7 +15,7 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
-from snapshots.sources.inputs import open_regular, read_regular, unreadable
+from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
 from snapshots.sources.pages.cache_page import CachePage, date_in_path, parse_page, tag_in_path
 from snapshots.sources.reports import Asked, Found, NotApart, PartRead, PartReader, Report, State
 from snapshots.sources.settings import ReadSettings
@@ -244,18 +244,19 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
             raise SourceError(str(path), "does not exist") from None
         except OSError as error:
             raise unreadable(str(path), error) from None
+        pages = [str(path)]
         if S_ISDIR(mode):
             num_skipped = len(report.skipped)
-            pages = sorted(_pages_below(str(path), real_path, report))
+            pages = sorted(_pages_below(str(path), report), key=lambda page: page.split(os.sep))  # noqa: PTH206
             if not pages and len(report.skipped) == num_skipped:
                 reason = "holds no cache pages, and is no build cache and no installation's folder"
                 raise SourceError(str(path), reason)
-        else:
-            pages = [([], str(path), real_path)]
-        for _, file, real in pages:
+        for page in pages:
+            is_link = os.path.islink(page)  # noqa: PTH114 - pathlib takes several times as long
+            real = os.path.realpath(page) if is_link else real_path + page[len(str(path)) :]
             if real not in seen:
                 seen.add(real)
-                yield Path(file)
+                yield Path(page)
 
 
 def read_bytes(file: Path) -> bytes:
@@ -271,49 +272,34 @@ def absolute(file: Path) -> Path:
         raise unreadable(str(file), error) from None
 
 
-def _pages_below(
-    folder: str, real_folder: str, report: Report
-) -> Iterator[tuple[list[str], str, str]]:
-    """Yield the parts of each page's path, which pages are sorted by, the path and the real path.
+def _pages_below(folder: str, report: Report) -> Iterator[str]:
+    """Yield the paths of the pages below a folder.
 
     How a file begins tells whether it is a page. Links to folders are not followed; hidden files
     and folders are passed over. ``report.warn`` has the Markdown files that are no pages.
     """
-    # pathlib takes several times as long for this.
-    pending = [(folder, real_folder)]
-    while pending:
-        folder, real_folder = pending.pop()
-        try:
-            with os.scandir(folder) as entries:
-                visible = [entry for entry in entries if not entry.name.startswith(".")]
-        except OSError as error:
-            report.bad(unreadable(folder, error))
-            continue
-        for entry in visible:
-            real = os.path.join(real_folder, entry.name)  # noqa: PTH118
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append((entry.path, real))
-                elif _is_page(entry, report):
-                    if entry.is_symlink():
-                        real = os.path.realpath(real)
-                    yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
-            except OSError as error:
-                report.bad(unreadable(entry.path, error))
+
+    def skip(error: OSError) -> None:
+        report.bad(unreadable(error.filename, error))
+
+    for parent, folders, names in walk(folder, skip):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = os.path.join(parent, name)  # noqa: PTH118 - pathlib takes several times as long
+            if not name.startswith(".") and _is_page(path, name, report):
+                yield path
 
 
-def _is_page(entry: os.DirEntry[str], report: Report) -> bool:
-    """Tell whether an entry is a page by its name or, under any other name, by its content.
+def _is_page(path: str, name: str, report: Report) -> bool:
+    """Tell whether a file is a page by its name or, under any other name, by its content.
 
-    Whether it can be read as one shows where it is read. Raises OSError.
+    Whether it can be read as one shows where it is read.
     """
-    if entry.name == _PAGE:
-        return not (entry.is_symlink() and entry.is_dir())
-    is_markdown = entry.name.endswith(".md") and entry.name.lower() != "readme.md"
-    if not entry.is_file():
-        return is_markdown and not entry.is_dir()
+    is_markdown = name.endswith(".md") and name.lower() != "readme.md"
+    if name == _PAGE or not os.path.isfile(path):  # noqa: PTH113
+        return is_markdown
     try:
-        file, _ = open_regular(entry.path)
+        file, _ = open_regular(path)
         with file:
             head = file.read(_HEAD_BYTES)
     except SourceError as error:
@@ -323,7 +309,7 @@ def _is_page(entry: os.DirEntry[str], report: Report) -> bool:
     if _HEAD.match(head) or (is_markdown and (not head or b"\0" in head)):
         return True
     if is_markdown:
-        report.warn(f"{entry.path}: is no cache page, and is passed over")
+        report.warn(f"{path}: is no cache page, and is passed over")
     return False
 
 

@@ -275,7 +275,7 @@ def test_what_cannot_be_opened(
 
     def refuse(path: str, *more: Any) -> Any:
         if path == str(tmp_path / closed):
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", path)
         return function(path, *more)
 
     monkeypatch.setattr(os, opens, refuse)
