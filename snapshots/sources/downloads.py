@@ -313,7 +313,7 @@ class KeptDocuments:
     """Small documents of earlier runs, in an SQLite file of the cache folder, for one thread.
 
     A key is one under which a document never changes: a checksum, or a URL and its ETag. On
-    leaving, the documents that were not used for longest are deleted beyond ``bound`` bytes.
+    leaving, the documents that were kept longest ago are deleted beyond ``bound`` bytes.
     Without a folder nothing is kept. The file only saves requests: where it cannot be used, the
     report is warned, and nothing more is found or kept.
     """
@@ -321,7 +321,6 @@ class KeptDocuments:
     def __init__(self, folder: Path | None, bound: int, report: Report) -> None:
         self._bound = bound
         self._report = report
-        self._used: list[str] = []
         self._new: dict[str, bytes] = {}
         self._database: sqlite3.Connection | None = None
         if folder is None:
@@ -344,7 +343,6 @@ class KeptDocuments:
 
     def __exit__(self, *_: object) -> None:
         self._write()
-        self._attempt(self._mark_used)
         self._attempt(
             lambda database: database.execute(
                 "DELETE FROM documents WHERE key IN (SELECT key FROM (SELECT key, "
@@ -359,10 +357,7 @@ class KeptDocuments:
         """Return the document under a key."""
         query = "SELECT document FROM documents WHERE key = ?"
         row = self._attempt(lambda database: database.execute(query, (key,)).fetchone())
-        if row is None:
-            return None
-        self._used.append(key)
-        return bytes(row[0])
+        return None if row is None else bytes(row[0])
 
     def keep(self, key: str, document: bytes | bytearray) -> None:
         """Keep a document; it is written with others, now and then, and at the end."""
@@ -397,9 +392,3 @@ class KeptDocuments:
         now = int(time.time())
         values = ((key, now, document) for key, document in rows.items())
         self._attempt(lambda database: database.executemany(statement, values))
-
-    def _mark_used(self, database: sqlite3.Connection) -> None:
-        now = int(time.time())
-        statement = "UPDATE documents SET used = ? WHERE key = ?"
-        database.executemany(statement, ((now, key) for key in self._used))
-        self._used.clear()

@@ -36,7 +36,7 @@ from msgspec import Raw
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec, UnprovenReason
-from snapshots.sources.inputs import decode_json, refuse_repeated_keys
+from snapshots.sources.inputs import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import (
     Check,
@@ -220,11 +220,13 @@ def installs(
 
     Where ``unproven`` is given, hashes are computed anew, and those that cannot be are entered
     there. A bad entry, and one with another hash, goes to ``report.bad``. Raises SourceError where
-    the whole is no database, or has a key twice.
+    the whole is no database.
     """
     database = decode_json(data, _Document, location).database
-    _check_version(database.version, location)
-    _check_keys(data, len(database.installs), location)
+    if database.version not in VERSIONS:
+        refusal = f"{database.version!r} is not a version that can be read: {', '.join(VERSIONS)}"
+        refusal += "; newer ones take a newer cachelog"
+        raise SourceError(location, refusal, key="database.version")
     written_format = SPEC_FORMATS.get(database.version)
     entries: dict[str, Install] = {}
     for digest, raw in database.installs.items():
@@ -269,26 +271,6 @@ def _richness(node: NodeRecord) -> int:
     """Return how many of the facts that not every database has a node tells."""
     facts = msgspec.structs.asdict(node)
     return sum(bool(facts[name]) for name in facts.keys() - _IN_ALL)
-
-
-def _check_version(version: str, location: str) -> None:
-    if version not in VERSIONS:
-        reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
-        reason += "; newer ones take a newer cachelog"
-        raise SourceError(location, reason, key="database.version")
-
-
-def _check_keys(data: bytes | bytearray, num_entries: int, location: str) -> None:
-    """Raise SourceError where an entry stands there twice, or has one of its own keys twice.
-
-    msgspec keeps the last one. Each entry has each of its keys once, so that they are counted
-    first: what cannot be decided so, as where a key may be written with escapes, is read again.
-    """
-    is_plain = b"\\u00" not in data
-    if not is_plain or any(
-        data.count(key) != num_entries for key in (b'"in_buildcache"', b'"spec"')
-    ):
-        refuse_repeated_keys(data, location)
 
 
 # -- proof of hashes

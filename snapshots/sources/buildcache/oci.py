@@ -225,9 +225,8 @@ class Registry:
         return PublishedSpec(bytes(self._blob(image.config, url)), _package(image, url))
 
     def _pages(self, url: str, tags: dict[str, None]) -> Iterator[list[str]]:
-        seen = {url}
         next_page: str | None = url
-        of_nothing = 0
+        num_pages = of_nothing = 0
         while next_page is not None:
             url, before = next_page, len(tags)
             try:
@@ -238,20 +237,17 @@ class Registry:
             yield decode_json(document.data, _TagList, url).tags or []
             self._transport.progress(f"listing {self._repository.location}", len(tags), None)
             next_page = document.next_page
+            num_pages += 1
             of_nothing = of_nothing + 1 if len(tags) == before else 0
-            if next_page is not None:
-                self._check_next(url, next_page, seen)
-                seen.add(next_page)
             if len(tags) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
-                reason = f"pages on and on: {len(tags):,} tags on {len(seen):,} pages"
+                reason = f"pages on and on: {len(tags):,} tags on {num_pages:,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
-
-    def _check_next(self, url: str, next_page: str, seen: set[str]) -> None:
-        if next_page in seen:
-            raise SourceError(url, f"leads to {next_page} again; the registry is at fault")
-        here, there = urlsplit(self._repository.url), urlsplit(next_page)
-        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
-            raise SourceError(url, f"leads to another host for more tags: {next_page}")
+            here, there = (
+                urlsplit(self._repository.url),
+                urlsplit(next_page or self._repository.url),
+            )
+            if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+                raise SourceError(url, f"leads to another host for more tags: {next_page}")
 
     def _image(self, location: str) -> Image:
         """Return the manifest at a URL; of an image index the one manifest that it names."""
@@ -458,16 +454,14 @@ class Authorization:
         A token that has expired is renewed. Raises SourceError where the registry does not let one
         read, and what ``ask`` raises otherwise.
         """
-        for _ in range(_RENEWALS):
-            headers = self._headers()
+        for _ in range(1 + _RENEWALS):
+            header = self._header
+            headers = {} if header is None else {"Authorization": header}
             try:
                 return ask(headers)
             except Unauthorized as refusal:
-                self._renew(headers, refusal)
-        try:
-            return ask(self._headers())
-        except Unauthorized:
-            raise self.refused() from None
+                self._renew(header, refusal)
+        raise self.refused()
 
     def refused(self, credentials: Credentials | None = None) -> SourceError:
         """Return the error for a registry that does not let one read."""
@@ -482,15 +476,11 @@ class Authorization:
         hint = f" ({credentials.hint})" if credentials.hint else ""
         return SourceError(self._location, f"{reason}: {remedy}{hint}")
 
-    def _headers(self) -> Mapping[str, str]:
-        header = self._header
-        return {} if header is None else {"Authorization": header}
-
-    def _renew(self, sent: Mapping[str, str], refusal: Unauthorized) -> None:
-        """Have other headers than were ``sent``. Raises SourceError where there are none."""
+    def _renew(self, sent: str | None, refusal: Unauthorized) -> None:
+        """Have another header than was ``sent``. Raises SourceError where there is none."""
         with self._lock:
-            if sent.get("Authorization") != self._header:
-                return  # another thread has renewed them meanwhile
+            if sent != self._header:
+                return  # another thread has renewed it meanwhile
             credentials = credentials_for(self._url.netloc, self._transport.settings)
             offered = {
                 challenge.scheme: challenge.parameters
