@@ -91,13 +91,31 @@ _Hash = Annotated[str, msgspec.Meta(min_length=_HASH_LENGTH)]
 """A key that is none is refused where it is read, and not with all that follow it."""
 
 
-class _Form(msgspec.Struct):
+class Form(msgspec.Struct):
     """The keys that tell the forms of documents apart; others are passed over."""
 
     concrete_specs: Raw | UnsetType = UNSET
     meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
     spec: Raw | UnsetType = UNSET
     database: Raw | UnsetType = UNSET
+
+    @property
+    def is_lock_file(self) -> bool:
+        """Whether the document is a lock file."""
+        return self.concrete_specs is not UNSET or self.meta is not UNSET
+
+    @property
+    def has_specs(self) -> bool:
+        """Whether the document is a lock file, or what was printed of a spec."""
+        return self.is_lock_file or self.spec is not UNSET
+
+
+def form_of(data: bytes, location: str) -> Form:
+    """Return the keys of the first document of a file. Raises SourceError for what is no JSON."""
+    document = next(documents(data, location))
+    if bytes(memoryview(document)[:1]) == b"[":
+        return Form(spec=document)
+    return decode_json(document, Form, location)
 
 
 class _Root(msgspec.Struct, gc=False):
@@ -155,10 +173,10 @@ class _LockedSpecs:
         if bytes(memoryview(document)[:1]) == b"[":
             self._add_list(self._decoded(document, list[Raw], prefix), prefix)
             return
-        form = self._decoded(document, _Form, prefix)
-        if form.concrete_specs is not UNSET or form.meta is not UNSET:
+        form = self._decoded(document, Form, prefix)
+        if form.is_lock_file:
             self._add_lock_file(document, prefix)
-        elif form.spec is not UNSET:
+        elif form.has_specs:
             self._add_printed(document, prefix)
         else:
             reason = "is neither a lock file nor what 'spack spec --json' prints"
@@ -232,7 +250,7 @@ class _LockedSpecs:
         listed: list[LockedSpec] = []
         for number, raw in enumerate(raws):
             place = f"{prefix}[{number}]"
-            if self._decoded(raw, _Form, place).spec is not UNSET:
+            if self._decoded(raw, Form, place).spec is not UNSET:
                 self._add_printed(raw, place)
             else:
                 listed.append(self._alone(raw, place, is_root=False))
@@ -442,25 +460,6 @@ def parse_content(data: bytes, location: str) -> LockedContent:
     external = [spec for locked, spec in read if locked.node.external is not None]
     roots = [spec.hash for locked, spec in inside if locked.is_root]
     return LockedContent(Content.of((spec for _, spec in inside), external), tuple(roots))
-
-
-class Form(Enum):
-    """What a JSON document holds: specs of a lock file or as printed, an index, or neither."""
-
-    SPECS = "specs"
-    INDEX = "index"
-    OTHER = "other"
-
-
-def form_of(data: bytes, location: str) -> Form:
-    """Return what a document holds, by its keys alone. Raises SourceError for what is no JSON."""
-    document = next(documents(data, location))
-    if bytes(memoryview(document)[:1]) == b"[":
-        return Form.SPECS
-    form = decode_json(document, _Form, location)
-    if any(raw is not UNSET for raw in (form.concrete_specs, form.meta, form.spec)):
-        return Form.SPECS
-    return Form.OTHER if form.database is UNSET else Form.INDEX
 
 
 def _read_whole(data: bytes, location: str) -> _LockedSpecs:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from snapshots.contents import Content
 from snapshots.errors import SourceError
@@ -68,11 +69,11 @@ def _lock_file_at(path: str) -> str | None:
     with file:
         head = file.read(_HEAD_BYTES).lstrip()
     if head.startswith((b"{", b"[")) and size <= lock_files.MAX_BYTES:
-        match lock_files.form_of(read_regular(path, lock_files.MAX_BYTES), path):
-            case lock_files.Form.SPECS:
-                return path
-            case lock_files.Form.OTHER:
-                raise SourceError(path, f"is neither {_FORMS}")
+        form = lock_files.form_of(read_regular(path, lock_files.MAX_BYTES), path)
+        if form.has_specs:
+            return path
+        if form.database is UNSET:
+            raise SourceError(path, f"is neither {_FORMS}")
     elif not build_caches.recognise(path, ReadSettings()):
         raise SourceError(path, f"is neither {_FORMS}")
     return None

@@ -242,10 +242,7 @@ class Registry:
             if len(tags) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
                 reason = f"pages on and on: {len(tags):,} tags on {num_pages:,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
-            here, there = (
-                urlsplit(self._repository.url),
-                urlsplit(next_page or self._repository.url),
-            )
+            here, there = urlsplit(url), urlsplit(next_page or url)
             if (there.scheme, there.netloc) != (here.scheme, here.netloc):
                 raise SourceError(url, f"leads to another host for more tags: {next_page}")
 
@@ -454,13 +451,14 @@ class Authorization:
         A token that has expired is renewed. Raises SourceError where the registry does not let one
         read, and what ``ask`` raises otherwise.
         """
-        for _ in range(1 + _RENEWALS):
+        for attempt in range(1 + _RENEWALS):
             header = self._header
             headers = {} if header is None else {"Authorization": header}
             try:
                 return ask(headers)
             except Unauthorized as refusal:
-                self._renew(header, refusal)
+                if attempt < _RENEWALS:
+                    self._renew(header, refusal)
         raise self.refused()
 
     def refused(self, credentials: Credentials | None = None) -> SourceError:
