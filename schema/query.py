@@ -423,19 +423,6 @@ def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     return latest
 
 
-class PublishedUnder(msgspec.Struct, frozen=True):
-    """Which revisions a subscription is about: those of a tag, of a series, of both, or all."""
-
-    tag: str | None
-    series: str | None
-
-    def has(self, revision: RevisionInfo) -> bool:
-        """Tell whether a revision is one of them."""
-        return self.tag in (None, revision.tag) and (
-            self.series is None or self.series == refs.series(revision.tag)
-        )
-
-
 @object_type
 class Subscription:
     """What can be followed as it happens."""
@@ -449,8 +436,10 @@ class Subscription:
     def revision_published(
         self, info: Info, series: OfSeries = None, tag: OfTag = None
     ) -> AsyncGenerator[Revision, None]:
-        scope = PublishedUnder(tag, series)
-        return info.context.follow(scope.has)  # type: ignore[return-value] # see ``root_of``
+        def is_followed(revision: RevisionInfo) -> bool:
+            return tag in (None, revision.tag) and series in (None, refs.series(revision.tag))
+
+        return info.context.follow(is_followed)  # type: ignore[return-value] # see ``root_of``
 
 
 def root_of(event: RevisionInfo | None) -> Any:

@@ -18,16 +18,16 @@ from schema.comparisons.changes import (
     id_of_record,
 )
 from schema.fields.connections import Order, order_by
-from schema.fields.cost import EXPLAINING, Cost, field
+from schema.fields.cost import EXPLAINING, Cost
 from schema.fields.many import (
     ListedRecord,
     Sublists,
     WhereKnown,
+    attribute,
     for_many,
-    former,
     of_record,
 )
-from schema.fields.scalars import describe_enum, object_type
+from schema.fields.scalars import deprecated, describe_enum, object_type
 from schema.node import Node
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
@@ -159,8 +159,13 @@ REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
 
 @object_type
 class ReasonCount:
-    """How many specs were added, removed or changed for one reason."""
+    """How many specs were added, removed or changed for one reason.
 
-    reason: SpecChangeReason = field("The reason.")
-    num_specs: int = field("How many specs.")
-    count: int = former("num_specs", "numSpecs", "As `numSpecs`.", int)
+    - reason: The reason.
+    - num_specs: How many specs.
+    - count: As `numSpecs`.
+    """
+
+    reason: SpecChangeReason
+    num_specs: int
+    count: int = deprecated("Use `numSpecs`.")(attribute("num_specs", int, is_for_many=True))

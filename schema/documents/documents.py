@@ -33,14 +33,6 @@ class NodeLocation(msgspec.Struct, gc=False):
     source: graphql.Source
 
 
-def num_tokens(document: graphql.DocumentNode) -> int:
-    """Return how many tokens a document has that was just parsed."""
-    number, token = 1, document.loc.start_token if document.loc else None
-    while token is not None and token.next is not None:
-        number, token = number + 1, token.next
-    return number
-
-
 def validated(
     schema: graphql.GraphQLSchema,
     document: graphql.DocumentNode,
@@ -79,7 +71,6 @@ def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
 
     Names and selection sets are the place of no error, and lose theirs. Equal names become one.
     """
-    untie(document)
     names: dict[str, graphql.NameNode] = {}
     for node in nodes_of([document]):
         place = node.loc
@@ -98,12 +89,16 @@ _set = object.__setattr__
 """Nodes are frozen for all who use them. This keeps them as small as they are: vars() would not."""
 
 
-def untie(document: graphql.DocumentNode) -> None:
-    """Undo the links from each token to the one before it: so nothing refers to each other."""
-    token = document.loc.start_token if document.loc else None
+def untie(document: graphql.DocumentNode) -> int:
+    """Undo the links from each token to the one before it; return how many tokens there are.
+
+    So nothing refers to each other.
+    """
+    number, token = 0, document.loc.start_token if document.loc else None
     while token is not None:
         token.prev = None
-        token = token.next
+        number, token = number + 1, token.next
+    return number
 
 
 KEPT_BYTES = 32_000_000
@@ -363,8 +358,8 @@ class Documents:
             max_errors=self._limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-        shown, tokens = self._shown(problems), num_tokens(node)
-        return Document(text, without_tokens(node), shown, tokens)
+        tokens = untie(node)
+        return Document(text, without_tokens(node), self._shown(problems), tokens)
 
     def _shown(
         self, problems: list[graphql.GraphQLError]

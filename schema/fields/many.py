@@ -326,28 +326,6 @@ def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
     )
 
 
-def former(name: str, successor: str, description: str, graphql_type: Any) -> Any:
-    """Declare a deprecated field with the value of a plain one, ``name`` in Python."""
-
-    def value(root: Any) -> Any:
-        return getattr(root, name)
-
-    return strawberry.field(
-        resolver=value,
-        graphql_type=graphql_type,
-        description=description,
-        deprecation_reason=f"Use `{successor}`.",
-        metadata={FOR_MANY: lambda objects: _plain_values(objects, name)},
-    )
-
-
-def _plain_values(objects: Sequence[Any], name: str) -> Sequence[Any]:
-    """Return the values of a plain field, from the column of it where there is one."""
-    if isinstance(objects, LazyList) and name in objects.columns:
-        return objects.columns[name]
-    return [getattr(item, name) for item in objects]
-
-
 def is_for_many(field: GraphQLField) -> bool:
     """Tell whether a field of the schema can answer for many objects at once."""
     declared: StrawberryField | None = field.extensions.get("strawberry-definition")
@@ -368,8 +346,10 @@ def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
     name = field.python_name
 
     def values(objects: Sequence[Any]) -> Sequence[Any]:
-        if not is_leaf and not (isinstance(objects, LazyList) and name in objects.columns):
+        if isinstance(objects, LazyList) and name in objects.columns:
+            return objects.columns[name]
+        if not is_leaf:
             raise NotForMany
-        return _plain_values(objects, name)
+        return [getattr(item, name) for item in objects]
 
     return values

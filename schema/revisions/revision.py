@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
-from schema.context import Context, Info, LoadedRevision
-from schema.fields.connections import Connection, PageArguments, connection_field, page_of
+from schema.context import Context, Info, LoadedRevision, require_names
+from schema.fields.connections import (
+    Connection,
+    ListPage,
+    PageArguments,
+    connection_field,
+    page_of,
+    window_at,
+)
 from schema.fields.cost import (
     LOADING,
     PACKAGES_ARGUMENTS,
@@ -42,7 +49,13 @@ from schema.revisions.spec import (
     SpecType,
     spec_page,
 )
-from schema.revisions.twins import TWINS, TwinGroupConnection, twin_connection
+from schema.revisions.twins import (
+    TWINS,
+    ShownTwins,
+    TwinGroupConnection,
+    TwinGroupType,
+    twins_comparison,
+)
 from snapshots import refs
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.pairings import tells_stacks
@@ -320,7 +333,15 @@ class Revision(Node):
         - stack: Only specs of this stack.
         - package: Only specs of this package.
         """
-        return twin_connection(info.context, self.info, stack, package, page)
+        frame = info.context.load(self.info).frame
+        require_names([frame], stack, package)
+        twins = info.context.twins(self.info, stack, package)
+        part = window_at(page, len(twins), twins.find)
+        comparison = twins_comparison(info.context, self.info, twins)
+        shown = ShownTwins(comparison, twins, twins[part.start : part.stop])
+        groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
+        cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
+        return TwinGroupConnection(page=ListPage(part, groups, cursors), shown=shown)
 
     @resolver(NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":

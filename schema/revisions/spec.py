@@ -29,9 +29,9 @@ from schema.fields.many import (
     RowList,
     Sublists,
     WhereKnown,
+    attribute,
     column,
     for_many,
-    former,
 )
 from schema.fields.scalars import ByteCount, deprecated, given_values, object_type, optional_field
 from schema.node import Node, node_id, node_of, revision_of_key
@@ -475,11 +475,16 @@ class SpecPages(LazyList["SpecConnection"]):
 
 @object_type
 class FacetCount:
-    """How many of the specs have a value."""
+    """How many of the specs have a value.
 
-    value: str = field("The value.")
-    num_specs: int = field("How many of the specs have it.")
-    count: int = former("num_specs", "numSpecs", "As `numSpecs`.", int)
+    - value: The value.
+    - num_specs: How many of the specs have it.
+    - count: As `numSpecs`.
+    """
+
+    value: str
+    num_specs: int
+    count: int = deprecated("Use `numSpecs`.")(attribute("num_specs", int, is_for_many=True))
 
 
 def facet(column: str, what: str, values: int) -> Any:

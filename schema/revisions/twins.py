@@ -8,8 +8,8 @@ import strawberry
 
 from schema.comparisons.cause import Cause
 from schema.comparisons.changes import LoadedComparison
-from schema.context import Context, require_names
-from schema.fields.connections import Connection, ListPage, PageArguments, window_at
+from schema.context import Context
+from schema.fields.connections import Connection
 from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, resolver
 from schema.fields.many import attribute
 from schema.fields.scalars import ByteCount, object_type
@@ -149,27 +149,3 @@ def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> Load
     """Return a revision beside itself: its twins are added, each with the first as counterpart."""
     loaded, explanation = context.load(info), twins.explanation
     return LoadedComparison(loaded, loaded, explanation.comparison, explanation)
-
-
-def twin_connection(
-    context: Context,
-    info: RevisionInfo,
-    stack: str | None,
-    package: str | None,
-    arguments: PageArguments,
-) -> TwinGroupConnection:
-    """Return a page of the groups of twins among the specs of a stack and of a package, or all.
-
-    Raises InvalidArgument for a stack or package that it does not have, and for a cursor that names
-    none of them.
-    """
-    frame = context.load(info).frame
-    require_names([frame], stack, package)
-    twins = context.twins(info, stack, package)
-    comparison = twins_comparison(context, info, twins)
-    hashes = comparison.head.frame.hashes
-    part = window_at(arguments, len(twins), twins.find)
-    shown = ShownTwins(comparison, twins, twins[part.start : part.stop])
-    objects = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
-    cursors = [hashes.at(int(group.rows[0])) for group in shown.groups]
-    return TwinGroupConnection(page=ListPage(part, objects, cursors), shown=shown)
