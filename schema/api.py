@@ -12,7 +12,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
 from schema.context import Context
-from schema.documents.bounds import refused_variables
+from schema.documents.bounds import Refusal, refused_variables
 from schema.documents.documents import KEPT_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.execution.budget import BudgetExceeded
@@ -125,11 +125,7 @@ class API:
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
         """Return what a request costs; NOTHING for one that is refused before it is executed."""
-        document = self.document(query)
-        declared = document.declared_variables(operation_name, variables) or {}
-        if refused_variables(declared, self.limits) is not None:
-            return NOTHING
-        return document.estimate(graphql_schema, operation_name, declared)
+        return self._priced(self.document(query), operation_name, variables)[2]
 
     def allows(self, cost: Estimate) -> bool:
         """Tell whether a cost, other than NOTHING, is within the limits."""
@@ -290,16 +286,21 @@ class API:
             return OperationResult(None, document.errors, executed=False)
         if cost is not None:
             return _Admitted(document, dict(variables or ()), cost)
-        declared = document.declared_variables(operation_name, variables) or {}
-        refusal = refused_variables(declared, self.limits)
-        cost = NOTHING
-        if refusal is None:
-            cost = document.estimate(graphql_schema, operation_name, declared)
-            refusal = too_expensive(cost, self.limits)
+        declared, refusal, cost = self._priced(document, operation_name, variables)
+        refusal = refusal or too_expensive(cost, self.limits)
         if refusal is None:
             return _Admitted(document, declared, cost)
         allowed = self.limits if tell_cost else None
         return OperationResult(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
+
+    def _priced(
+        self, document: Document, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> tuple[dict[str, Any], Refusal, Estimate]:
+        """Return the declared variables; why they are refused, or what the operation costs."""
+        declared = document.declared_variables(operation_name, variables) or {}
+        if (refusal := refused_variables(declared, self.limits)) is not None:
+            return declared, refusal, NOTHING
+        return declared, None, document.estimate(graphql_schema, operation_name, declared)
 
 
 class _Admitted(msgspec.Struct, frozen=True):

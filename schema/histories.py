@@ -8,7 +8,7 @@ import numpy as np
 import strawberry
 
 from schema.comparisons.comparison import ComparisonType
-from schema.comparisons.spec_change import ReasonCount
+from schema.comparisons.explanations import ReasonCount
 from schema.context import Context, Info
 from schema.fields.connections import (
     Connection,
@@ -408,12 +408,9 @@ VersionArgument = Annotated[str | None, strawberry.argument("Only specs of this 
 
 
 def _cell(target: str | None, stack: str | None, version: str | None) -> Cell:
-    values = {
-        CoverageDimension.TARGET: target,
-        CoverageDimension.STACK: stack,
-        CoverageDimension.VERSION: version,
-    }
-    return {dimension: value for dimension, value in values.items() if value is not None}
+    dimensions = CoverageDimension.TARGET, CoverageDimension.STACK, CoverageDimension.VERSION
+    values = zip(dimensions, (target, stack, version), strict=True)
+    return {dimension: value for dimension, value in values if value is not None}
 
 
 @object_type

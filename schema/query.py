@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 import strawberry
 
-from schema.comparisons.commits import ONE_COMMIT, CommitType
 from schema.comparisons.comparison import ComparisonType
+from schema.comparisons.explanations import ONE_COMMIT, CommitType
 from schema.comparisons.plan import (
     PLANNING,
     PlannedSpecsArgument,

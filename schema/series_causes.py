@@ -2,10 +2,9 @@
 
 import strawberry
 
-from schema.comparisons.cause import Cause, CauseRows
 from schema.comparisons.changes import LoadedComparison, load_comparison
-from schema.comparisons.commits import CommitType
 from schema.comparisons.comparison import ComparisonType
+from schema.comparisons.explanations import Cause, CauseRows, CommitType
 from schema.context import Info, LoadedRevision
 from schema.fields.connections import FirstArgument, check_size
 from schema.fields.cost import ArgumentCost, Cost, NumberOf, resolver

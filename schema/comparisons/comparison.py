@@ -9,13 +9,6 @@ import numpy as np
 import orjson
 import strawberry
 
-from schema.comparisons.cause import (
-    KIND_COUNTS,
-    Cause,
-    CauseKindCount,
-    CauseRows,
-    cause_of_key,
-)
 from schema.comparisons.changes import (
     CoverageChangeType,
     LoadedComparison,
@@ -29,15 +22,23 @@ from schema.comparisons.changes import (
     load_comparison,
     size_delta,
 )
-from schema.comparisons.commits import COMMITS, CommitEffectType, attribution, effect_connection
-from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
-from schema.comparisons.spec_change import (
+from schema.comparisons.explanations import (
+    COMMITS,
+    KIND_COUNTS,
     REASON_COUNTS,
+    Cause,
+    CauseKindCount,
+    CauseRows,
+    CommitEffectType,
     ReasonCount,
     SpecChangeOrderArgument,
     SpecChangeType,
+    attribution,
+    cause_of_key,
+    effect_connection,
     spec_change_connection,
 )
+from schema.comparisons.gates import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.context import Context, Info, LoadedRevision
 from schema.fields.connections import (
     Connection,

@@ -7,7 +7,7 @@ import strawberry
 
 from schema.comparisons.changes import load_comparison
 from schema.comparisons.comparison import ComparisonType
-from schema.comparisons.spec_change import SpecChangeType, spec_change_connection
+from schema.comparisons.explanations import SpecChangeType, spec_change_connection
 from schema.context import Info, PlannedInfo
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import ArgumentCost, Cost, resolver

@@ -8,8 +8,8 @@ from typing import Any
 import strawberry
 from strawberry.scalars import JSON
 
-from schema.comparisons.cause import Cause, CauseRows, CauseStepType
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
+from schema.comparisons.explanations import Cause, CauseRows, CauseStepType
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import FirstArgument, check_size
 from schema.fields.cost import (

@@ -6,6 +6,7 @@ argument lowers a cost below zero.
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import graphql
@@ -209,7 +210,7 @@ class _Walk:
             part = self._of(parent, node, place)
             units += part.units
             num_bytes += part.num_bytes
-            largest = max(largest, part, key=_units)
+            largest = max(largest, part, key=attrgetter("units"))
         return _Part(units, num_bytes, largest.path, largest.path_units, largest.units)
 
     def _is_included(self, node: Any) -> bool:
@@ -371,10 +372,6 @@ class _Walk:
 
 def _arguments(node: graphql.FieldNode | graphql.DirectiveNode) -> dict[str, graphql.ValueNode]:
     return {argument.name.value: argument.value for argument in node.arguments or ()}
-
-
-def _units(part: _Part) -> float:
-    return part.units
 
 
 def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008

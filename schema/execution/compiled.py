@@ -27,11 +27,11 @@ from strawberry.types.field import StrawberryField
 from schema.execution.budget import Budget
 from schema.execution.executor import (
     STRUCTURE,
+    JsonObjects,
     RenderingExecutor,
     rendered_values,
     resolver_arguments,
 )
-from schema.execution.json_objects import JsonObjects
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
@@ -447,9 +447,8 @@ def _completed_value(kind: Any, below: Any) -> Complete:
     """Return what makes JSON of a value that is there."""
     if isinstance(kind, graphql.GraphQLList):
         item = _completed(kind.of_type, below)
-        counts_texts = below is None and not isinstance(
-            _nullable(kind.of_type), graphql.GraphQLList
-        )
+        inner = graphql.get_nullable_type(kind.of_type)
+        counts_texts = below is None and not graphql.is_list_type(inner)
         return _list(item, below, counts_texts=counts_texts)
     if below is not None:
 
@@ -472,10 +471,6 @@ def _completed_value(kind: Any, below: Any) -> Complete:
         return len(coerced) if type(coerced) is str else 0
 
     return leaf
-
-
-def _nullable(kind: Any) -> Any:
-    return kind.of_type if isinstance(kind, graphql.GraphQLNonNull) else kind
 
 
 def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -105,13 +105,6 @@ class ColumnTable(LazyList[Item]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._kind(**{name: values[place] for name, values in self.columns.items()})
-
-
-class Listed(Protocol):
-    """An object of a type whose fields answer for many."""
-
-    def alone(self) -> Sequence[Any]:
-        """Return the list that has this object alone."""
 
 
 @strawberry.type
@@ -242,13 +235,14 @@ def for_many(
     """Declare a field by a function of many objects; its docstring describes it unless
     ``description`` does.
 
-    The function's parameters after the first are the field's arguments. With ``is_fixed`` its
+    Objects of its type have ``alone``, which returns the list that has the object alone. The
+    function's parameters after the first are the field's arguments. With ``is_fixed`` its
     values follow from the rows of a frame that the objects are, and from the arguments. Where it
     raises for a list, the stock executor takes over and reports the error at each place it belongs
     to.
     """
 
-    def resolve(self: Listed, **arguments: Any) -> Any:
+    def resolve(self: Any, **arguments: Any) -> Any:
         answer = function(self.alone(), **arguments)
         if isinstance(answer, WhereKnown):
             choice = answer.choices[0]

@@ -27,12 +27,14 @@ from schema.fields.cost import (
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
 from schema.node import Node, id_field, info_of_key, node_of
-from schema.revisions.holes import HOLES, HoleConnection, hole_connection
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
+    HOLES,
     ConcreteSpecsArgument,
+    HoleConnection,
     LookupType,
     concrete_specs,
+    hole_connection,
 )
 from schema.revisions.package import (
     Package,

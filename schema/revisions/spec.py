@@ -573,7 +573,10 @@ def spec_page(
     rows = _selected(frame, within, conditions)
     if matching is not None:
         rows = rows[loaded.matching(matching)[rows]]
-    rows = _ordered(frame, rows, field, falling)
+    if field is not SpecField.PACKAGE:
+        order_of_all, ranks = frame.order(field)
+        rows = order_of_all if len(rows) == len(frame) else rows[np.argsort(ranks[rows])]
+    rows = rows[::-1] if falling else rows
 
     def places(cursor: str) -> tuple[int, int]:
         row = frame.hashes.find(cursor)
@@ -597,10 +600,3 @@ def _selected(frame: Frame, within: slice | Mask, filter: SpecFilterInput | None
         return rows_where(frame.select(conditions, within)) + np.int32(start)
     mask = within if conditions is None else within & frame.select(conditions)
     return rows_where(mask)
-
-
-def _ordered(frame: Frame, rows: Rows, field: SpecField, falling: bool) -> Rows:
-    if field is not SpecField.PACKAGE:
-        order, ranks = frame.order(field)
-        rows = order if len(rows) == len(frame) else rows[np.argsort(ranks[rows])]
-    return rows[::-1] if falling else rows

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import strawberry
 
-from schema.comparisons.cause import Cause
 from schema.comparisons.changes import LoadedComparison
+from schema.comparisons.explanations import Cause
 from schema.context import Context
 from schema.fields.connections import Connection
 from schema.fields.cost import EXPLAINING, LOADING, ArgumentCost, Cost, NumberOf, resolver

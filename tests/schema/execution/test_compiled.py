@@ -11,7 +11,7 @@ import pytest
 from schema import api as api_module
 from schema.api import API
 from schema.execution.budget import TOO_MANY_BYTES
-from schema.execution.json_objects import JsonObjects
+from schema.execution.executor import JsonObjects
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import Places
 from schema.limits import Limits

@@ -12,7 +12,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.api import schema
 from schema.comparisons.changes import PackageChangeType, StackChangeType
-from schema.comparisons.spec_change import SpecChangeType
+from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
 from schema.revisions.package import Package

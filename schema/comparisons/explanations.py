@@ -1,0 +1,661 @@
+"""Explanations: how the hashes of two revisions differ, why, and which commits explain that."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+import strawberry
+
+from schema.comparisons.changes import (
+    FIELDS,
+    FieldChangeType,
+    LoadedComparison,
+    PartRows,
+    change_connection,
+    change_of_id,
+    id_of_record,
+    load_comparison,
+    loaded_of_keys,
+)
+from schema.context import Context, Info, LoadedRevision
+from schema.fields.connections import (
+    Connection,
+    FirstArgument,
+    Order,
+    PageArguments,
+    check_size,
+    connection_field,
+    order_by,
+    page_of,
+)
+from schema.fields.cost import EXPLAINING, ArgumentCost, Cost, NumberOf, field, resolver, texts
+from schema.fields.many import (
+    ListedRecord,
+    RowList,
+    Sublists,
+    WhereKnown,
+    attribute,
+    for_many,
+    of_record,
+)
+from schema.fields.scalars import DateTime, deprecated, describe_enum, object_type
+from schema.node import Node, id_field, node_id, node_of
+from schema.revisions.costs import cost_fields
+from schema.revisions.spec import SpecRows, SpecType
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.causes import Causes
+from snapshots.changes.costs import BuildCost, sum_of
+from snapshots.changes.diff import SpecChangeField, SpecChangeKind
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.vocabulary import cause_title
+from snapshots.recipes.commits import SWEEPING, Commit
+from snapshots.recipes.effects import MOST_DEPENDENTS, Attribution, CommitEffect, CommitLevel
+from snapshots.spack.names import ROOT_STACK
+
+if TYPE_CHECKING:
+    from schema.comparisons.comparison import ComparisonType
+
+LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
+
+# -- commits of the recipes
+
+describe_enum(
+    CommitLevel,
+    DEPENDENT="It touched the recipe of a package that depends directly on this "
+    f"one, which may have asked for another; the newest {MOST_DEPENDENTS}.",
+)
+
+COMMITS = Cost(
+    weight=5_000,
+    each=50,
+    once=EXPLAINING + 60_000,
+    arguments={"levels": ArgumentCost(each=50), "package": ArgumentCost(weight=100)},
+)
+"""A page of the commits of a comparison: those between two revisions are looked up and counted."""
+
+CAUSE_COMMITS = Cost(
+    weight=100, items=NumberOf("first", default=10), each=20, once=EXPLAINING + 60_000
+)
+"""Commits of one cause."""
+
+ONE_COMMIT = Cost(weight=60_000)
+"""A commit, by how its hash begins: those of the whole catalog are looked through."""
+
+EFFECTS = Cost(weight=200_000, each=50, once=2 * EXPLAINING)
+"""Comparisons in which a commit explains something: that of each series is explained."""
+
+
+@object_type
+class PullRequest:
+    """A pull request, or what a forge calls so."""
+
+    number: int = field("Its number.")
+    url: str | None = field("Where it is looked at, if known.")
+
+
+@object_type
+class CommitType(Node):
+    """A commit of the repository that recipes come from.
+
+    - oid: The whole hash.
+    - committed_at: When it was committed.
+    - subject: The first line of its message, with invisible characters escaped.
+    - packages: Packages whose recipes it touched, by name.
+    - stacks: Stacks that it touched, by name.
+    """
+
+    commit: strawberry.Private[Commit]
+    repository: strawberry.Private[str]
+
+    @classmethod
+    def of_id(cls, context: Context, oid: str) -> Self | None:
+        """Return the commit of a whole hash."""
+        return cls.named(context, oid)
+
+    @classmethod
+    def named(cls, context: Context, prefix: str) -> Self | None:
+        """Return the only commit whose hash begins so; None where there is none, or several."""
+        context.changing_history()
+        context.require_time()
+        matches = context.catalog.recipes.commits(prefix)
+        if len(matches) != 1:
+            return None
+        ((repository, _), commit) = matches[0]
+        return cls(commit=commit, repository=repository)
+
+    id = id_field("Commit", "commit.oid")
+
+    oid = attribute("commit.oid", str)
+    committed_at: DateTime = attribute("commit.committed_at", DateTime)
+    subject = attribute("commit.subject", str, texts(300))
+
+    @resolver(texts(200))
+    def url(self, info: Info) -> str | None:
+        """Where it is looked at, if known."""
+        return info.context.library.links(self.repository).commit(self.commit.oid)
+
+    @resolver()
+    def pull_request(self, info: Info) -> PullRequest | None:
+        """The pull request that the subject ends with."""
+        number = self.commit.pull_request
+        if number is None:
+            return None
+        url = info.context.library.links(self.repository).pull_request(number)
+        return PullRequest(number=number, url=url)
+
+    packages = attribute("commit.packages", list[str], Cost(weight=20, num_bytes=2_000))
+    stacks = attribute("commit.stacks", list[str], texts(500))
+
+    @resolver()
+    def spack(self) -> FieldChangeType | None:
+        """Where it changed which Spack is used: the commits of Spack, as far as known."""
+        change = self.commit.spack
+        if change is None:
+            return None
+        return FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
+
+    @resolver(description=f"Whether it touched more than {SWEEPING} packages.")
+    def sweeping(self) -> bool:
+        return self.commit.is_sweeping
+
+    @connection_field(EFFECTS)
+    def effects(self, info: Info, *, page: PageArguments) -> Connection["CommitEffectType"]:
+        """Where its effects were seen: comparisons of neighbours whose causes it explains, newest
+        first.
+        """
+        return effect_connection(_effects_of(info.context, self.commit), page)
+
+
+@object_type
+class CommitEffectType:
+    """What a commit did in one comparison.
+
+    - level: The level at which it explains; the nearest of several.
+    - taken_back: Whether it is in base's history and not in head's.
+    - num_specs: The sum of numSpecs of these causes. Commits that explain one cause together have
+      it each, so these numbers do not add up.
+    - num_involved: The sum of numInvolved of these causes.
+    """
+
+    effect: strawberry.Private[CommitEffect]
+    loaded: strawberry.Private[LoadedComparison]
+
+    @resolver()
+    def commit(self) -> CommitType:
+        """The commit."""
+        recipes = self.loaded.head.context.catalog.recipes.of(self.loaded.head.info)
+        repository = "" if recipes is None else recipes.repository
+        return CommitType(commit=self.effect.commit, repository=repository)
+
+    level = attribute("effect.level", CommitLevel)
+    taken_back = attribute("effect.taken_back", bool)
+
+    @resolver(Cost(weight=20, items=20))
+    def causes(self) -> list["Cause"]:
+        """The causes that it explains at this level, what explains most first."""
+        causes = self.effect.causes
+        return [Cause(comparison=self.loaded, number=number) for number in causes]
+
+    num_specs = attribute("effect.num_specs", int)
+    seconds, cost, cost_basis = cost_fields(
+        lambda self, _: cause_cost(self.loaded, self.effect.causes)
+    )
+
+    num_involved = attribute("effect.num_involved", int)
+
+    @resolver(Cost(weight=50, num_bytes=500))
+    def stacks(self) -> list[str]:
+        """The stacks of the specs that these causes are involved in, by name; root is left out."""
+        causes = attribution(self.loaded)
+        if causes is None:
+            return []
+        stacks = {stack for number in self.effect.causes for stack in causes.stacks(number)}
+        return sorted(stacks - {ROOT_STACK})
+
+    @resolver()
+    def comparison(self) -> LazyComparison:
+        """The comparison."""
+        base, head, scope = self.loaded.base.info, self.loaded.head.info, self.loaded.scope
+        only = None if scope is None else scope.only
+        comparison: ComparisonType = node_of(
+            "Comparison", base_info=base, head_info=head, only=only
+        )
+        return comparison
+
+
+def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
+    """Return what building the specs takes that have some causes as their main one."""
+    costs = comparison.head.context.costs(comparison.head.info)
+    if costs is None:
+        return None
+    return sum_of(costs.total(comparison.rows_of_cause(number)) for number in numbers)
+
+
+def attribution(comparison: LoadedComparison) -> Attribution | None:
+    """Return which commits explain which causes; None where commits are not known.
+
+    None explains what tells the twins of one revision apart, or any two specs.
+    """
+    if comparison.explained is not None:
+        return None
+    context = comparison.head.context
+    return context.recipes_change(comparison.base.info, comparison.head.info).attribution
+
+
+def commits_of_cause(
+    comparison: LoadedComparison, number: int, first: int
+) -> list[CommitEffectType] | None:
+    """Return the commits that explain a cause, with what each did; None if they are not known."""
+    found = attribution(comparison)
+    if found is None:
+        return None
+    causes = comparison.explanation().causes
+    numbers = causes.num_specs(number), causes.num_involved(number)
+    if comparison.scope is not None:
+        count = comparison.causes_in_scope[number]
+        numbers = count.num_specs, count.num_involved
+    return [
+        CommitEffectType(
+            effect=CommitEffect(commit.commit, commit.level, commit.taken_back, [number], *numbers),
+            loaded=comparison,
+        )
+        for commit in found.of_cause(number)[:first]
+    ]
+
+
+def effect_connection(
+    shown: Sequence[CommitEffectType], arguments: PageArguments
+) -> Connection[CommitEffectType]:
+    """Return a page of what commits did."""
+    keys = [
+        f"{one.effect.commit.oid}|{one.loaded.base.info.key}|{one.loaded.head.info.key}|"
+        f"{'-' if one.effect.taken_back else '+'}"
+        for one in shown
+    ]
+    return Connection(page=page_of(arguments, keys, lambda place: shown[place]))
+
+
+def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
+    """Return what a commit did in comparisons of neighbours, newest first."""
+    history, tables = context.changing_history(), context.catalog.recipes
+    shown: list[CommitEffectType] = []
+    neighbours = [both for name in history.series_names for both in history.neighbours(name)]
+    for both in sorted(neighbours, key=lambda both: both.head.taken_at, reverse=True):
+        if both.base is None:
+            continue
+        between = tables.between(both.base, both.head)
+        if between is None or not any(
+            other.oid == commit.oid for other in (*between.reached, *between.taken_back)
+        ):
+            continue
+        comparison = load_comparison(context, both.base, both.head)
+        found = attribution(comparison)
+        if found is not None:
+            shown += [
+                CommitEffectType(effect=effect, loaded=comparison)
+                for effect in found.effects()
+                if effect.commit.oid == commit.oid
+            ]
+    return shown
+
+
+# -- causes
+
+Value = TypeVar("Value")
+
+describe_enum(CauseKind, UNKNOWN="The sources do not tell; whyUnknown says what is missing.")
+
+PACKAGES = Cost(weight=100, num_bytes=10_000)
+"""The names of the packages of a cause; many for a cause deep in the graph."""
+
+FACTS = msgspec.structs.replace(FIELDS, weight=150)
+"""What differs of a node: read of both sides, dependency by dependency."""
+
+TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
+"""Other causes of exactly the same specs."""
+
+
+class CauseRows(RowList["Cause"]):
+    """Causes of a comparison, by their numbers."""
+
+    def item(self, number: int) -> "Cause":
+        """Return the cause of a number."""
+        return Cause(comparison=self.loaded, number=number)
+
+    def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
+        """Return a value of each cause; of one that is listed many times it is computed once."""
+        all_causes = self.loaded.explanation().causes
+        values = {number: value(all_causes, number) for number in {*self.numbers}}
+        return [values[number] for number in self.numbers]
+
+
+def _of_cause(value: Callable[[Causes, int], Any], cost: Cost | None = None) -> Any:
+    """Declare a field whose value follows from one cause alone, by its number among all."""
+    return for_many(lambda rows: rows.each(value), cost=cost)
+
+
+def _of_name(fact: str) -> Any:
+    """Declare a field that is a fact of what a cause is."""
+    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact))
+
+
+def _ids(rows: CauseRows) -> list[strawberry.ID]:
+    """Opaque and stable."""
+    key = rows.loaded.key
+    return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
+
+
+def _counted(name: str) -> Any:
+    """Declare a field that counts specs of a cause, those in scope."""
+    value = attrgetter(name)
+
+    def counts(rows: CauseRows) -> list[int]:
+        if rows.loaded.scope is None:
+            return rows.each(getattr(Causes, name))
+        in_scope = rows.loaded.causes_in_scope
+        return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
+
+    return for_many(counts)
+
+
+def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
+    """The packages of the specs that it is the main cause of."""
+    package = rows.loaded.head.frame.package
+    return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
+
+
+def _facts(rows: CauseRows) -> Sublists:
+    """Everything of the package's own that differs; the first of it gave the kind."""
+    return Sublists.of(rows.each(Causes.facts_of))
+
+
+def _together(rows: CauseRows) -> Sublists:
+    others = rows.each(Causes.together_with)
+    return Sublists.of(others, lambda numbers: CauseRows(rows.loaded, numbers))
+
+
+CAUSED = Cost(weight=500, each=10)
+"""A page of the specs that hang on a cause."""
+
+
+@object_type
+class Cause(Node):
+    """Why specs were built anew: what changed by itself in one package, whatever depends on it.
+    Equal changes on several architectures are one cause. Of twins: what tells the first of a group
+    from the others; of two specs, one from the other.
+
+    - kind: What changed.
+    - package: The package that changed by itself; null of ARCHITECTURE and FORMAT, which are of
+      all.
+    - before: As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not
+      known. Of FORMAT the version of the format.
+    - after: As `before`, in head.
+    - title: One line for people: openssl 3.3.1 → 3.4.0.
+    - why_unknown: For UNKNOWN: what the sources do not tell.
+    - num_together: How many causes are involved in exactly the same specs; `together` may have
+      fewer.
+    - num_specs: How many specs it is the main cause of. Each spec has one main cause, so these
+      numbers add up to all that were rebuilt or replaced.
+    - num_involved: How many specs it is involved in, also where another cause is the main one.
+    """
+
+    comparison: strawberry.Private[LoadedComparison]
+    number: strawberry.Private[int]
+
+    id: strawberry.ID = for_many(_ids, cost=Cost(weight=1.5))
+    kind: CauseKind = _of_name("kind")
+    package: str | None = _of_name("package")
+    before: str | None = _of_name("before")
+    after: str | None = _of_name("after")
+    title: str = _of_cause(
+        lambda all_, number: cause_title(all_.name_of(number)), cost=Cost(num_bytes=80)
+    )
+    why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
+    facts: list[FieldChangeType] = for_many(_facts, cost=FACTS)
+    together: list["Cause"] = for_many(
+        _together,
+        "Causes that are involved in exactly the same specs, which can't be told apart here: "
+        f"those that explain most, {MOST_TOGETHER} at most.",
+        cost=TOGETHER,
+    )
+    num_together: int = _of_cause(Causes.num_together)
+    num_specs: int = _counted("num_specs")
+    num_involved: int = _counted("num_involved")
+    packages: list[str] = for_many(_packages, cost=PACKAGES)
+    seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
+
+    @classmethod
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
+    ) -> "Cause | None":
+        """Return the cause of a comparison and a key, which may have the ids' separator in it."""
+        comparison = loaded_of_keys(context, base_key, head_key)
+        return None if comparison is None else cause_of_key(comparison, key)
+
+    def build_cost(self) -> BuildCost | None:
+        """Return what building the specs takes that it is the main cause of."""
+        return cause_cost(self.comparison, [self.number])
+
+    def alone(self) -> CauseRows:
+        """Return the list of this cause alone."""
+        return CauseRows(self.comparison, [self.number])
+
+    @connection_field(CAUSED)
+    def specs(self, involved: bool = False, *, page: PageArguments) -> Connection["SpecChangeType"]:
+        """The added specs that it is the main cause of, by package and hash.
+
+        - involved: Also those where another cause is the main one.
+        """
+        table = self.comparison.explanation().specs_of(self.number, involved=involved)
+        if self.comparison.scope is not None:
+            table = table.take(self.comparison.scope.in_head[table.after])
+        return spec_change_connection(self.comparison, table, page)
+
+    @resolver(CAUSE_COMMITS)
+    def commits(self, first: FirstArgument = 10) -> list[CommitEffectType] | None:
+        """The commits that explain it, nearest level first, newest first; null where a commit of
+        the recipes is not known.
+        """
+        check_size("first", first)
+        return commits_of_cause(self.comparison, self.number, first)
+
+
+def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:
+    """Return the cause with a key; None where the comparison, or its scope, has none."""
+    number = comparison.explanation().causes.find(key)
+    if number is None:
+        return None
+    if comparison.scope is not None and number not in comparison.causes_in_scope:
+        return None
+    return Cause(comparison=comparison, number=number)
+
+
+def _steps_before(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in base; null where it is not in the cache."""
+    return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
+
+
+def _steps_after(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in head; null where it is not in the cache."""
+    return _specs_at(rows.comparison.head, [step.head_node for step in rows.records])
+
+
+def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown:
+    """Return the specs of nodes; null for those outside the revision."""
+    size = len(loaded.frame)
+    rows = [-1 if node is None or node >= size else node for node in nodes]
+    return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
+
+
+@object_type
+class CauseStepType(ListedRecord):
+    """A step on the way from a spec down to its main cause.
+
+    - name: The package's name.
+    """
+
+    name: str = of_record("name")
+    before: SpecType | None = for_many(_steps_before)
+    after: SpecType | None = for_many(_steps_after)
+
+
+KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
+"""All causes, counted by their kinds."""
+
+
+@object_type
+class CauseKindCount:
+    """How many causes are of one kind, and how many specs they explain.
+
+    - kind: The kind.
+    - num_causes: How many causes are of this kind.
+    - num_specs: How many specs have a main cause of this kind. Each spec has one main cause, so
+      these numbers add up to all that were rebuilt or replaced.
+    """
+
+    kind: CauseKind
+    num_causes: int
+    num_specs: int
+
+
+# -- changed hashes
+
+describe_enum(SpecChangeKind)
+
+SpecChangeOrderArgument = Annotated[
+    Order | None,
+    order_by("SpecChangeOrder", "changed hashes", SpecChangeField, ties="package and hash"),
+]
+
+
+def _specs_before(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in base; null where it was added."""
+    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
+
+
+def _specs_after(rows: PartRows[Any]) -> WhereKnown:
+    """The spec in head; null where it was removed."""
+    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
+
+
+def _fields(rows: PartRows[Any]) -> Sublists:
+    """What differs: of a hash that changed, or of the two of which one took the other's place."""
+    counterparts = rows.comparison.explanation().counterpart_rows(rows.table)
+    return Sublists.of(rows.table.fields(counterparts))
+
+
+def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
+    """Why it came, went or changed."""
+    comparison = rows.comparison
+    codes = comparison.explanation().reasons(rows.table, comparison.returned())
+    return [REASONS[code] for code in codes.tolist()]
+
+
+def _counterparts(rows: PartRows[Any]) -> WhereKnown:
+    """What it took the place of, or what took its place; null where nothing did."""
+    comparison, table = rows.comparison, rows.table
+    partners = comparison.explanation().counterpart_rows(table)
+    has_one, is_added = partners >= 0, table.before < 0
+    choices = np.where(has_one, np.where(is_added, 0, 1), -1)
+    return WhereKnown(
+        [
+            SpecRows(comparison.base, partners[has_one & is_added]),
+            SpecRows(comparison.head, partners[has_one & ~is_added]),
+        ],
+        choices.tolist(),
+    )
+
+
+def _ambiguous(rows: PartRows[Any]) -> list[bool]:
+    """Whether another spec could be its counterpart as well, or it could have one: the sources tell
+    no difference.
+    """
+    return [tie is not None for tie in rows.comparison.explanation().ties(rows.table)]
+
+
+def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
+    """What is not known, where it is ambiguous: 1 of 2 was rebuilt; which is not known."""
+    return rows.comparison.explanation().why_ambiguous(rows.table)
+
+
+def _main_causes(rows: PartRows[Any]) -> WhereKnown:
+    """The main cause of what took its place, or of it; null without a counterpart."""
+    numbers = rows.comparison.explanation().main_causes(rows.table)
+    return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
+
+
+def _causes(rows: PartRows[Any]) -> Sublists:
+    """All causes that are involved, the main one first."""
+    involved = rows.comparison.explanation().involved(rows.table)
+    counts = np.diff(involved.offsets).tolist()
+    return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
+
+
+def _paths(rows: PartRows[Any]) -> Sublists:
+    """The chain of dependencies from the spec to its main cause; only itself where the cause is its
+    own. Empty without a counterpart.
+    """
+    paths = rows.comparison.explanation().paths(rows.table)
+    return Sublists.of(paths, lambda steps: PartRows(CauseStepType, rows.comparison, steps))
+
+
+EXPLAINED = Cost(weight=1, once=EXPLAINING)
+"""What an explanation has of each hash."""
+
+INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
+"""The causes that are involved in a spec."""
+
+PATH = Cost(weight=200, items=6, once=EXPLAINING)
+"""A walk from a spec down to its main cause."""
+
+
+@object_type
+class SpecChangeType(ListedRecord, Node):
+    """How a hash changed, and why.
+
+    - kind: How it changed.
+    - hash: The DAG hash.
+    - name: The package's name.
+    """
+
+    of_id = change_of_id(attrgetter("specs"))
+    id: strawberry.ID = id_of_record("SpecChange", "hash")
+    kind: SpecChangeKind = of_record("kind")
+    hash: str = of_record("hash")
+    name: str = of_record("name")
+    before: SpecType | None = for_many(_specs_before)
+    after: SpecType | None = for_many(_specs_after)
+    fields: list[FieldChangeType] = for_many(
+        _fields, cost=msgspec.structs.replace(FIELDS, weight=8, once=EXPLAINING)
+    )
+    reason: SpecChangeReason = for_many(_reasons, cost=EXPLAINED)
+    counterpart: SpecType | None = for_many(_counterparts, cost=EXPLAINED)
+    ambiguous: bool = for_many(_ambiguous, cost=EXPLAINED)
+    why_ambiguous: str | None = for_many(_why_ambiguous, cost=EXPLAINED)
+    cause: Cause | None = for_many(_main_causes, cost=Cost(weight=5, once=EXPLAINING))
+    causes: list[Cause] = for_many(_causes, cost=INVOLVED)
+    path: list[CauseStepType] = for_many(_paths, cost=PATH)
+
+
+spec_change_connection = partial(change_connection, SpecChangeType, cursor=attrgetter("hash"))
+"""Returns a page of a table of changed hashes; by package and hash unless ordered."""
+
+REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
+"""The reasons of all changed hashes, counted."""
+
+
+@object_type
+class ReasonCount:
+    """How many specs were added, removed or changed for one reason.
+
+    - reason: The reason.
+    - num_specs: How many specs.
+    - count: As `numSpecs`.
+    """
+
+    reason: SpecChangeReason
+    num_specs: int
+    count: int = deprecated("Use `numSpecs`.")(attribute("num_specs", int, is_for_many=True))
