@@ -18,8 +18,6 @@ from tests.benchmarks.results import Results, print_table, write_json
 # By name, and imported late: each process that one of them starts imports this module anew.
 BENCHMARKS = {
     "import": "imports",
-    "listed": "unindexed",
-    "registry": "unindexed",
     "compare": "comparisons",
     "explain": "explanations",
     **dict.fromkeys(QUERIES, "in_process"),
@@ -99,7 +97,6 @@ def _plan(options: argparse.Namespace) -> Plan:
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
         calls=1 if options.quick else 25,
-        deepdiff_specs=50 if options.quick else 2_000,
         over_http=not options.in_process,
         mercurius=options.mercurius,
         revisions=5 if options.quick else 200,

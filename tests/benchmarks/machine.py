@@ -26,7 +26,6 @@ _LIBRARIES = (
     "uvicorn",
     "uvloop",
     "httptools",
-    "polars",
     "deepdiff",
 )
 

@@ -134,16 +134,14 @@ def source_digest(*patterns: str, edition: int = 0) -> str:
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The data, how many rounds, about how many seconds a turn, and what to leave out.
 
-    ``calls`` is how many calls a turn takes the median of, where it counts them; ``deepdiff_specs``
-    how many specs are compared by a way that takes minutes for all of them. ``notes`` collects what
-    a reader of the results has to know.
+    ``calls`` is how many calls a turn takes the median of, where it counts them. ``notes`` collects
+    what a reader of the results has to know.
     """
 
     data: Data
     rounds: int
     seconds: float
     calls: int
-    deepdiff_specs: int
     over_http: bool
     mercurius: bool
     revisions: int

