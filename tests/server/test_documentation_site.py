@@ -91,8 +91,6 @@ def test_pages_lead_there(browser: webdriver.Chrome, url: str) -> None:
     ("page", "scheme", "width"),
     [
         ("index", "light", 1280),
-        ("index", "dark", 390),
-        ("settings", "dark", 390),
         ("tables", "dark", 390),
         ("reference/commands", "light", 390),
         ("reference/objects", "dark", 390),

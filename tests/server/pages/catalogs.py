@@ -1,6 +1,6 @@
 """Catalogs of few records, served for tests of one page."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,12 @@ def published(folder: Path, *snapshots: Snapshot, **settings: Any) -> Iterator[h
 
 
 def served(
-    folder: Path, *states: Iterable[Spec], tag: str = "develop"
+    folder: Path, *states: Iterable[Spec], **others: Sequence[Iterable[Spec]]
 ) -> AbstractContextManager[httpx.Client]:
-    """Serve the states of a tag, a day after each other."""
-    snapshots = [a_snapshot(specs, tag, day(number)) for number, specs in enumerate(states)]
+    """Serve the states of develop, a day after each other, and those of other tags."""
+    snapshots = [
+        a_snapshot(specs, tag, day(number))
+        for tag, of_tag in {"develop": states, **others}.items()
+        for number, specs in enumerate(of_tag)
+    ]
     return published(folder, *snapshots)

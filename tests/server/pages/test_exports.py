@@ -64,12 +64,6 @@ def test_an_address_cannot_leave_the_table_alone() -> None:
     assert [page.path for page in PAGES if page.document.known({IS_PAGE: ["false"]})] == []
 
 
-def test_a_document_without_such_a_list_is_an_error() -> None:
-    """A page names a list that its document has."""
-    with pytest.raises(KeyError, match="nope"):
-        table_of("revision", "revision.nope")
-
-
 ROW = {
     "name": "=1+1",
     "size": None,

@@ -211,16 +211,6 @@ def scriptless(weeks: Visit) -> Visit:
     return weeks
 
 
-def test_a_command_is_found_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:
-    """From the search on the first page, by the package, to how to install a spec."""
-    name = httpx.URL(pages["package"]).path.split("/")[-1]
-    scriptless.write("main [name=q]", name, Keys.ENTER)
-    scriptless.click("main a", name)
-    scriptless.click("#results tbody .hash a")
-    digest = scriptless.browser.current_url.split("/")[-1]
-    assert scriptless.seen(".command pre", f"spack install --cache-only /{digest}")
-
-
 def test_a_cause_is_followed_without_scripts(
     scriptless: Visit, history_client: httpx.Client
 ) -> None:
@@ -231,16 +221,6 @@ def test_a_cause_is_followed_without_scripts(
     scriptless.click(".causes summary", cause["title"])
     scriptless.click(".causes .unfolded a")
     assert scriptless.seen(f"tbody a[href*='{cause['specs']['nodes'][0]['hash']}']")
-
-
-def test_a_hash_is_looked_up_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:
-    """From a part of the hash to the comparison that took it away."""
-    digest = httpx.URL(pages["hash"]).path.split("/")[-1]
-    scriptless.click("header nav a[href$=hash]")
-    scriptless.write("main [name=hash]", f"/{digest[:10]}", Keys.ENTER)
-    assert digest in scriptless.seen(".whole-hash").text
-    scriptless.click("main tbody a[href*=compare]")
-    assert "/compare/" in scriptless.browser.current_url
 
 
 def test_a_lock_file_is_checked_without_scripts(scriptless: Visit, pages: dict[str, str]) -> None:

@@ -138,7 +138,7 @@ def test_a_hash_leads_to_where_it_was(client: httpx.Client) -> None:
 
 def test_where_it_is_searched(tmp_path: Path) -> None:
     """In develop unless the address says otherwise; without it in the newest; any tag by name."""
-    with served(tmp_path, [a_spec("1")], tag="v1.0") as client:
+    with served(tmp_path, **{"v1.0": [[a_spec("1")]]}) as client:
         page = find(client, q="hdf5")
         assert page.status == 200
         assert "1 spec matches hdf5" in page.texts("h2")
