@@ -65,17 +65,16 @@ FEEDS = "feeds"
 SUFFIX = ".atom"
 
 
-class FeedAddresses:
+class FeedAddresses(msgspec.Struct, frozen=True):
     """Addresses below those of a ``site`` of feeds and of a ``server`` with pages.
 
     Both end with a slash. Without a server no entry leads anywhere. ``has_pages`` says that there
     are further documents of a feed.
     """
 
-    def __init__(self, site: str, server: str | None, *, has_pages: bool = True) -> None:
-        self._site = site
-        self._server = server
-        self._has_pages = has_pages
+    site: str
+    server: str | None
+    has_pages: bool = True
 
     @classmethod
     def of_server(cls, package: str | None) -> "FeedAddresses":
@@ -96,20 +95,20 @@ class FeedAddresses:
 
     def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
         """Return where a feed is; None for a further document where there are none."""
-        if after is not None and not self._has_pages:
+        if after is not None and not self.has_pages:
             return None
         query = "" if after is None else "?" + urlencode({"after": after})
-        return f"{self._site}{path_of(series, package)}{query}"
+        return f"{self.site}{path_of(series, package)}{query}"
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
         """Return where people read what changed between two contents, for ever the same."""
-        if self._server is None:
+        if self.server is None:
             return None
         base, head = neighbours
         if base is None:
             of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
-            return f"{self._server}r/{head.digest}{of_package}"
-        pair = f"{self._server}compare/{base.digest}...{head.digest}"
+            return f"{self.server}r/{head.digest}{of_package}"
+        pair = f"{self.server}compare/{base.digest}...{head.digest}"
         if package is None:
             return f"{pair}/notes"
         return f"{pair}/specs?{urlencode({'packages': package})}"
@@ -441,17 +440,12 @@ def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> AS
         scope[CODE] = error.code
         more = {name.decode(): value.decode() for name, value in error.headers}
         return _told(error.message, error.status, more)
-    scope[CODE], text = _unavailable(error)
+    scope[CODE] = CODES.get(type(error), CODES[CatalogError])
+    text = str(error)
+    if not isinstance(error, IncompleteHistory):
+        _log.error("%s", visible(text))
+        text = "the catalog cannot be read at the moment"  # not where it is
     return _told(text, 503, {"retry-after": str(RETRY_SECONDS)})
-
-
-def _unavailable(error: CachelogError) -> tuple[str, str]:
-    """Return the code and the text of a feed that cannot be made just now."""
-    code = CODES.get(type(error), CODES[CatalogError])
-    if isinstance(error, IncompleteHistory):
-        return code, str(error)
-    _log.error("%s", visible(str(error)))
-    return code, "the catalog cannot be read at the moment"  # not where it is
 
 
 def _told(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:

@@ -47,7 +47,13 @@ _BYTES_READ = 16
 """How many bytes of a lock file are read for a unit of cost."""
 
 _PLANNED = (
-    *("hash", "name", "version", "variants", "platform", "operating_system", "target"),
+    "hash",
+    "name",
+    "version",
+    "variants",
+    "platform",
+    "operating_system",
+    "target",
     "package_hash",
 )
 """The facts of specs that plans look at."""

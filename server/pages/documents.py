@@ -164,11 +164,6 @@ class PageQuestion(msgspec.Struct, frozen=True):
     request: GraphQLRequest
     weight: Weight
 
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        """Return the variables of its document."""
-        return self.request.variables or {}
-
 
 class Asker:
     """Asks the catalog what pages show, within the limits that the API's requests have."""

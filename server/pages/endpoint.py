@@ -33,7 +33,7 @@ from server.pages.addresses import (
     raw_path,
     without_slash,
 )
-from server.pages.documents import HAS_COSTS, Answered, Asker, PageQuestion
+from server.pages.documents import HAS_COSTS, Answered, Asker
 from server.pages.error_pages import ErrorPages, nearest_to
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, led_to
@@ -214,40 +214,33 @@ class PageEndpoint:
         self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
     ) -> PageResponse:
         """Return a page that is not kept: who has it made is charged, others wait with them."""
-        makings, asker = self._context.makings, self._context.asker
-        if keys[1] in makings:
-            return await makings.joined(keys[1])
-        variables = self._page.document.variables(query)
-        question = await asker.weighed(self._page.document.text, variables, scope)
-        return await makings.value(keys[1], lambda: self._make(scope, query, keys, question))
+        page, context = self._page, self._context
+        if keys[1] in context.makings:
+            return await context.makings.joined(keys[1])
+        variables = page.document.variables(query)
+        question = await context.asker.weighed(page.document.text, variables, scope)
 
-    async def _make(
-        self,
-        scope: Scope,
-        query: Mapping[str, list[str]],
-        keys: tuple[CacheKey, CacheKey],
-        question: PageQuestion,
-    ) -> PageResponse:
-        page, context, params = self._page, self._context, scope["path_params"]
-        answered = await context.asker.answered(question)
-        variables: Mapping[str, Any] = question.variables
-        if not page.has_subject(answered.data):
-            return await self._missing(scope, query, answered)
-        body = await context.lanes.light.run(
-            lambda: context.renderer.page(
-                page,
-                self._address(scope, query),
-                answered.data,
-                params=params,
-                variables=variables,
-                errors=answered.errors,
+        async def make() -> PageResponse:
+            answered = await context.asker.answered(question)
+            if not page.has_subject(answered.data):
+                return await self._missing(scope, query, answered)
+            body = await context.lanes.light.run(
+                lambda: context.renderer.page(
+                    page,
+                    self._address(scope, query),
+                    answered.data,
+                    params=scope["path_params"],
+                    variables=variables,
+                    errors=answered.errors,
+                )
             )
-        )
-        is_permanent = answered.is_permanent and answered.is_good
-        response = PageResponse(
-            200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type
-        )
-        if answered.is_good:
-            response.key = keys[0 if is_permanent else 1]
-            context.responses.put(response.key, response)
-        return response
+            is_permanent = answered.is_permanent and answered.is_good
+            response = PageResponse(
+                200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type
+            )
+            if answered.is_good:
+                response.key = keys[0 if is_permanent else 1]
+                context.responses.put(response.key, response)
+            return response
+
+        return await context.makings.value(keys[1], make)

@@ -258,10 +258,11 @@ class Renderer:
         errors: list[dict[str, Any]],
     ) -> bytes:
         """Return a page as HTML, for an answer that has its subject."""
+        question = page.document.question(variables) if self._has_graphiql else None
         context = {
             **self._links(address),
             "params": params,
-            "question": self._question(page, address, variables),
+            "question": "" if question is None else address.to("graphql", **question),
             "errors": errors_by_part(errors),
         }
         template = self._environment.get_template(page.template_name)
@@ -288,12 +289,6 @@ class Renderer:
             "here": address.here,
             "absolute": lambda link: link and address.absolute(link.strip(), self._public_url),
         }
-
-    def _question(self, page: Page, address: Address, variables: Mapping[str, Any]) -> str:
-        """Return the link to GraphiQL with the page's query; empty where there is no GraphiQL."""
-        if not self._has_graphiql:
-            return ""
-        return address.to("graphql", **page.document.question(variables))
 
 
 class _Seen(dict[int, str]):

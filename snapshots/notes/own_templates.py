@@ -38,15 +38,6 @@ MAX_MEMORY = 1 << 30
 """How many bytes the process of a template may take."""
 
 
-class _Outcome(msgspec.Struct, frozen=True):
-    """What the process of a template says: its text, or the place and the reason of an error."""
-
-    text: str = ""
-    location: str = ""
-    reason: str = ""
-    line: int | None = None
-
-
 def example_file(name: str) -> Path:
     """Return the file of an example."""
     return Path(__file__).parent / "templates" / "examples" / f"{name}.md.jinja"
@@ -83,10 +74,11 @@ def render_own(log: Changelog, file: Path) -> str:
         raise SourceError(str(file), reason) from None
     if process.returncode:
         raise SourceError(str(file), _ended(process.returncode, process.stderr))
-    outcome = msgspec.json.decode(process.stdout, type=_Outcome)
-    if outcome.reason:
-        raise SourceError(outcome.location, outcome.reason, line=outcome.line)
-    return outcome.text
+    outcome = msgspec.json.decode(process.stdout)
+    if isinstance(outcome, str):
+        return outcome
+    location, reason, line = outcome
+    raise SourceError(location, reason, line=line)
 
 
 def _too_slow() -> str:
@@ -104,18 +96,22 @@ def _ended(code: int, complaints: bytes) -> str:
 
 
 def _main() -> None:
-    """Fill in the template that the standard input names, within limits."""
+    """Fill in the template that the standard input names, within limits.
+
+    Its text goes to the standard output as JSON, or the place, the reason and the line of an error.
+    """
+    outcome: object
     log, file, longest, seconds, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - render_own's
     seconds += ceil(process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     try:
-        outcome = _Outcome(text=_rendered(log, file, longest))
+        outcome = _rendered(log, file, longest)
     except MemoryError:  # while its text was put together
-        outcome = _Outcome(location=str(file), reason=_too_large())
+        outcome = str(file), _too_large(), None
     except SourceError as error:
-        outcome = _Outcome(location=error.location, reason=error.reason, line=error.line)
+        outcome = error.location, error.reason, error.line
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
 
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
 from snapshots.changes.causes import CauseCount, Causes
@@ -354,18 +353,22 @@ def rebuilds_of(
     alike: dict[int, list[str]] = {}
     for count in counts:
         alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
-    entries = [_entry(causes, count, packages.get(count.number, []), alike) for count in counts]
     of_causes = None if costs is None else costs_by_number(costs, rows, main)
-    if of_causes is not None:
-        entries = [
-            replace(entry, build_cost=of_causes.get(count.number, NO_COST))
-            for entry, count in zip(entries, counts, strict=True)
-        ]
+    entries = [
+        _entry(
+            causes,
+            count,
+            packages.get(count.number, []),
+            alike,
+            None if recipes is None else commits_of(recipes, count.number),
+            None if of_causes is None else of_causes.get(count.number, NO_COST),
+        )
+        for count in counts
+    ]
     numbers = {key: number for number, key in keys.items()}
     reach = Reach(causes, changes.head, rows, numbers)
     if recipes is None or recipes.attribution is None:
         return Rebuilds(entries, reach)
-    entries = [replace(entry, commits=commits_of(recipes, numbers[entry.key])) for entry in entries]
     return Rebuilds(entries, reach, effects_of(recipes, causes, counts, of_causes))
 
 
@@ -466,7 +469,12 @@ def leading(
 
 
 def _entry(
-    causes: Causes, count: CauseCount, packages: list[str], alike: dict[int, list[str]]
+    causes: Causes,
+    count: CauseCount,
+    packages: list[str],
+    alike: dict[int, list[str]],
+    commits: list[CommitEntry] | None,
+    build_cost: BuildCost | None,
 ) -> CauseEntry:
     number, name = count.number, causes.name_of(count.number)
     together = alike[causes.set_of(number)]
@@ -485,6 +493,8 @@ def _entry(
         num_specs=count.num_specs,
         num_involved=count.num_involved,
         packages=packages,
+        commits=commits,
+        build_cost=build_cost,
     )
 
 

@@ -135,10 +135,7 @@ def is_html(name: str) -> bool:
 @cache
 def shipped(*, html: bool) -> Environment:
     """Return the environment of cachelog's own templates."""
-    environment = Environment(  # noqa: S701 - Markdown is escaped by filters, HTML by itself
-        loader=PackageLoader("snapshots.notes"), **_options(html)
-    )
-    return _prepared(environment, html)
+    return _environment(Environment, PackageLoader("snapshots.notes"), html=html)
 
 
 def sandbox(loader: BaseLoader, *, html: bool) -> Environment:
@@ -146,20 +143,18 @@ def sandbox(loader: BaseLoader, *, html: bool) -> Environment:
 
     It bounds neither memory nor time, which a single expression can use up.
     """
-    return _prepared(ImmutableSandboxedEnvironment(loader=loader, **_options(html)), html)
+    return _environment(ImmutableSandboxedEnvironment, loader, html=html)
 
 
-def _options(html: bool) -> dict[str, Any]:
-    return {
-        "undefined": StrictUndefined,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-        "keep_trailing_newline": True,
-        "autoescape": html,
-    }
-
-
-def _prepared(environment: Environment, html: bool) -> Environment:
+def _environment(kind: type[Environment], loader: BaseLoader, *, html: bool) -> Environment:
+    environment = kind(
+        loader=loader,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=html,  # Markdown is escaped by filters
+    )
     environment.filters |= HTML if html else MARKDOWN
     if html:
         environment.finalize = _all_seen
