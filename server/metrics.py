@@ -309,7 +309,6 @@ _OF_LIBRARY = (
     "holes",
     "twins",
     "names",
-    "package_changes",
 )
 """The caches of the library, by their names there and in metrics."""
 

@@ -14,7 +14,6 @@ from server.graphql.requests import BYTES_A_BYTE_OF_JSON
 from server.settings import Settings
 from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
 from snapshots.catalog.library import (
-    CHANGES_BYTES,
     HASH_SET_BYTES,
     HOLES_BYTES,
     NAMES_BYTES,
@@ -58,7 +57,6 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "holes of revisions": HOLES_BYTES,
         "twins of revisions": TWINS_BYTES,
         "names of revisions": NAMES_BYTES,
-        "changes of packages": CHANGES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
         "stories of feeds": STORY_BYTES,

@@ -116,7 +116,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         Raises InvalidArgument, naming the series that had it, where no revision of this one did.
         """
         opened = self.complete(series)
-        timeline = opened.library.package_timeline(opened.history, series, name)
+        timeline = opened.library.past.package_timeline(opened.history, series, name)
         if timeline is None:
             reason = f"no revision of the series {series} has ever had {name!r}"
             raise InvalidArgument("PACKAGE", reason + _elsewhere(opened, name, series))
@@ -163,7 +163,7 @@ def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
         for other in history.series_names
         if other != series
         and not missing_pairs(opened.catalog, history, other)
-        and opened.library.package_timeline(history, other, name) is not None
+        and opened.library.past.package_timeline(history, other, name) is not None
     ]
     if others:
         return f"; these had it: {', '.join(others)} (--series)"

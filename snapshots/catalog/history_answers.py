@@ -152,7 +152,7 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
     About.HASH: lambda of, history, topic: of.past.hash_history(history, topic.text),
     About.HASHES: lambda of, history, topic: of.past.hash_histories(history, dict(topic.items)),
     About.CONTENT: _of_content,
-    About.PACKAGE: lambda of, history, topic: of.package_timeline(
+    About.PACKAGE: lambda of, history, topic: of.past.package_timeline(
         history, topic.series or "", topic.text
     ),
     About.PACKAGES: lambda of, history, topic: of.past.package_timelines(

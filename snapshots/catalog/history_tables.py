@@ -121,7 +121,6 @@ class HistoryTables:
         self._location = storage.location.text
         self._counts: dict[Pair, PairCounts] = {}
         self._explained: frozenset[Pair] = frozenset()
-        self._state = 0
         self._problem: CatalogError | None = None
 
     @property
@@ -156,19 +155,8 @@ class HistoryTables:
         for rows in self._comparisons.rows:
             counts |= rows.counts
             explained |= rows.explained
-        # In this order: who sees the counts of a pair knows a state with its changes.
-        self._state += 1
         self._explained = frozenset(explained)
         self._counts = counts
-
-    @property
-    def state(self) -> int:
-        """A number that is another one for other counts.
-
-        What is read of the changes after it was asked for has those of all pairs that ``counts``
-        had before.
-        """
-        return self._state
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:

@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 from cachetools import Cache, LRUCache
 
 from snapshots.catalog.catalog import Catalog
@@ -24,7 +23,6 @@ from snapshots.catalog.past import (
     Returned,
     asked_of,
     find_returned,
-    require_complete,
 )
 from snapshots.catalog.publication import Planned
 from snapshots.catalog.recent_rows import RecentRows
@@ -54,10 +52,7 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
-from snapshots.spack.names import is_name
 from snapshots.tables import SPEC_ROWS
-from snapshots.timelines import packages
-from snapshots.timelines.packages import PackageTimeline
 
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
@@ -67,10 +62,6 @@ TWINS_BYTES = 96 << 20
 NAMES_BYTES = 16 << 20
 HASH_SET_BYTES = 96 << 20
 COSTS_BYTES = 32 << 20
-CHANGES_BYTES = 32 << 20
-
-_ROWS_BYTES = 4 << 10
-"""What rows take beside their values: a table, its columns, and a name of up to 200 characters."""
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -220,11 +211,6 @@ class Library:
         self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
             self._find_returned, RETURNED_BYTES
         )
-        self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
-            lambda key: catalog.changes.changes_of([key[1]]),
-            CHANGES_BYTES,
-            lambda value: value.nbytes + _ROWS_BYTES,
-        )
 
     def find(self, digest: str, query: str) -> Mask:
         """Return a mask over the rows of a content's frame: those that a query matches.
@@ -306,17 +292,6 @@ class Library:
     ) -> EarlierContents:
         """Return the key that ``returned`` keeps an answer by; another one where more is known."""
         return asked_of(self._catalog, history, base, head)
-
-    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
-        """Return what became of a package in a series; None where it was never in it.
-
-        What can be no package, or is asked of no series, is never looked up, and so never kept.
-        """
-        if not is_name(name) or not history.of_series(series):
-            return None
-        require_complete(self._catalog, history, series)
-        rows = self.package_changes.get((self._catalog.changes.state, name))
-        return packages.package_timeline(rows, name, series, history)
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""

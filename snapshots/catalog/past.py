@@ -39,6 +39,7 @@ from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.stories import from_text, told_in, told_in_any
 from snapshots.refs import series
+from snapshots.spack.names import is_name
 from snapshots.texts import quoted, short_digest, versioned
 from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
@@ -156,13 +157,23 @@ class Past:
     def package_timelines(
         self, history: History, series: str, names: Iterable[str]
     ) -> dict[str, PackageTimeline]:
-        """Return what became of packages in a series, without those that it never had."""
+        """Return what became of packages in a series, without those that it never had.
+
+        What can be no package, or is asked of no series, is never looked up.
+        """
+        names = [*filter(is_name, names)] if history.of_series(series) else []
+        if not names:
+            return {}
         require_complete(self._catalog, history, series)
         return {
             name: timeline
             for name, rows in _by_package(self._catalog.changes.changes_of(names))
             if (timeline := packages.package_timeline(rows, name, series, history)) is not None
         }
+
+    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
+        """Return what became of a package in a series; None where it was never in it."""
+        return self.package_timelines(history, series, [name]).get(name)
 
     def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
         """Return what became of each package in some pairs; without those that are not kept."""

@@ -55,7 +55,7 @@ def check(catalog: Catalog, past: Past) -> None:
     assert library.past.all_packages(history) == past.all_packages()
     for series in history.series_names:
         for name in NAMES:
-            timeline = library.package_timeline(history, series, name)
+            timeline = library.past.package_timeline(history, series, name)
             assert timeline == past.package_timeline(name, series)
         grown = library.past.growth(history, series)
         assert [it.revision for it in grown] == list(history.of_series(series))[::-1]

@@ -72,7 +72,7 @@ def test_few_requests_read_the_history(published: str, emulator: Emulator) -> No
     assert spec is not None
     assert [(it.series, it.first.taken_at) for it in spec.spans] == [("develop", day(2))]
     before = emulator.num_requests()
-    timeline = library.package_timeline(history, "develop", spec.name)
+    timeline = library.past.package_timeline(history, "develop", spec.name)
     assert timeline is not None
     assert len(timeline.entries) == 3
     assert emulator.num_requests() - before <= HISTORY_REQUESTS
@@ -83,7 +83,7 @@ def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     importer, reader = (Catalog("s3://bucket/kept") for _ in range(2))
     publish(importer, 0, 0)
     library, name = Library(reader), specs_of(0)[0].name
-    assert library.package_timeline(reader.require_history(), "develop", name) is not None
+    assert library.past.package_timeline(reader.require_history(), "develop", name) is not None
     publish(importer, 1, 1)
     handlers: list[object] = []
 
@@ -94,7 +94,7 @@ def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(storage, "DeltaStorageHandler", Recording)
     assert reader.refresh()
-    assert library.package_timeline(reader.history, "develop", name) is not None
+    assert library.past.package_timeline(reader.history, "develop", name) is not None
     assert not handlers
     reader.load(reader.history.resolve("develop").digest)
     assert handlers  # to load a content, the table of contents is not opened

@@ -18,7 +18,6 @@ from snapshots.catalog.history_answers import (
     HistoryQuestion,
     HistoryTopic,
 )
-from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import fill, missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
@@ -165,8 +164,9 @@ def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
         name: value(answers, catalog, HistoryTopic(About.PACKAGE, name, series="develop"))
         for name in names
     }
-    of_none = HistoryTopic(About.PACKAGES, items=frozenset(names), series="v0")
-    assert value(answers, catalog, of_none) == {}
+    for series, some in (("v0", names), ("develop", ["a" * 201, "no name"])):
+        of_none = HistoryTopic(About.PACKAGES, items=frozenset(some), series=series)
+        assert value(answers, catalog, of_none) == {}
 
 
 def test_no_more_is_kept_than_is_allowed(whole: Catalog) -> None:
@@ -199,17 +199,6 @@ def test_texts_of_clients_are_counted(
     kept = [it for it in questions if answers.kept(it) is not None]
     assert 4_000 * len(kept) <= answers.num_bytes <= 100_000
     assert 10 < len(kept) < 25
-
-
-def test_packages_that_never_were(whole: Catalog) -> None:
-    """No rows are kept of what can be no package, or of no series; others take memory."""
-    library = Library(whole)
-    for series, name in (("develop", "a" * 201), ("develop", "no name"), ("nope", "hdf5")):
-        assert library.package_timeline(whole.history, series, name) is None
-    assert library.package_changes.num_kept == 0
-    for number in range(10):
-        assert library.package_timeline(whole.history, "develop", f"nope-{number}") is None
-    assert library.package_changes.num_bytes >= 10 * 1_000
 
 
 def test_answers_go_with_their_history(catalog: Catalog) -> None:
@@ -337,25 +326,6 @@ def test_no_content_that_can_be_read(older: Catalog) -> None:
     with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
         answers_of(older).get(question(older, GROWTH))
     assert older.location not in str(caught.value)
-
-
-def test_a_package_asked_while_pairs_are_being_kept(
-    older: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its changes are not taken from those that were read before the pairs were there."""
-    library = Library(older)
-    fill(older, missing_pairs(older, older.history, "vX.Y.Z"))
-    assert library.package_timeline(older.history, "vX.Y.Z", "hdf5")
-    found = []
-
-    def asked_meanwhile(_: HistoryTables) -> None:
-        found.append(library.package_timeline(older.history, "develop", "hdf5"))
-
-    monkeypatch.setattr(HistoryTables, "compact", asked_meanwhile)
-    fill(older, missing_pairs(older, older.history, "develop"))
-    assert found == [library.package_timeline(older.history, "develop", "hdf5")]
-    assert found[0] is not None
-    assert len(found[0].entries) == len(STATES)
 
 
 def test_names_to_suggest(whole: Catalog) -> None:
