@@ -6,12 +6,11 @@ Each row is an item, and a batch of its own; items and results travel as bytes.
 import os
 import pickle
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import Any
 
-from snapshots.catalog.workers import Begin
 from snapshots.errors import CachelogError, CatalogError
 
 # Read as Daft is imported: a catalog's program tells nobody that it runs, and has bars of its own.
@@ -27,10 +26,10 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Worker:
-    """An actor of a cluster: begins as one that maps, and calls the function it was given then."""
+    """An actor of a cluster: calls a function."""
 
-    def __init__(self, begin: Begin[Any, Any], location: str) -> None:
-        self._function = begin(location)
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
 
     def __call__(self, item: bytes) -> bytes:
         """Return the result, or the error that is one of ours."""
@@ -43,7 +42,11 @@ class _Worker:
 
 @contextmanager
 def on_cluster(
-    address: str, begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int | None
+    address: str,
+    function: Callable[[Any], Any],
+    location: str,
+    items: Sequence[Any],
+    jobs: int | None,
 ) -> Iterator[Iterator[Any]]:
     """Map on a cluster of Ray's, by so many actors; by default by one for each core."""
     ray: Any = import_module("ray")
@@ -51,15 +54,15 @@ def on_cluster(
         daft.set_runner_ray(address, noop_if_initialized=True)
         jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
         jobs = min(jobs, len(items) or 1)
-        with closing(_results(begin, location, items, jobs)) as results:
+        with closing(_results(function, items, jobs)) as results:
             yield results
 
 
 def _results(
-    begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int
+    function: Callable[[Any], Any], items: Sequence[Any], jobs: int
 ) -> Generator[Any, None, None]:
     """Run a program for so many items, and again for those behind them."""
-    work = daft.cls(_Worker, use_process=False, max_concurrency=jobs)(begin, location)
+    work = daft.cls(_Worker, use_process=False, max_concurrency=jobs)(function)
     for start in range(0, len(items), _AT_ONCE * jobs):
         yield from _results_of(work, items[start : start + _AT_ONCE * jobs])
 

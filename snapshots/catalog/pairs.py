@@ -174,10 +174,9 @@ def changes_of_pairs(
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
-    begin = partial(
-        _maker, reader, {pair: neighbours[pair] for pair in pairs if pair in neighbours}
-    )
-    with mapping(begin, location, pieces, jobs=jobs, cluster=cluster) as made:
+    told = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
+    make = partial(_make, reader, told)
+    with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as made:
         yield _gathered(made, unmade)
 
 
@@ -188,12 +187,6 @@ def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
     for made, left in pieces:
         unmade.add(left)
         yield from made
-
-
-def _maker(
-    reader: ContentReader, neighbours: Told, _location: str
-) -> Callable[[Sequence[Pair]], _Made]:
-    return partial(_make, reader, neighbours)
 
 
 def _make(reader: ContentReader, neighbours: Told, pairs: Sequence[Pair]) -> _Made:

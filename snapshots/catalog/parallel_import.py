@@ -134,24 +134,18 @@ class _Workers(PartReader[PackedSnapshot]):
         if len(parts) == 1:
             yield from super().each(parts)
             return
-        begin = partial(_begin, self._catalog.reader(), self.settings, self.report.skip_bad)
+        read = partial(_read, self._catalog.reader(), self.settings, self.report.skip_bad)
         location = self._catalog.location
         with self._stack.enter_context(ExitStack()) as workers:
             # Closed by the stack where who takes the results gives up half way.
             results = workers.enter_context(
-                mapping(begin, location, parts, jobs=self._jobs, cluster=self._cluster)
+                mapping(read, location, parts, jobs=self._jobs, cluster=self._cluster)
             )
             for done, sent in enumerate(results):
                 self.report.progress("reading tags", done, len(parts))
                 self.report.add(sent.skipped, sent.warnings)
                 yield sent.part
         self.report.progress("reading tags", len(parts), len(parts))
-
-
-def _begin(
-    reader: ContentReader, settings: ReadSettings, skip_bad: bool, _location: str
-) -> Callable[[Part], _Sent]:
-    return partial(_read, reader, settings, skip_bad)
 
 
 def _read(reader: ContentReader, settings: ReadSettings, skip_bad: bool, part: Part) -> _Sent:

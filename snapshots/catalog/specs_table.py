@@ -18,7 +18,6 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
 from snapshots.catalog.delta import CatalogTable, add_action
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import (
     OF_BASE,
     OF_OVERLAY,
@@ -131,6 +130,10 @@ class SpecsTable:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._table = CatalogTable(storage, _TABLE, SPECS, "digest")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Open the table anew in another process."""
+        return SpecsTable, (self._storage,)
 
     # -- reading
 
@@ -392,7 +395,7 @@ class ContentReader:
         self._history = history
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reader, (self._location, self._files, self._history)
+        return ContentReader, (self._location, self._specs, self._files, self._history)
 
     def has(self, digest: str) -> bool:
         """Tell whether some revision needs a content, and the store has it undamaged."""
@@ -485,7 +488,3 @@ def _dependencies(read: ReadColumns) -> pa.Table:
         return inside
     _, outside = split_by_cache(read(SPEC_ROWS.names))
     return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
-
-
-def _reader(location: str, files: Files, history: History) -> ContentReader:
-    return ContentReader(location, SpecsTable(Storage(parse_location(location))), files, history)

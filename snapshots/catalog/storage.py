@@ -140,6 +140,10 @@ class Storage:
         self._unsynced: set[Path] = set()
         self._synced_folders: set[Path] = set()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Connect anew in another process, which takes the time that it needs."""
+        return Storage, (self.location,)
+
     def error(self, reason: str) -> CatalogError:
         """Return what is wrong with the catalog that is stored here."""
         return CatalogError(self.location.text, reason)

@@ -269,12 +269,8 @@ def read_contents(
     location: str, contents: Sequence[ToRead], jobs: int | None = None, cluster: str | None = None
 ) -> AbstractContextManager[Iterator[Read]]:
     """Have what is found of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
-    return mapping(_reader, location, contents, jobs=jobs, cluster=cluster)
-
-
-def _reader(location: str) -> Callable[[ToRead], Read]:
-    """Open the table once in a process that reads."""
-    return partial(read_content, SpecsTable(Storage(parse_location(location))))
+    read = partial(read_content, SpecsTable(Storage(parse_location(location))))
+    return mapping(read, location, contents, jobs=jobs, cluster=cluster)
 
 
 def read_content(specs: SpecsTable, content: ToRead) -> Read:

@@ -102,17 +102,17 @@ def _context(needed: str) -> DeafContext | _ForkingContext:
 
 @contextmanager
 def processes(
-    jobs: int, location: str, begin: Callable[[str], None], needed: str = __name__
+    jobs: int, location: str, function: Callable[[Any], Any]
 ) -> Iterator[ProcessPoolExecutor]:
-    """Yield so many processes, each of which has called ``begin`` with the catalog's location.
+    """Yield so many processes, whose ``call`` calls a function.
 
-    ``needed`` is the module of what they do, which they may have imported when they start. They end
-    with the block: at once where that ends by an error or Ctrl+C, or who started them is killed.
-    Raises CatalogError where one of them is killed.
+    They end with the block: at once where that ends by an error or Ctrl+C, or who started them is
+    killed. Raises CatalogError of the location where one of them is killed.
     """
-    context = _context(needed)
+    named = function.func if isinstance(function, partial) else function
+    context = _context(named.__module__)
     watched, held = context.Pipe(duplex=False)
-    arguments = (watched, dict(os.environ), _folder(), begin, location)
+    arguments = (watched, dict(os.environ), _folder(), function)
     pool = _Pool(jobs, context, _start, arguments)
     try:
         yield pool
@@ -139,8 +139,7 @@ def _start(
     watched: Connection,
     environ: Mapping[str, str],
     folder: str | None,
-    begin: Callable[[str], None],
-    location: str,
+    function: Callable[[Any], Any],
 ) -> None:
     signal(SIGINT, SIG_IGN)
     Thread(target=_end_with, args=(watched,), daemon=True).start()
@@ -149,7 +148,16 @@ def _start(
     os.environ.update(environ)
     if folder is not None:
         os.chdir(folder)
-    begin(location)
+    _functions.append(function)
+
+
+_functions: list[Callable[[Any], Any]] = []
+"""In a process of the pool: the function that it calls."""
+
+
+def call(item: Any) -> Any:
+    """Return what the function of this process returns."""
+    return _functions[-1](item)
 
 
 def _end_with(watched: Connection) -> None:
@@ -163,12 +171,6 @@ def _end_with(watched: Connection) -> None:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Begin = Callable[[str], Callable[[Item], Result]]
-"""Called once by each worker with the catalog's location; returns the function to be mapped.
-
-It is pickled by its name, as are items and results by their values.
-"""
-
 _AHEAD = 2
 """So many items for each process are done or being done beyond the result that is waited for."""
 
@@ -176,30 +178,32 @@ _SCHEME = "ray://"
 
 
 def mapping(
-    begin: Begin[Item, Result],
+    function: Callable[[Item], Result],
     location: str,
     items: Sequence[Item],
     *,
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> AbstractContextManager[Iterator[Result]]:
-    """Have the results of all items, in their order, as they are made.
+    """Have the results of a function for all items, in their order, as they are made.
 
-    ``jobs`` is how many items are worked on at once: by default one, or on a ``cluster``, the
-    ``ray://HOST:PORT`` of one of Ray's, as many as it has cores. A CachelogError that the function
-    raises comes out as it is. Raises CatalogError where a worker was killed or the cluster fails,
-    and InvalidArgument for a cluster's address that is none, or without Daft and Ray.
+    Workers get the function once, pickled by its name or as a partial of one, and items by their
+    values. ``location`` is that of the catalog, for errors. ``jobs`` is how many items are worked
+    on at once: by default one, or on a ``cluster``, the ``ray://HOST:PORT`` of one of Ray's, as
+    many as it has cores. A CachelogError that the function raises comes out as it is. Raises
+    CatalogError where a worker was killed or the cluster fails, and InvalidArgument for a cluster's
+    address that is none, or without Daft and Ray.
     """
     if cluster is not None:
         check_cluster(cluster)
         # Late: Daft takes a second to import, and is an extra.
         from snapshots.catalog.cluster import on_cluster
 
-        return on_cluster(cluster, begin, location, items, jobs)
+        return on_cluster(cluster, function, location, items, jobs)
     jobs = min(jobs or 1, len(items))
     if jobs <= 1:
-        return nullcontext(map(begin(location), items))
-    return _in_pool(begin, location, items, jobs)
+        return nullcontext(map(function, items))
+    return _in_pool(function, location, items, jobs)
 
 
 def check_cluster(address: str) -> None:
@@ -212,30 +216,17 @@ def check_cluster(address: str) -> None:
         raise InvalidArgument("--cluster", reason)
 
 
-_functions: list[Callable[[Any], Any]] = []
-"""In a process of the pool: the function that it maps."""
-
-
 @contextmanager
 def _in_pool(
-    begin: Begin[Item, Result], location: str, items: Sequence[Item], jobs: int
+    function: Callable[[Item], Result], location: str, items: Sequence[Item], jobs: int
 ) -> Iterator[Iterator[Result]]:
-    module = (begin.func if isinstance(begin, partial) else begin).__module__
-    with processes(jobs, location, partial(_begin, begin), module) as pool:
+    with processes(jobs, location, function) as pool:
         yield _results(pool, iter(items), jobs * _AHEAD)
-
-
-def _begin(begin: Begin[Any, Any], location: str) -> None:
-    _functions.append(begin(location))
-
-
-def _call(item: Any) -> Any:
-    return _functions[-1](item)
 
 
 def _results(pool: ProcessPoolExecutor, items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
     """Yield the results; no more are ahead than memory has room for."""
-    ahead = deque(pool.submit(_call, item) for item in islice(items, most_ahead))
+    ahead = deque(pool.submit(call, item) for item in islice(items, most_ahead))
     while ahead:
         yield ahead.popleft().result()
-        ahead.extend(pool.submit(_call, item) for item in islice(items, 1))
+        ahead.extend(pool.submit(call, item) for item in islice(items, 1))

@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -17,15 +16,11 @@ from snapshots.catalog.cluster import _Worker
 ADDRESS = "ray://127.0.0.1:10001"
 
 
-def begin_halving(location: str) -> Callable[[int], tuple[str, int]]:
-    """Return what halves numbers, and refuses the odd ones."""
-
-    def halve(number: int) -> tuple[str, int]:
-        if number % 2:
-            raise SourceError(location, f"{number} is odd")
-        return location, number // 2
-
-    return halve
+def halve(number: int) -> int:
+    """Return half of a number, and refuse the odd ones."""
+    if number % 2:
+        raise SourceError("there", f"{number} is odd")
+    return number // 2
 
 
 @pytest.fixture
@@ -46,8 +41,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_worker_answers_in_bytes() -> None:
     """Errors of ours are answers, too: they would lose their data on the way."""
-    worker = _Worker(begin_halving, "there")
-    assert pickle.loads(worker(pickle.dumps(8))) == ("there", 4)  # noqa: S301
+    worker = _Worker(halve)
+    assert pickle.loads(worker(pickle.dumps(8))) == 4  # noqa: S301
     error = pickle.loads(worker(pickle.dumps(7)))  # noqa: S301
     assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
 
@@ -58,8 +53,8 @@ def test_a_cluster_runs_the_same_program(
     """In the order of the items, also where they are more than one program takes."""
     monkeypatch.setattr("snapshots.catalog.cluster._AT_ONCE", 2)
     numbers = range(0, 14, 2)
-    with mapping(begin_halving, "there", numbers, cluster=ADDRESS) as results:
-        assert list(results) == [("there", number // 2) for number in numbers]
+    with mapping(halve, "there", numbers, cluster=ADDRESS) as results:
+        assert list(results) == [number // 2 for number in numbers]
     assert cluster == [ADDRESS]
 
 
@@ -74,7 +69,7 @@ def test_what_a_cluster_says_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> 
     reason = rf"there: the cluster at {ADDRESS} failed \(ray client connection timeout\)"
     with (
         pytest.raises(CatalogError, match=reason),
-        mapping(begin_halving, "there", [2], cluster=ADDRESS),
+        mapping(halve, "there", [2], cluster=ADDRESS),
     ):
         pass
 
@@ -84,6 +79,6 @@ def test_an_error_on_a_cluster_comes_out_as_it_is() -> None:
     """The error of a content is raised as on one machine."""
     with (
         pytest.raises(SourceError, match="there: 3 is odd"),
-        mapping(begin_halving, "there", [2, 3, 4], cluster=ADDRESS) as results,
+        mapping(halve, "there", [2, 3, 4], cluster=ADDRESS) as results,
     ):
         list(results)

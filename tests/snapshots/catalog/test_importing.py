@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.parallel_import import _begin, _Sent, packing, publish_locations
+from snapshots.catalog.parallel_import import _read, _Sent, packing, publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
@@ -98,8 +98,8 @@ def test_what_a_worker_sends(tmp_path: Path) -> None:
     part = PagesPart([*files, str(bad)], str(tmp_path), (), 0, len(files) + 1)
     for is_known in (False, True):
         catalog.refresh(missing_ok=True)
-        work = _begin(catalog.reader(), READ, True, catalog.location)
-        sent: _Sent = pickle.loads(pickle.dumps(work(part)))  # noqa: S301
+        work = partial(_read, catalog.reader(), READ, True)
+        sent: _Sent = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(work))(part)))  # noqa: S301
         received = sent.part
         expected = PartReader(READ, Report(skip_bad=True), Snapshot.summary).here(part)
         assert received.states == expected.states == {(tag, None) for tag in TAGS}
@@ -275,7 +275,7 @@ def test_workers_far_away_receive_whole_paths(
     monkeypatch.chdir(tmp_path)
     paths: list[str] = []
 
-    def mapping(_begin: object, _location: str, parts: Sequence[Any], **_how: object) -> Any:
+    def mapping(_read: object, _location: str, parts: Sequence[Any], **_how: object) -> Any:
         paths.extend(file for part in parts for file in part.files)
         raise CachelogError("far enough")
 

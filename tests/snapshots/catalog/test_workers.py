@@ -1,7 +1,8 @@
 """Processes beside this one, and a function that they map over many items."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from multiprocessing import Pipe, forkserver, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,12 +25,14 @@ from typing import Any
 
 import pytest
 
+from snapshots.catalog import workers
 from snapshots.catalog.workers import (
     DeafContext,
     _context,
     _folder,
     _start,
     _uninterrupted,
+    call,
     check_cluster,
     mapping,
     processes,
@@ -37,17 +40,12 @@ from snapshots.catalog.workers import (
 from snapshots.errors import CatalogError, InvalidArgument, SourceError
 from tests.snapshots import forks
 
-_location: list[str] = []
+LOCATION = "there"
 
 
-def begin(location: str) -> None:
-    """Keep the location."""
-    _location.append(location)
-
-
-def location_and_pid() -> tuple[list[str], int]:
-    """Return what this process was begun with, and its number."""
-    return _location, os.getpid()
+def number_of(_item: object = None) -> int:
+    """Return the number of this process."""
+    return os.getpid()
 
 
 def is_deaf() -> bool:
@@ -65,7 +63,7 @@ def test_interrupts_never_reach_one() -> None:
     stopped: Any = forkserver
     stopped._forkserver._stop()  # another test may have started it otherwise
     try:
-        with processes(1, "there", begin) as pool:
+        with processes(1, LOCATION, number_of) as pool:
             assert pool.submit(is_deaf).result()
     finally:
         forks.begin_anew()
@@ -78,13 +76,13 @@ def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
-        with processes(1, "there", begin) as pool:
+        with processes(1, LOCATION, number_of) as pool:
             assert pool.submit(surroundings).result() == (str(tmp_path / name), name)
 
 
 def _start_one(connection: Connection) -> None:
-    with processes(1, "there", begin) as pool:
-        connection.send(pool.submit(location_and_pid).result()[1])
+    with processes(1, LOCATION, number_of) as pool:
+        connection.send(pool.submit(call, None).result())
         sleep(60)
 
 
@@ -126,12 +124,13 @@ def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who started it ends it; as long as that one lives it works on."""
-    begun, ends = list[str](), SimpleQueue[int]()
+    ends = SimpleQueue[int]()
     monkeypatch.setattr(os, "_exit", ends.put)
+    monkeypatch.setattr(workers, "_functions", [])
     watched, held = Pipe(duplex=False)
     before = Path.cwd()
-    _start(watched, os.environ.copy(), "/", begun.append, "there")
-    assert begun == ["there"]
+    _start(watched, os.environ.copy(), "/", number_of)
+    assert call(None) == os.getpid()
     assert Path.cwd() == Path("/")
     os.chdir(before)
     assert getsignal(SIGINT) is SIG_IGN
@@ -146,8 +145,8 @@ def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]
     started, numbers = monotonic(), list[int]()
 
     def give_up() -> None:
-        with processes(1, "there", begin) as pool:
-            numbers.append(pool.submit(location_and_pid).result()[1])
+        with processes(1, LOCATION, number_of) as pool:
+            numbers.append(pool.submit(call, None).result())
             pool.submit(sleep, 60)
             raise error
 
@@ -199,71 +198,50 @@ def test_a_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 # -- mapping
 
-LOCATION = "there"
+
+def tell(number: int) -> tuple[int, bool]:
+    """Return a number, and whether this is another process than the first; longest for 0."""
+    sleep(0 if number else 0.1)
+    return number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid())
 
 
-def begin_telling(location: str) -> Callable[[int], tuple[str, int, bool]]:
-    """Return what tells the location, a number, and whether another process than the first does.
-
-    It takes longest for 0.
-    """
-
-    def tell(number: int) -> tuple[str, int, bool]:
-        sleep(0 if number else 0.1)
-        return location, number, os.environ["CACHELOG_TEST_FIRST"] != str(os.getpid())
-
-    return tell
+def fail(number: int) -> int:
+    """Return a number, but the third."""
+    if number == 2:
+        raise SourceError("page.md", "is odd", line=7, key="specs")
+    return number
 
 
-def begin_failing(_location: str) -> Callable[[int], int]:
-    """Return what cannot read the third."""
-
-    def fail(number: int) -> int:
-        if number == 2:
-            raise SourceError("page.md", "is odd", line=7, key="specs")
-        return number
-
-    return fail
+def die(number: int) -> int:
+    """Return a number; be killed at the third, as happens where memory is short."""
+    if number == 2:
+        os.kill(os.getpid(), SIGKILL)
+    return number
 
 
-def begin_dying(_location: str) -> Callable[[int], int]:
-    """Return what is killed at the third, as happens where memory is short."""
-
-    def die(number: int) -> int:
-        if number == 2:
-            os.kill(os.getpid(), SIGKILL)
-        return number
-
-    return die
-
-
-def begin_noting(folder: str) -> Callable[[int], int]:
-    """Return what leaves a file of each number in a folder."""
-
-    def note(number: int) -> int:
-        (Path(folder) / str(number)).touch()
-        return number
-
-    return note
+def note(folder: Path, number: int) -> int:
+    """Leave a file of a number in a folder."""
+    (folder / str(number)).touch()
+    return number
 
 
 def test_alone_all_is_done_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """One job needs no other process, and neither does one item."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(begin_telling, LOCATION, [1, 2]) as results:
-        assert list(results) == [(LOCATION, 1, False), (LOCATION, 2, False)]
-    with mapping(begin_telling, LOCATION, [1], jobs=2) as results:
-        assert list(results) == [(LOCATION, 1, False)]
-    with mapping(begin_telling, LOCATION, [], jobs=2) as results:
+    with mapping(tell, LOCATION, [1, 2]) as results:
+        assert list(results) == [(1, False), (2, False)]
+    with mapping(tell, LOCATION, [1], jobs=2) as results:
+        assert list(results) == [(1, False)]
+    with mapping(tell, LOCATION, [], jobs=2) as results:
         assert list(results) == []
 
 
 @pytest.mark.usefixtures("processes")
-def test_others_begin_with_the_location(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_call_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """What they return comes back from other processes, in the order of the items."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with mapping(begin_telling, LOCATION, range(5), jobs=2) as results:
-        assert list(results) == [(LOCATION, number, True) for number in range(5)]
+    with mapping(tell, LOCATION, range(5), jobs=2) as results:
+        assert list(results) == [(number, True) for number in range(5)]
 
 
 @pytest.mark.usefixtures("processes")
@@ -272,7 +250,7 @@ def test_an_error_comes_out_as_it_is() -> None:
     seen: list[int] = []
     with (
         pytest.raises(SourceError) as caught,
-        mapping(begin_failing, LOCATION, range(4), jobs=2) as results,
+        mapping(fail, LOCATION, range(4), jobs=2) as results,
     ):
         seen.extend(results)
     assert seen == [0, 1]
@@ -285,7 +263,7 @@ def test_a_worker_is_killed() -> None:
     """The error says what to do."""
     with (
         pytest.raises(CatalogError, match=r"there: one of the processes .* with fewer jobs"),
-        mapping(begin_dying, LOCATION, range(4), jobs=2) as results,
+        mapping(die, LOCATION, range(4), jobs=2) as results,
     ):
         list(results)
 
@@ -293,7 +271,7 @@ def test_a_worker_is_killed() -> None:
 @pytest.mark.usefixtures("processes")
 def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
     """Who takes results slowly keeps no more of them than memory has room for."""
-    with mapping(begin_noting, str(tmp_path), range(200), jobs=2) as results:
+    with mapping(partial(note, tmp_path), LOCATION, range(200), jobs=2) as results:
         assert next(results) == 0
         sleep(1)
         assert len(list(tmp_path.iterdir())) <= 5
@@ -313,6 +291,6 @@ def test_a_cluster_needs_daft(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("snapshots.catalog.workers.find_spec", lambda _name: None)
     with (
         pytest.raises(InvalidArgument, match=r"install 'cachelog\[cluster\]'"),
-        mapping(begin_telling, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
+        mapping(tell, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
     ):
         pass
