@@ -171,7 +171,7 @@ def random_repository(random: Random) -> tuple[list[tuple[list[int], list[str]]]
 
 
 @given(drawn=seeded(random_repository))
-@settings(FEWER_EXAMPLES, max_examples=12)
+@settings(FEWER_EXAMPLES, max_examples=6)
 def test_against_git_log(drawn: tuple[list[tuple[list[int], list[str]]], list[int]]) -> None:
     """Whatever the branches and merges, and whichever revision is known first: as git log."""
     commits, tips = drawn
@@ -252,31 +252,6 @@ def test_a_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
     with open_recipes(str(shallow), ReadSettings()) as opened:
         assert opened.has(repository.oids) == {second, third}
         assert [of.packages for of in opened.read([third, second])] == [("7zip",), ()]
-
-
-def test_nothing_of_its_configuration_runs(repository: RecipesRepository, tmp_path: Path) -> None:
-    """Neither what a repository's configuration names nor its hooks run."""
-    ran = tmp_path / "ran"
-    script = tmp_path / "script"
-    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
-    script.chmod(0o755)
-    for key in ("core.fsmonitor", "core.sshCommand", "diff.external", "core.pager"):
-        repository.git("config", key, str(script))
-    repository.git("config", "log.showSignature", "true")
-    repository.git("config", "gpg.program", str(script))
-    repository.git("config", "diff.x.textconv", str(script))
-    graph_of(repository.folder, repository.oids)
-    assert not ran.exists()
-
-
-def test_what_is_no_repository(tmp_path: Path) -> None:
-    """It is refused as every repository, and named by the option."""
-    for location, error, reason in (
-        (str(tmp_path), SourceError, "git says"),
-        ("--upload-pack=x", InvalidArgument, "--recipes"),
-    ):
-        with pytest.raises(error, match=reason), open_recipes(location, ReadSettings()):
-            pass
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings, S3Access
 from snapshots.sources.transport import Transport
 from tests.snapshots.catalog.emulators import Emulator
-from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.folders import put_layout_3, put_specs, text
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     RUNTIME,
@@ -210,18 +210,6 @@ def test_a_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool
             start = "s3://bucket" if is_signed else f"{emulator.url}/bucket"
             tarball = by_hash(there)[LIBELF].tarball
             assert tarball == f"{start}/{prefix}/blobs/sha256/ab/{'ab' * 32}"
-
-
-def test_a_view_in_a_bucket(emulator: Emulator, tmp_path: Path) -> None:
-    """A view is read; where it is missing, the views of the cache are listed."""
-    manifest = put_layout_3(tmp_path, text(small_database()))
-    put(manifest.parent / "tools" / manifest.name, manifest.read_bytes())
-    fill(emulator, tmp_path, "views")
-    settings = at(emulator.url)
-    (snapshot,) = snapshots("s3://bucket/views", "mine", settings=replace(settings, view="tools"))
-    assert len(snapshot.content) == 3
-    with pytest.raises(SourceError, match=r"has no view 'more'; those there are: tools$"):
-        snapshots("s3://bucket/views", "mine", settings=replace(settings, view="more"))
 
 
 def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) -> None:

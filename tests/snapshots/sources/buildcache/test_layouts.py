@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.layouts import (
@@ -16,14 +18,18 @@ from snapshots.sources.buildcache.layouts import (
     BuildCache,
     IndexPlace,
     cache_of,
+    cleartext,
     fetch,
     locate,
+    parse_manifest,
 )
 from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
+from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.sources.buildcache.folders import (
+    CHECKSUM,
     EMPTY_INDEX,
     blob,
     manifest,
@@ -199,3 +205,115 @@ def test_no_build_cache_over_http(server: Server) -> None:
     server[f"/{LAYOUT_3_INDEX}"] = status(500)
     with pytest.raises(SourceError, match="HTTP 500"):
         load(server.url)
+
+
+# -- manifests: parsing, and signed documents
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_a_manifest(is_signed: bool) -> None:
+    """A manifest, signed or not, lists blobs, which lie below the cache by their checksum."""
+    document = json.dumps(manifest(blob()), indent=0)
+    parsed = parse_manifest(signed(document) if is_signed else document.encode(), "m.json")
+    assert [entry.path for entry in parsed.data] == [f"blobs/sha256/ab/{CHECKSUM}"]
+    assert parsed.data[0].content_length == 1234
+    assert parsed.signed is is_signed
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
+def test_cleartext_is_what_was_signed(document: str) -> None:
+    """Signing and reading gives back the text, lines that begin with a dash too.
+
+    Lines may end in either way, and there may be no Hash header.
+    """
+    assert cleartext(signed(document), "m.json") == document.encode()
+    bare = b"-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
+    for end in (b"\n", b"\r\n"):
+        assert cleartext(bare.replace(b"\n", end), "m.json") == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"version": 2, "data": []}, "m.json, version: invalid enum value 2"),
+        ({"version": 3}, "m.json, data: is missing"),
+        ([], "m.json: expected `object`"),
+        (manifest(blob(contentLength=-1)), r"data\[0\].contentLength: expected `int` >= 0"),
+        (manifest(blob(contentLength=1 << 63)), r"data\[0\].contentLength: expected `int` <= 1"),
+        (manifest(blob(), blob(checksum="../" * 20)), r"data\[1\]: '.*' is no sha256"),
+        (manifest(blob(checksum=CHECKSUM.upper())), r"data\[0\]: '.*' is no sha256"),
+        (
+            manifest(blob(checksumAlgorithm="md5")),
+            "checksumAlgorithm: invalid enum value 'md5'",
+        ),
+        (manifest(blob(compression="zstd")), "compression: invalid enum value 'zstd'"),
+    ],
+)
+def test_bad_manifests(value: Any, reason: str) -> None:
+    """What is no manifest, or names a blob that cannot be read or lies elsewhere, is an error."""
+    with pytest.raises(SourceError, match=reason):
+        parse_manifest(text(value), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"<html>", "is no good JSON: JSON is malformed"),
+        (text(manifest(blob("?"))).replace(b"?", b"\xff"), "is no good JSON: .*codec can't decode"),
+        (b'{"more": ' + b"[" * 1_000_000, "is nested too deeply"),
+        (signed("{}")[:60], "breaks off in the middle of its signed text"),
+        (signed("{}")[:-80], "breaks off in the middle of its signed text"),
+    ],
+)
+def test_documents_that_are_no_manifests(document: bytes, reason: str) -> None:
+    """Text that is no JSON, or that was cut, is an error."""
+    with pytest.raises(SourceError, match=reason):
+        parse_manifest(document, "m.json")
+
+
+# -- where a build cache has what belongs to a spec
+
+
+DIGEST = hash_of("a")
+PLATFORM = "linux-ubuntu22.04-x86_64_v3"
+WITH_GCC = (
+    f"build_cache/{PLATFORM}/gcc-13.2.0/hdf5-git.main_1.0/"
+    f"{PLATFORM}-gcc-13.2.0-hdf5-git.main_1.0-{DIGEST}.spack"
+)
+WITHOUT = (
+    f"build_cache/{PLATFORM}/none-none/hdf5-1.14.5/{PLATFORM}-none-none-hdf5-1.14.5-{DIGEST}.spack"
+)
+
+
+@pytest.mark.parametrize(
+    ("cache", "facts", "tarball"),
+    [
+        (BuildCache(2, "https://h/a"), {"version": "git.main=1.0"}, f"https://h/a/{WITH_GCC}"),
+        (BuildCache(2, "/srv/my a"), {"version": "git.main=1.0"}, f"file:///srv/my%20a/{WITH_GCC}"),
+        (BuildCache(2, "https://h/a"), {"compiler": None}, f"https://h/a/{WITHOUT}"),
+        (BuildCache(2, "https://h/a?key=1"), {"compiler": None}, f"https://h/a/{WITHOUT}"),
+        (BuildCache(2, "https://h/a"), {"compiler": ".."}, None),
+        (BuildCache(3, "https://h/a"), {}, None),
+    ],
+)
+def test_packages_of_layout_2(
+    cache: BuildCache, facts: dict[str, Any], tarball: str | None
+) -> None:
+    """The URL follows from the facts of a spec; the query of the cache, a key say, is left out."""
+    assert cache.tarball(a_spec(**facts)) == tarball
+
+
+MANIFEST = f"v3/manifests/spec/hdf5/hdf5-1.14.5-{DIGEST}.spec.manifest.json"
+
+
+@pytest.mark.parametrize(
+    ("base", "manifest"),
+    [
+        ("https://h/", f"https://h/{MANIFEST}"),
+        ("https://h/a?key=1", f"https://h/a/{MANIFEST}?key=1"),
+        ("/srv/my a", f"/srv/my a/{MANIFEST}"),
+    ],
+)
+def test_manifests_of_layout_3(base: str, manifest: str) -> None:
+    """The location follows from name, version and hash; the query of the cache is kept."""
+    assert BuildCache(3, base).spec_manifest(a_spec()) == manifest

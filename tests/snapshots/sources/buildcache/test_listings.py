@@ -89,7 +89,7 @@ def document(data: bytes) -> dict[str, Any]:
 
 NAME = f"libelf-0.8.13-{LIBELF}.spec.manifest.json"
 OTHER, BOMB = (
-    gzip.compress(data) for data in (text(spec_document(node("gcc", GCC))), bytes(65 << 20))
+    gzip.compress(data) for data in (text(spec_document(node("gcc", GCC))), bytes(100_000))
 )
 
 
@@ -107,7 +107,7 @@ OTHER, BOMB = (
             NAME,
             r"spec.manifest.json: names the blob .*: does not exist",
         ),
-        (manifest(blob(), document(BOMB)), NAME, "holds more than 67,108,864 bytes"),
+        (manifest(blob(), document(BOMB)), NAME, "holds more than 99,999 bytes"),
         (manifest(blob()), NAME, "names no spec: no application/vnd.spack.spec blob"),
         (manifest(document(OTHER)), NAME, "names no package"),
         ([], NAME, "expected `object`"),
@@ -119,8 +119,11 @@ OTHER, BOMB = (
         ),
     ],
 )
-def test_bad_specs(tmp_path: Path, data: Any, name: str, reason: str) -> None:
+def test_bad_specs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Any, name: str, reason: str
+) -> None:
     """Each is refused by its name; on request it is left out."""
+    monkeypatch.setattr("snapshots.sources.buildcache.layouts._DOCUMENT_BYTES", 99_999)
     file = put_specs(tmp_path, small_database())[LIBELF]
     file.unlink()
     put(file.with_name(name), text(data))

@@ -11,17 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
-from snapshots.frames.frame import Frame
-from snapshots.models import Spec
 from snapshots.program import importer_name
 from snapshots.sources.buildcache.layouts import UNVERIFIED, BuildCache
 from snapshots.sources.buildcache.reader import StackIndex, labelled, recognise
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.changes.states import fields_of
 from tests.snapshots.sources.buildcache.fetching import kept
 from tests.snapshots.sources.buildcache.folders import (
     blob,
@@ -488,15 +484,6 @@ def test_bad_tags_of_a_list_can_be_skipped(tmp_path: Path) -> None:
     assert [error.key for error in report.skipped] == ["a/b", "v1"]
 
 
-def test_a_list_from_the_net_names_no_local_files(server: Server, tmp_path: Path) -> None:
-    """A file URL is refused, and an absolute path is one of the list's server."""
-    file = put(tmp_path / "index.json", text(small_database()))
-    for url, reason in ((file.as_uri(), "names the local file file:///"), (str(file), "HTTP 404")):
-        server["/tags.json"] = document({"v1": [{"label": "e4s", "url": url}]})
-        with pytest.raises(SourceError, match=reason):
-            snapshots(server.at("/tags.json"))
-
-
 # -- the list of a public cache as it is published: of indexes named by their checksums
 
 
@@ -662,20 +649,3 @@ def test_bad_records(tmp_path: Path, record: dict[str, Any], key: str, reason: s
     (snapshot,) = snapshots(tree, "mysite", report=report)
     assert LIBELF not in by_hash(snapshot)
     assert len(report.skipped) == 1
-
-
-def compared(base: Spec, head: Spec) -> Comparison:
-    """Return the comparison of two contents of one spec each."""
-    contents = (Content.of([base]), Content.of([head]))
-    before, after = (Frame(content.table(), content.digest) for content in contents)
-    return Comparison(before, after)
-
-
-def test_changes_of_an_installation(tmp_path: Path) -> None:
-    """That a spec becomes explicit is a change; that it is installed again is none."""
-    libelf = by_hash(read_tree(tmp_path, installation()))[LIBELF]
-    again = replace(libelf, installed_at="2025-04-01T00:00:00Z")
-    for unchanged in (again, replace(libelf, explicit=None, installed_at=None)):
-        assert len(compared(libelf, unchanged).specs) == 0
-    ((field,),) = fields_of(compared(libelf, replace(again, explicit=False)))
-    assert (field.path, field.before, field.after) == ("explicit", True, False)

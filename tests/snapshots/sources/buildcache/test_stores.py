@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.downloads import Note, Store, StoredBody
+from snapshots.sources.downloads import KeptDocuments, Note, Store, StoredBody
+from snapshots.sources.reports import Report
 
 URL = "https://host/index.json"
 NOTE = Note(URL, '"etag"', None)
-DATA = b"0123456789" * 10
+DATA = b"0123456789" * 3
 
 
 def content(body: StoredBody | None) -> bytes | None:
@@ -140,3 +141,35 @@ def test_a_folder_that_is_gone(tmp_path: Path) -> None:
     """A disk that cannot take a body is an error that names the body and the folder."""
     with pytest.raises(SourceError, match=rf"^{URL}: cannot be stored in .*gone: No such file"):
         Store(tmp_path / "gone", 1000).keep("key", NOTE, [DATA])
+
+
+# -- documents that later runs need not fetch again: which are there, and which are forgotten
+
+
+def keeping(folder: Path | None, bound: int = 1000) -> KeptDocuments:
+    """Open the documents of a folder."""
+    return KeptDocuments(folder, bound, Report())
+
+
+def test_documents_are_written_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed loses no more than what it kept last."""
+    monkeypatch.setattr("snapshots.sources.downloads._BATCH", 2)
+    with keeping(tmp_path) as documents:
+        for number in range(3):
+            documents.keep(str(number), b"text")
+        with keeping(tmp_path) as others:
+            assert [others.find(str(number)) for number in range(3)] == [b"text", b"text", None]
+
+
+def test_documents_beyond_the_bound_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were written longest ago."""
+    for moment, key in enumerate("abac"):
+        monkeypatch.setattr("time.time", lambda moment=moment: 1e9 + moment)
+        with keeping(tmp_path, bound=10) as documents:
+            documents.keep(key, b"12345")
+    with keeping(tmp_path) as documents:
+        assert [documents.find(key) for key in "abc"] == [b"12345", None, b"12345"]

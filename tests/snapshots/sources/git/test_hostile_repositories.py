@@ -296,24 +296,13 @@ def _written_commit(repository: Repository, entries: bytes) -> None:
     repository.git("update-ref", "HEAD", commit)
 
 
-PIPES = {
-    "head": ".git/HEAD",
-    "settings": ".git/config",
-    "reference": ".git/refs/heads/main",
-    "packed references": ".git/packed-refs",
-    "end of history": ".git/shallow",
-    "folder in common": ".git/commondir",
-    "borrowed objects": ".git/objects/info/alternates",
-    "index of packs": ".git/objects/pack/multi-pack-index",
-    "repository itself": ".git",
-}
-
-
-@pytest.mark.parametrize(("way", "kind"), [("head", "device"), *((way, "pipe") for way in PIPES)])
-def test_pipes_and_devices_do_not_stop_git(repository: Repository, way: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "kind"), [(".git/HEAD", "device"), (".git/objects/info/x", "pipe"), (".git", "pipe")]
+)
+def test_pipes_and_devices_do_not_stop_git(repository: Repository, path: str, kind: str) -> None:
     """Nothing is opened that nobody writes to, or that never ends; the error names it."""
     repository.commit({ZLIB: page("zlib", "a")})
-    file = repository.folder / PIPES[way]
+    file = repository.folder / path
     if file.is_dir():
         rmtree(file)
     file.parent.mkdir(parents=True, exist_ok=True)
