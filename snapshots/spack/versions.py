@@ -241,8 +241,6 @@ class VersionRange(msgspec.Struct, frozen=True):
         return self.high is None or key < end_of_range(self.high)
 
     def __str__(self) -> str:
-        if self.low is not None and self.low == self.high:
-            return self.low
         return f"{self.low or ''}:{self.high or ''}"
 
 

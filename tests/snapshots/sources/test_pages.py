@@ -206,6 +206,16 @@ def test_bad_pages(keys: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith(f"specs.md{message}")
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"), [(..., None), ("-", None), ("", None), ("5", 5), (5, 5), (0, 0)]
+)
+@pytest.mark.parametrize("more", [[], [{}]], ids=["at once", "value by value"])
+def test_sizes(size: Any, expected: int | None, more: list[Any]) -> None:
+    """A size is a number, as text or not, or unknown."""
+    (spec,) = parse(page(detail(size=size), *more), Report(skip_bad=True)).specs
+    assert spec.size == expected
+
+
 VALUES = st.recursive(
     st.sampled_from([None, True, 1, 1.5, -1, 1 << 60, "", "-", "12", "none", "é", "a b", "\n"]),
     lambda values: st.lists(values, max_size=2) | st.dictionaries(st.text(max_size=2), values),
