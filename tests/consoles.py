@@ -32,13 +32,10 @@ def examples(text: str) -> Iterator[tuple[str, str]]:
 class Shell:
     """A shell that commands are typed into, one after the other."""
 
-    def __init__(
-        self, process: "subprocess.Popen[str]", folder: Path, errors: Path, *, is_quick: bool
-    ) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", folder: Path, errors: Path) -> None:
         self._process = process
         self._folder = folder
         self._errors = errors
-        self._is_quick = is_quick
 
     def type(self, command: str) -> tuple[int, str]:
         """Run a command to its end; return its exit code and what it printed."""
@@ -57,7 +54,7 @@ class Shell:
         """Hold that a command succeeds and prints what is shown."""
         words = shlex.split(command)
         is_alone = words[0] == "cachelog" and not re.search("[*>|&$]", command)
-        code, printed = self._run(words[1:]) if is_alone and self._is_quick else self.type(command)
+        code, printed = self._run(words[1:]) if is_alone else self.type(command)
         assert code == 0, f"{command}: {self._errors.read_text('utf-8')}"
         printed = printed if printed.endswith("\n") or not shown else f"{printed}\n"
         assert OutputChecker().check_output(shown, printed, ELLIPSIS), f"{command}: {printed}"
@@ -72,10 +69,10 @@ class Shell:
 
 
 @contextmanager
-def shell(folder: Path, *, is_quick: bool = False) -> Iterator[Shell]:
+def shell(folder: Path) -> Iterator[Shell]:
     """Open a shell in a folder, with this Python's programs in its path, and end it.
 
-    With ``is_quick``, what is asserted of cachelog alone is run in this process.
+    What is asserted of cachelog alone is run in this process.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     errors = folder / "errors.log"
@@ -91,6 +88,6 @@ def shell(folder: Path, *, is_quick: bool = False) -> Iterator[Shell]:
             text=True,
         ) as process,
     ):
-        yield Shell(process, folder, errors, is_quick=is_quick)
+        yield Shell(process, folder, errors)
         # What was started in the background ends with the shell that started it.
         process.communicate("kill $(jobs -p) 2> /dev/null; wait; exit\n", timeout=60)

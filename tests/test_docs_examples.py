@@ -62,7 +62,7 @@ def test_commands_print_what_is_shown(document: str, count: int, tmp_path: Path)
     """All commands of a document, typed one after the other into one shell."""
     commands = [*examples(DOCUMENTS[document])]
     assert len(commands) == count
-    with shell(tmp_path, is_quick=True) as terminal:
+    with shell(tmp_path) as terminal:
         for command, output in commands:
             terminal.assert_prints(command, output)
 

@@ -30,7 +30,7 @@ def test_examples(tmp_path: Path) -> None:
     assert len(commands) >= 8
     log = tmp_path / "serve.log"
     log.touch()
-    with shell(tmp_path, is_quick=True) as typed:
+    with shell(tmp_path) as typed:
         # Its output would mix with that of the commands.
         typed.type(serve.replace(" &", f" --port {port} > serve.log &"))
         until(lambda: "serves" in log.read_text(), "the server is ready")

@@ -68,7 +68,7 @@ def test_the_examples_run(tmp_path: Path) -> None:
     put_installation(tmp_path / "spack", index)
     commands = [*examples(TEXT)]
     assert len(commands) == 10
-    with shell(tmp_path, is_quick=True) as typed:
+    with shell(tmp_path) as typed:
         for command, shown in commands:
             typed.assert_prints(command, shown)
 

@@ -153,13 +153,6 @@ def test_a_fault_leaves_with_1_and_one_line(
     assert not catalog.exists()
 
 
-def test_a_bad_setting_is_a_fault(tmp_path: Path) -> None:
-    """The variable and its value are named."""
-    done = cachelog("serve", "--catalog", tmp_path, max_body="many")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "cachelog: CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"
-
-
 def test_an_interruption(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It leaves with the exit code that shells expect, without a traceback."""
 

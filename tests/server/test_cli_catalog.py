@@ -1,13 +1,10 @@
 """Which catalog a command opens: one that is there; only what fills a catalog makes one."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from tests.server.commands import cachelog
-from tests.server.servers import CACHELOG, environ
 
 READERS = (
     ("revisions",),
@@ -53,17 +50,6 @@ def test_a_mistyped_location(
     assert "A catalog is a folder, or a URL that begins with " in done.err
     assert done.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_demo_makes_one(tmp_path: Path) -> None:
-    """Also at the URL of a folder."""
-    location = f"file://{tmp_path / 'made'}"
-    command: list[str | Path] = [CACHELOG, "demo", "--revisions", "1", "--packages", "2"]
-    command += ["--specs", "4", "--catalog", location]
-    done = subprocess.run(command, env=environ(), capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    tags = Catalog(str(tmp_path / "made")).require_history().tags
-    assert tags == ["develop", "develop-2025-01-05"]
 
 
 @pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)

@@ -63,20 +63,15 @@ def test_a_difference_hash_by_hash(world: World) -> None:
     assert good(world, "diff", BASE, HEAD, "--stat").lines == totals_alone
 
 
-@pytest.mark.parametrize(
-    ("option", "name", "nearest"), [("--package", "hdf5", "hdf"), ("--stack", "hep", "hop")]
-)
-def test_a_difference_of_a_part(world: World, option: str, name: str, nearest: str) -> None:
-    """Only its changes; a name that neither revision has is a fault with a hint."""
+@pytest.mark.parametrize(("option", "name"), [("--package", "hdf5"), ("--stack", "hep")])
+def test_a_difference_of_a_part(world: World, option: str, name: str) -> None:
+    """Only its changes."""
     part = printed_hashes(good(world, "diff", BASE, HEAD, option, name))
     assert 0 < len(part) < len(compared(world).specs)
     document = good(world, "diff", BASE, HEAD, option, name, "--json").json
     assert document["only"][option.removeprefix("--")] == name
     for kind, specs in document["specs"].items():
         assert document["summary"][f"specs_{kind}"] == len(specs)
-    done = ask(world, "diff", BASE, HEAD, option, nearest)
-    fault = f"cachelog: {option}: neither revision has {nearest!r}; nearest: {name}\n"
-    assert (done.code, done.out, done.err) == (1, "", fault)
 
 
 def test_a_difference_as_json(world: World) -> None:
@@ -143,23 +138,6 @@ def test_the_exit_code_counts_only_what_is_shown(world: World) -> None:
         assert done.code == (name in differing)
 
 
-@pytest.mark.parametrize("command", ["diff", "notes"])
-@pytest.mark.parametrize(
-    ("refs", "reason"),
-    [
-        (("devlop", HEAD), "no revision 'devlop': there is no tag devlop; nearest: develop"),
-        ((BASE, "~"), "ref: '~' is none of TAG, TAG~N, TAG@DATE or a digest"),
-    ],
-    ids=str,
-)
-def test_a_ref_of_nothing(world: World, command: str, refs: tuple[str, str], reason: str) -> None:
-    """One line that names the nearest refs."""
-    done = ask(world, command, *refs)
-    assert (done.code, done.out) == (1, "")
-    assert reason in done.err
-    assert done.err.count("\n") == 1
-
-
 # -- notes
 
 
@@ -189,33 +167,6 @@ def test_release_notes_into_a_file(world: World, tmp_path: Path) -> None:
 def notes(world: World, *options: object) -> Any:
     """Return the notes as JSON."""
     return good(world, "notes", BASE, HEAD, "--format", "json", *options).json
-
-
-def test_release_notes_of_a_query(world: World) -> None:
-    """Only the specs in scope are listed and counted; the causes add up."""
-    query = "hdf5 target=x86_64_v3"
-    facts = notes(world, "--matching", query)
-    assert facts["only"] == {"package": None, "stack": None, "matching": query}
-    assert {it["name"] for entries in facts["packages"].values() for it in entries} == {"hdf5"}
-    causes = sum(cause["num_specs"] for cause in facts["causes"])
-    assert causes == facts["summary"]["specs_rebuilt"] + facts["summary"]["specs_replaced"]
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "reason"),
-    [
-        (("--package", "hdf"), 1, "--package: neither revision has 'hdf'; nearest: hdf5"),
-        (("--stack", "hop"), 1, "--stack: neither revision has 'hop'; nearest: hep"),
-        (("--matching", "hdf5 ++"), 1, "the name of a variant is missing at character 8"),
-        (("--template", "nothing.md"), 1, "nothing.md: No such file or directory"),
-        (("--template", "chat", "--format", "html"), 2, "--template says how notes are written"),
-    ],
-)
-def test_bad_options(world: World, options: tuple[str, ...], code: int, reason: str) -> None:
-    """The error has the nearest names, or the place in the query."""
-    done = ask(world, "notes", BASE, HEAD, *options)
-    assert (done.code, done.out) == (code, "")
-    assert reason in done.err
 
 
 def test_release_notes_by_a_template(world: World, tmp_path: Path) -> None:

@@ -8,21 +8,18 @@ from tests.server.commands import cachelog
 
 
 def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
-    """Its options set the size; it is the same every time, and marked as synthetic."""
+    """Also at the URL of a folder. Its options set the size, and all is marked as synthetic."""
     options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
-    done = cachelog(*options, catalog=tmp_path / "a")
+    done = cachelog(*options, catalog=f"file://{tmp_path / 'a'}")
     assert (done.code, done.err) == (0, "")
     assert len(done.lines) == 2 * 3
     assert all(line.endswith(" (synthetic)") for line in done.lines)
-    cachelog(*options, catalog=tmp_path / "b")
-    made, again = (history_of(tmp_path / name).revisions for name in "ab")
-    assert [it.digest for it in made] == [it.digest for it in again]
+    made = history_of(tmp_path / "a").revisions
     expected = develop_history(revisions=3, packages=5, specs=20, seed=7)
     assert {(it.tag, it.taken_at, it.digest) for it in made} == {
         (it.tag, it.taken_at, it.content.digest) for it in expected
     }
     assert all(it.source.synthetic for it in made)
-    assert cachelog(*options[:-1], "8", catalog=tmp_path / "c").out != done.out
 
 
 def test_the_demo_can_be_written_as_pages(tmp_path: Path) -> None:

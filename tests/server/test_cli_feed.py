@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -105,43 +104,6 @@ def test_the_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
     feed = read_feed((folder / DATED / f"{gone}.atom").read_bytes())
     assert feed.entries[0].title.startswith(f"{gone}: removed, ")
     assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"
-
-
-def test_a_damaged_content(catalog: Path, tmp_path: Path) -> None:
-    """The error says what to do; no file is written."""
-    for file in (catalog / "specs").rglob("*.parquet"):
-        file.write_bytes(b"no parquet")
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(catalog / table)
-    done = cachelog("feed", DATED, "--output", tmp_path / "feed.atom", catalog=catalog)
-    assert done.code == 1
-    assert "cachelog: catalog " in done.err
-    assert "import" in done.err
-    assert not (tmp_path / "feed.atom").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "text"),
-    [
-        ((), 2, "Name a SERIES, or write all feeds with --all."),
-        (("--all",), 2, "name a folder with --output"),
-        ((DATED, "hdf5", "--all", "-o", "x"), 2, "leave PACKAGE out"),
-        (("develop-DAT",), 1, "SERIES: there is no series 'develop-DAT'; nearest: develop"),
-        ((DATED, "hdf555"), 1, f"PACKAGE: no revision of the series {DATED} has ever had"),
-        ((DATED, "--base-url", "example.org"), 1, "--base-url: 'example.org' is none of http://"),
-        ((DATED, "--server-url", "https://x/?a=b"), 1, "--server-url: "),
-        ((DATED, "-o", "/dev/null/x"), 1, "/dev/null/x: cannot be written"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_written(
-    demo_catalog: Path, options: tuple[str, ...], code: int, text: str
-) -> None:
-    """An error says which option or name is at fault, and why."""
-    done = cachelog("feed", *options, catalog=demo_catalog)
-    assert done.code == code
-    assert text in done.err
-    assert done.out == ""
 
 
 def test_the_examples_of_the_documentation() -> None:

@@ -2,7 +2,6 @@
 
 import gc
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -66,13 +65,6 @@ def test_tags_are_read_side_by_side(tmp_path: Path) -> None:
     assert (others.code, others.out, others.err) == (0, alone.out, "")
     by_one, by_two = (history_of(tmp_path / f"by-{jobs}") for jobs in (1, 2))
     assert [it.digest for it in by_one.revisions] == [it.digest for it in by_two.revisions]
-
-
-def test_a_bad_address_of_a_cluster(tmp_path: Path) -> None:
-    """It is refused before anything is read."""
-    done = cachelog("import", tmp_path, "--cluster", "http://head", catalog=tmp_path / "catalog")
-    assert done.code == 1
-    assert "--cluster: 'http://head' is not of the form ray://HOST:PORT" in done.err
 
 
 def test_the_same_again_publishes_nothing(tmp_path: Path) -> None:
@@ -253,22 +245,6 @@ def commit(repository: Path, date: str) -> None:
     git(repository, "commit", "--quiet", "--message", date, **dates)
 
 
-def test_several_caches_as_the_stacks_of_one_revision(tmp_path: Path) -> None:
-    """Each is named STACK=LOCATION; a location without a stack is refused beside them."""
-    for name in ("one", "other"):
-        put_layout_3(tmp_path / name, text(small_database()))
-    catalog = tmp_path / "catalog"
-    stacks = [f"e4s={tmp_path / 'one'}", f"ml={tmp_path / 'other'}"]
-    done = cachelog("import", "--no-proof", *stacks, "--tag", "develop-2026-06-27", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
-    assert "develop-2026-06-27: published" in done.out
-    assert "3 packages, 3 specs, 2 stacks" in done.out
-    mixed = cachelog("import", stacks[0], tmp_path / "other", "--tag", "mine", catalog=catalog)
-    assert mixed.code == 1
-    assert "give each as STACK=LOCATION, or import them one by one" in mixed.err
-    assert len(history_of(catalog).revisions) == 1
-
-
 def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
     """It is published instead of the whole; a missing one is refused."""
     put_layout_3(tmp_path / "cache", text(small_database()))
@@ -283,9 +259,6 @@ def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
     refused = cachelog(*command, "tool", catalog=tmp_path / "catalog")
     assert refused.code == 1
     assert "has no view 'tool'; those there are: tools" in refused.err
-    mixed = cachelog("import", "--git", tmp_path, "--view", "tools", catalog=tmp_path / "catalog")
-    assert mixed.code == 2
-    assert "--view does not go with --git" in mixed.err
 
 
 # -- what is refused
@@ -332,16 +305,6 @@ def test_nothing_but_bad_pages_publishes_nothing(tmp_path: Path) -> None:
     assert history_of(tmp_path / "c").revisions == []
 
 
-def test_a_catalog_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
-    """The error names the place and the reason."""
-    written(tmp_path / "pages", page())
-    (tmp_path / "file").write_text("in the way")
-    done = cachelog("import", tmp_path / "pages", catalog=tmp_path / "file" / "catalog")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cachelog: catalog {tmp_path / 'file' / 'catalog'}: ")
-    assert "Traceback" not in done.err
-
-
 # -- damage
 
 
@@ -373,7 +336,7 @@ def test_a_damaged_content_is_replaced(tmp_path: Path) -> None:
 
 
 def test_replaced_contents_as_json(tmp_path: Path) -> None:
-    """In ``replaced``, beside ``published``; a new revision can have an earlier content."""
+    """In ``replaced``, beside ``published``."""
     written(tmp_path / "pages", page())
     catalog = tmp_path / "catalog"
     importing = ("import", tmp_path / "pages", "--json", "--taken-at", "2031-01-01")
@@ -382,38 +345,6 @@ def test_replaced_contents_as_json(tmp_path: Path) -> None:
     damage(catalog, first["digest"])
     again = cachelog(*importing, catalog=catalog).json["revisions"][0]
     assert (again["published"], again["replaced"]) == (False, True)
-    damage(catalog, first["digest"])
-    written(tmp_path / "pages", page(categories=["package", "other"]), "other/zlib/specs.md")
-    under_both = cachelog("import", tmp_path / "pages", catalog=catalog)
-    assert "other: published" in under_both.out
-    assert "; its stored content was damaged, and is replaced" in under_both.out
-
-
-def test_an_older_content_from_git(tmp_path: Path) -> None:
-    """The same import continues after it; so the error has the command that replaces it."""
-    repository, catalog = tmp_path / "site", tmp_path / "catalog"
-    file = "_cache/develop/zlib/specs.md"
-    git_pages = ("import", "--git", repository)
-    written(repository, page(), file)
-    git(repository, "init", "--quiet")
-    commit(repository, "2025-03-01T10:00:00Z")
-    written(repository, page(spec_details=[detail("c" * 32)]), file)
-    commit(repository, "2025-03-02T10:00:00Z")
-    cachelog(*git_pages, catalog=catalog)
-    newer, older = history_of(catalog).revisions
-    damage(catalog, older.digest)
-    assert "nothing new" in cachelog(*git_pages, catalog=catalog).out
-    refused = cachelog("diff", "develop~1", "develop", catalog=catalog)
-    assert refused.code == 1
-    _, _, advice = refused.err.partition("; to replace it, check out the commit ")
-    commit_hash, _, rest = advice.partition(f" of {repository}, and import its folder of pages ")
-    assert commit_hash == older.source.version
-    git(repository, "checkout", "--quiet", commit_hash)
-    options = shlex.split(rest.removeprefix("with "))
-    mended = cachelog("import", repository / "_cache", *options, catalog=catalog)
-    assert "its stored content was damaged, and is replaced" in mended.out
-    assert cachelog("diff", "develop~1", "develop", catalog=catalog).code == 0
-    assert history_of(catalog).revisions == [newer, older]
 
 
 SHOWING = (
@@ -458,19 +389,3 @@ def test_a_source_is_named(tmp_path: Path) -> None:
     (row,) = cachelog("revisions", "--json", catalog=catalog).json
     assert row["source"]["location"] == "our nightly cache"
     assert "our nightly cache" in cachelog("show", "mine", catalog=catalog).out
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("", "has 0 characters"),
-        ("two\nlines", "holds characters that are not seen"),
-        ("/srv/mirror", "would be shown as 'mirror'"),
-    ],
-)
-def test_bad_names_of_sources(tmp_path: Path, name: str, reason: str) -> None:
-    """They are refused before anything is read."""
-    done = cachelog("import", "/nowhere", "--source-name", name, catalog=tmp_path / "catalog")
-    assert done.code == 1
-    assert "--source-name" in done.err
-    assert reason in done.err

@@ -1,7 +1,9 @@
 """What starting a command costs: which libraries are imported, instead of how long it takes."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -38,20 +40,24 @@ STORE = frozenset({"cachetools", "deltalake", "msgspec", "numpy", "orjson", "pya
 """What reading a catalog needs."""
 
 SCRIPT = """
-import sys
+import json, os, sys
 from server.cli import main
-try:
-    main()
-finally:
-    print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+for arguments, variables in json.loads(sys.argv[1]):
+    sys.argv[1:] = arguments
+    os.environ.update(variables)
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, arguments
+print(*{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
 
 
-def imported(*arguments: object, **variables: str) -> frozenset[str]:
-    """Run a command, which must succeed, and return the libraries that it imported."""
+def imported(*runs: tuple[Sequence[str], Mapping[str, str]]) -> frozenset[str]:
+    """Run commands with variables, which must succeed; return the libraries that they imported."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, arguments)],
-        env=environ() | variables,
+        [sys.executable, "-c", SCRIPT, json.dumps(runs)],
+        env=environ(),
         capture_output=True,
         text=True,
     )
@@ -59,44 +65,43 @@ def imported(*arguments: object, **variables: str) -> frozenset[str]:
     return LIBRARIES & {*done.stderr.splitlines()[-1].split()}
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--version",), ("serve", "-h"), ("completion", "zsh")], ids=" ".join
-)
-def test_help_and_version_import_no_library(arguments: tuple[str, ...]) -> None:
+def completing(typed: str) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Return the run by which a shell completes what is typed after the program."""
+    variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+    return (), {"_CACHELOG_COMPLETE": "bash_complete", **variables}
+
+
+def test_help_and_version_import_no_library() -> None:
     """They are printed at once."""
-    assert imported(*arguments) == frozenset()
+    words = ("--version",), ("serve", "-h"), ("completion", "zsh")
+    assert imported(*((arguments, {}) for arguments in words)) == frozenset()
 
 
-@pytest.mark.parametrize("typed", ["", "find --l", "notes --format "])
-def test_completing_commands_and_options_imports_no_library(typed: str) -> None:
+def test_completing_commands_and_options_imports_no_library() -> None:
     """Pressing TAB has no delay."""
-    words = ["cachelog", *typed.split(" ")]
-    variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(words) - 1)}
-    assert imported(_CACHELOG_COMPLETE="bash_complete", **variables) == frozenset()
+    assert imported(*map(completing, ("", "find --l", "notes --format "))) == frozenset()
 
 
-@pytest.mark.parametrize("typed", ["diff develop..dev", "find z"])
-def test_completing_names_of_the_catalog_imports_little(typed: str, demo_catalog: Path) -> None:
+def test_completing_names_of_the_catalog_imports_little(demo_catalog: Path) -> None:
     """No array library, which would take longer than reading."""
-    words = ["cachelog", *typed.split(" ")]
-    variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(words) - 1)}
-    variables["CACHELOG_CATALOG"] = str(demo_catalog)
-    assert imported(_CACHELOG_COMPLETE="bash_complete", **variables) <= {"deltalake", "msgspec"}
+    catalog: tuple[Sequence[str], Mapping[str, str]] = (
+        ("--version",),
+        {"CACHELOG_CATALOG": str(demo_catalog)},
+    )
+    runs = map(completing, ("diff develop..dev", "find z"))
+    assert imported(catalog, *runs) <= {"deltalake", "msgspec"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "beside"),
+    ("lines", "beside"),
     [
-        (("revisions",), set()),
-        (("find", "* ^*", "--limit", "1", "--json"), set()),
-        (("diff", "develop-2025-01-05..develop", "--stat"), set()),
-        (("notes", "develop-2025-01-05..develop"), {"jinja2"}),
+        (("revisions", "find --limit 1 --json", "diff develop-2025-01-05..develop --stat"), set()),
+        (("notes develop-2025-01-05..develop",), {"jinja2"}),
     ],
-    ids=str,
 )
 def test_commands_import_what_they_use(
-    demo_catalog: Path, arguments: tuple[str, ...], beside: set[str]
+    demo_catalog: Path, lines: tuple[str, ...], beside: set[str]
 ) -> None:
     """The store, and little more: nothing of the server."""
-    allowed = STORE | beside
-    assert imported(*arguments, "--catalog", demo_catalog) <= allowed
+    catalog = {"CACHELOG_CATALOG": str(demo_catalog)}
+    assert imported(*((line.split(), catalog) for line in lines)) <= STORE | beside

@@ -119,21 +119,3 @@ def test_json(catalog: Path, lock: Path) -> None:
     }
     assert {*document["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
     assert keep_list(catalog, "--json").json["rest"] is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--keep", "0 daily"), "keeps nothing"),
-        (("--keep", "14 dayly"), "is no rule"),
-        (("--keep", "1 last", "--check", "spack.lock"), "--check is part of what the rest is"),
-        ((), "--keep"),
-        (("--keep", "1 last", "--lock", "/nowhere/spack.lock"), "/nowhere/spack.lock"),
-    ],
-)
-def test_bad_lists(catalog: Path, arguments: tuple[str, ...], message: str) -> None:
-    """Each is refused, and nothing is printed that Spack could read as a list."""
-    done = cachelog("keep-list", *arguments, catalog=catalog)
-    assert done.code in (1, 2)
-    assert message in done.err
-    assert done.out == ""

@@ -54,7 +54,9 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
 
 
 def test_revisions_as_json(world: World) -> None:
-    """Newest first, with whole digests, times in RFC 3339, and their sources."""
+    """Newest first, or those of a tag, with whole digests, times in RFC 3339, and their sources."""
+    facts = good(world, "revisions", "--tag", "develop", "--json").json
+    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
     facts = good(world, "revisions", "--json").json
     assert [it["digest"] for it in facts] == [it.info.digest for it in world.states[::-1]]
     assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
@@ -74,13 +76,6 @@ def test_a_revision_that_was_confirmed(tmp_path: Path) -> None:
     (facts,) = cachelog("revisions", "--json", catalog=tmp_path).json
     assert facts["taken_at"] == "2025-03-01T00:00:00Z"
     assert facts["confirmed_at"] == "2025-03-03T00:00:00Z"
-
-
-def test_revisions_of_a_tag(world: World) -> None:
-    """Only those are listed."""
-    facts = good(world, "revisions", "--tag", "develop", "--json").json
-    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
-    assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
 
 
 # -- tags, packages and stacks
@@ -194,29 +189,3 @@ def test_search(demo_catalog: Path) -> None:
     nothing = cachelog("packages", "--search", "no such", catalog=demo_catalog)
     assert (nothing.code, nothing.out) == (0, "")
     assert nothing.err.startswith("No package of develop of ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("packages", "develpo"), "no revision 'develpo': there is no tag develpo; nearest:"),
-        (("stacks", "develpo"), "no revision 'develpo': there is no tag develpo; nearest:"),
-        (("packages", "--stack", "e4"), "--stack: the revision does not have 'e4'"),
-        (("revisions", "--tag", "nope"), "--tag: there is no tag 'nope'; nearest: develop"),
-    ],
-)
-def test_faults(demo_catalog: Path, arguments: tuple[str, ...], reason: str) -> None:
-    """They name what is nearest."""
-    done = cachelog(*arguments, catalog=demo_catalog)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cachelog: {reason}")
-
-
-@pytest.mark.parametrize("command", ["tags", "packages", "stacks"])
-def test_narrow_terminals_show_fewer_columns(command: str, demo_catalog: Path) -> None:
-    """Names always stay."""
-    narrow, wide = (
-        cachelog(command, terminal=width, catalog=demo_catalog).lines for width in (30, 200)
-    )
-    assert len(narrow) == len(wide)
-    assert max(map(len, narrow)) < max(map(len, wide))

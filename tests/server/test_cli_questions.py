@@ -146,10 +146,6 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     assert (document["num_specs"], document["num_groups"]) == (2, 1)
     done = cachelog("twins", "--stack", "ml", catalog=ml)
     assert done.lines[0].startswith("ml of develop of ")
-    for option in ("--stack", "--package"):
-        done = cachelog("twins", option, "nothing", catalog=ml)
-        assert (done.code, done.out) == (1, "")
-        assert f"{option}: the revision does not have 'nothing'" in done.err
 
 
 def test_no_twins(catalog: Path) -> None:
@@ -206,32 +202,6 @@ def test_the_largest(catalog: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ((), 2, "Write packages, or --top N"),
-        (("zlib", "--top", 3), 2, "Write packages, or --top N"),
-        (("A..B",), 2, "A..B names commits of --recipes, which is missing"),
-        (("zlip",), 1, "PACKAGE: the revision does not have 'zlip'; nearest: zlib"),
-        (("zlib", "--stack", "e5s"), 1, "--stack: the revision does not have 'e5s'"),
-        (("zlib", "--in", "nothing"), 1, "nothing"),
-        (("A..B", "--recipes", "/nowhere"), 1, "/nowhere"),
-        (("zlib", "--recipes", "."), 2, "--recipes takes A..B"),
-        (("A..B", "zlib", "--recipes", "."), 2, "--recipes takes A..B"),
-        (("--top", 3, "--recipes", "."), 2, "--recipes takes A..B"),
-        (("..HEAD", "--recipes", "."), 2, "..HEAD"),
-    ],
-)
-def test_bad_arguments(
-    catalog: Path, arguments: tuple[object, ...], code: int, message: str
-) -> None:
-    """The error says what is wrong."""
-    done = cachelog("impact", *arguments, catalog=catalog)
-    assert done.code == code
-    assert message in done.err
-    assert done.out == ""
-
-
 class Week:
     """A real state of the stack e4s, and the repository of the recipes."""
 
@@ -285,23 +255,6 @@ def test_impact_of_commits(week: Week) -> None:
         "revision"
     )
     assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
-
-
-def test_commits_that_touch_nothing(week: Week) -> None:
-    """Nothing would be built again."""
-    head = "refs/snapshots/head"
-    done = week.impact(f"{head}..{head}")
-    assert done.lines[1:] == [
-        f"0 commits in {head}..{head} touch 0 packages",
-        "0 of 222 specs, of 0 packages, would be built again",
-    ]
-
-
-def test_a_missing_commit(week: Week) -> None:
-    """The error names the range."""
-    done = week.impact("nothing..refs/snapshots/head")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("cachelog: A..B: ")
 
 
 @pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])

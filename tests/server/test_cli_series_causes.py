@@ -83,20 +83,6 @@ def test_for_programs(catalog: Path) -> None:
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--by", "nose"), "'nose' is none of package, kind, commit"),
-        (("--series", "nope"), "there is no series 'nope'"),
-    ],
-)
-def test_wrong_options(catalog: Path, options: tuple[str, ...], message: str) -> None:
-    """They are named."""
-    done = cachelog("causes", *options, catalog=catalog)
-    assert done.code != 0
-    assert message in done.err
-
-
 def test_older_catalogs_are_filled(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where causes are of another version they are made anew, once."""
     before = document(catalog)

@@ -211,6 +211,7 @@ def test_a_build_without_graphiql(
             {"max_bodies": 1},
             "CACHELOG_MAX_BODIES: is no setting; the nearest is CACHELOG_MAX_BODY\n",
         ),
+        ({"max_body": "many"}, "CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"),
         ({"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
     ],
 )

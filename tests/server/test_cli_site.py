@@ -4,11 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.server.commands import cachelog
-from tests.snapshots.sources.buildcache.folders import put_installation
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     documents_of,
-    installation,
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving_servers import serving
@@ -55,32 +53,3 @@ def test_a_registry_with_a_login(tmp_path: Path) -> None:
         if file.is_file():
             assert PASSWORD.encode() not in file.read_bytes()
             assert b"token-1" not in file.read_bytes()
-
-
-def test_an_installation_night_by_night(tmp_path: Path) -> None:
-    """Changes are printed as those of a build cache, and only where something changed."""
-    tree, settings = tmp_path / "tree", dict[str, Any](catalog=tmp_path / "catalog")
-
-    def night(day: int, records: dict[str, dict[str, Any]] | None = None) -> str:
-        put_installation(tree, installation(records))
-        taken_at = f"2025-03-0{day}"
-        done = cachelog(
-            "import", "--no-proof", tree, "--tag", "mysite", "--taken-at", taken_at, **settings
-        )
-        assert (done.code, done.err) == (0, "")
-        return done.out
-
-    assert "4 packages, 4 specs" in night(1)
-    assert "unchanged, nothing published" in night(2)
-    night(3, {LIBELF: {"explicit": False}})
-    diff = cachelog("diff", "mysite~1..mysite", **settings)
-    assert "explicit: yes -> no" in diff.out
-    night(4, {LIBELF: {"installed": False}})
-    diff = cachelog("diff", "mysite~1..mysite", **settings)
-    assert diff.lines[-1] == "0 added, 1 removed, 0 changed"
-    shown = cachelog("show", "mysite~1", f"/{LIBELF}", **settings)
-    assert "Explicit:" in shown.out
-    assert "Installed at:" in shown.out
-    found = cachelog("find", "libelf", "--in", "mysite~1", "--json", **settings)
-    (spec,) = found.json["specs"]
-    assert (spec["explicit"], spec["installed_at"]) == (False, "2025-03-30T12:00:00Z")

@@ -163,25 +163,6 @@ def test_unknown_dependencies(catalog: Path) -> None:
     assert document(catalog, APP, f"/{hash_of('lone')}")["dependencies"] is None
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ((APP, "/zzzz"), 1, "no revision has ever had one that begins with 'zzzz'"),
-        ((APP, NEW_APP, "--stat"), 2, "Two specs are compared as a whole"),
-        ((APP, NEW_APP, "--spec", "app"), 2, "Two specs are compared as a whole"),
-        ((APP, NEW_APP, "--package", "app"), 2, "Two specs are compared as a whole"),
-        ((APP, "develop"), 1, "does not exist"),
-    ],
-)
-def test_what_cannot_be_compared(
-    catalog: Path, words: tuple[str, ...], code: int, message: str
-) -> None:
-    """A hash that is nowhere, options that mean nothing here, and a hash beside a revision."""
-    done = cachelog("diff", *words, catalog=catalog)
-    assert message in done.err
-    assert done.code == code
-
-
 def test_the_documentation_s_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those with hashes on the catalog of the tour, those with queries beside a lock file."""
     monkeypatch.chdir(tmp_path)

@@ -57,11 +57,9 @@ def test_lines_fit(arguments: tuple[str, ...], demo_catalog: Path) -> None:
     ("arguments", "terminal", "variables", "is_coloured"),
     [
         (("revisions",), 80, {}, True),
-        (("find", "*"), 80, {}, True),
         (("diff", "develop-2025-01-05..develop"), 80, {}, True),
         (("revisions",), 80, {"NO_COLOR": "1"}, False),
         (("revisions",), 80, {"TERM": "dumb"}, False),
-        (("revisions",), None, {}, False),
         (("find", "*"), None, {}, False),
     ],
 )
@@ -77,16 +75,16 @@ def test_colour(
     assert bool(ESCAPE.search(done.out)) is is_coloured
 
 
-def test_a_real_terminal(demo_catalog: Path) -> None:
-    """It states its width."""
+@pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
+def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
+    """It states its size; what does not fit goes through the pager that PAGER names."""
     ours, its = pty.openpty()
-    ioctl(its, TIOCSWINSZ, pack("HHHH", 50, 100, 0, 0))
-    unset = ("COLUMNS", "NO_COLOR", "TERM")
+    ioctl(its, TIOCSWINSZ, pack("HHHH", rows, 100, 0, 0))
+    unset = ("COLUMNS", "NO_COLOR")
     variables = {name: text for name, text in environ().items() if name not in unset}
-    command: list[str | Path] = [CACHELOG, "find", "*", "--limit", "5", "--catalog", demo_catalog]
-    with subprocess.Popen(
-        command, env=variables | {"TERM": "xterm"}, stdout=its, stderr=its
-    ) as process:
+    variables |= {"TERM": "xterm", "PAGER": f"tee {tmp_path / 'read'}"}
+    command: list[str | Path] = [CACHELOG, "show", "develop", "--catalog", demo_catalog]
+    with subprocess.Popen(command, env=variables, stdin=its, stdout=its, stderr=its) as process:
         os.close(its)
         output = b""
         try:
@@ -96,7 +94,8 @@ def test_a_real_terminal(demo_catalog: Path) -> None:
             pass  # so a terminal ends whose other side is closed
         os.close(ours)
     assert process.returncode == 0
-    assert ESCAPE.search(output.decode())
+    assert (tmp_path / "read").exists() is is_paged
+    assert bool(ESCAPE.search(output.decode())) is not is_paged
     lines = ESCAPE.sub("", output.decode()).splitlines()
     assert 80 < max(map(len, lines)) <= 100
 
@@ -116,10 +115,9 @@ def test_output_that_cannot_be_written(arguments: tuple[str, ...], demo_catalog:
     assert (done.returncode, done.stderr) == (1, reason)
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
-def test_closed_streams(closed: str, demo_catalog: Path) -> None:
+def test_closed_streams(demo_catalog: Path) -> None:
     """A shell may close the streams of a command, which runs as with them."""
-    command = f'"{CACHELOG}" diff develop-2025-01-05..develop {closed}'
+    command = f'"{CACHELOG}" diff develop-2025-01-05..develop >&- 2>&- <&-'
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         env=environ(catalog=demo_catalog),
