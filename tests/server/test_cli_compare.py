@@ -169,6 +169,16 @@ def notes(world: World, *options: object) -> Any:
     return good(world, "notes", BASE, HEAD, "--format", "json", *options).json
 
 
+def test_release_notes_of_a_query(world: World) -> None:
+    """Only the specs in scope are listed and counted; the causes add up."""
+    query = "hdf5 target=x86_64_v3"
+    facts = notes(world, "--matching", query)
+    assert facts["only"] == {"package": None, "stack": None, "matching": query}
+    assert {it["name"] for entries in facts["packages"].values() for it in entries} == {"hdf5"}
+    causes = sum(cause["num_specs"] for cause in facts["causes"])
+    assert causes == facts["summary"]["specs_rebuilt"] + facts["summary"]["specs_replaced"]
+
+
 def test_release_notes_by_a_template(world: World, tmp_path: Path) -> None:
     """A file, or one of cachelog's; an error in it is one line."""
     file = tmp_path / "own.md"

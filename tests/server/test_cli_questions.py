@@ -255,6 +255,8 @@ def test_impact_of_commits(week: Week) -> None:
         "revision"
     )
     assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
+    missing = week.impact("nothing..refs/snapshots/head")
+    assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
 
 
 @pytest.mark.parametrize("arguments", [("gettext",), ("--top", 3)])
