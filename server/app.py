@@ -168,14 +168,16 @@ def create_app(
     recorder = Recorder(Gauges(watch, library, answers, execution, maker))
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
-    observers: list[Observer] = [recorder] if settings.metrics else []
+    access_log = AccessLog(as_json=settings.log_format == "json")
+    observers: list[Observer] = [recorder.note] if settings.metrics else []
     if settings.access_log:
-        observers.append(AccessLog(as_json=settings.log_format == "json"))
+        observers.append(access_log.note)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with watch.running(), tallies.running():
             yield
+        access_log.flush()
         lanes.close()
         await asyncio.to_thread(spans.close)
 

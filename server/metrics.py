@@ -172,9 +172,6 @@ class Recorder:
             times[bisect_left(BUCKETS, exchange.seconds)] += 1
             times[-1] += exchange.seconds
 
-    def flush(self) -> None:
-        """Do nothing: what was counted is asked for."""
-
     def tally(self) -> Tally:
         """Return the numbers of this process as they are now."""
         tally = {

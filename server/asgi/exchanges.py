@@ -202,14 +202,8 @@ class Exchange(msgspec.Struct, frozen=True):
     """Whether it took as long as the client liked: a subscription."""
 
 
-class Observer(Protocol):
-    """Who takes note of what was answered."""
-
-    def note(self, exchange: Exchange) -> None:
-        """Take note of an answer that was sent."""
-
-    def flush(self) -> None:
-        """Write what was noted: no request will follow."""
+Observer = Callable[[Exchange], None]
+"""Takes note of an answer that was sent."""
 
 
 class Tracing(Protocol):
@@ -236,15 +230,10 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request on and note how it was answered."""
         if scope["type"] != "http":
-            return self._live(scope, receive, send)
+            return self.app(scope, receive, send)
         if self.tracing is not None:
             return self._traced(self.tracing, scope, receive, send)
         return self._answer(scope, receive, send)
-
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-        for observer in self.observers:
-            observer.flush()
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
         with tracing.request(scope) as answered:
@@ -306,7 +295,7 @@ def note_exchange(
         IS_OPEN_ENDED in scope,
     )
     for observer in observers:
-        observer.note(exchange)
+        observer(exchange)
     return exchange
 
 

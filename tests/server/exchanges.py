@@ -18,8 +18,6 @@ from server.asgi.exchanges import (
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LIFESPAN: Scope = {"type": "lifespan"}
-
 
 async def answering(_scope: Scope, _receive: Receive, send: Send) -> None:
     """Answer in two pieces."""
