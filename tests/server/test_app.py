@@ -257,16 +257,6 @@ def test_other_origins_are_let_in_by_the_setting(
 # -- limits and faults
 
 
-def test_the_size_of_a_body_is_a_setting(demo_catalog: Path) -> None:
-    """One byte more than allowed is too many."""
-    body = orjson.dumps(TAGS)
-    headers = {"content-type": "application/json"}
-    for room, status in ((0, 200), (-1, 413)):
-        settings = Settings(catalog=str(demo_catalog), max_body=len(body) + room)
-        with application(settings) as client:
-            assert client.post("/graphql", content=body, headers=headers).status_code == status
-
-
 def test_a_fault_of_the_server_shows_an_id_alone(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
