@@ -216,7 +216,6 @@ class BoundedConnection(HttpToolsProtocol):
 
         self._status = HTTPStatus.BAD_REQUEST
         self._bytes_over_reads = 0
-        self._is_answered_early = False
         self._extensions = {DROP: self.drop}
 
     # -- the connection
@@ -331,8 +330,6 @@ class BoundedConnection(HttpToolsProtocol):
             self._count_over_reads(num_bytes, phase)
             if self._is_closing or self.transport.is_closing():
                 return
-        if phase is Phase.BODY and not self._is_answered_early:
-            self._close_after_early_answer()
         if not self._deadline.is_set:
             limits, is_body = self._limits, phase is Phase.BODY
             self._deadline.set(limits.body_seconds if is_body else limits.head_seconds)
@@ -381,9 +378,6 @@ class BoundedConnection(HttpToolsProtocol):
                 return
             self._begin_held()
         super().on_message_complete()
-        # Another request may follow in what has been read already.
-        if self._is_answered_early and not self.cycle.more_body:
-            self._answer_as_usual()
 
     def _complete_scope(self) -> None:
         """Write into the scope what the head says, as ASGI has it."""
@@ -592,23 +586,6 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.write(self._server.bytes_of(refusal(status), headers, keeps_alive=False)[0])
         self.close_gently()
 
-    def _close_after_early_answer(self) -> None:
-        """Have an answer that is sent before the request is whole close the connection.
-
-        The rest of the body would have to be read otherwise, however long it is.
-        """
-        self._is_answered_early = True
-        self.cycle.keep_alive = False
-        self.cycle.transport = _Closing(self)  # type: ignore[assignment]
-
-    def _answer_as_usual(self) -> None:
-        """Keep the connection after all: the request is whole before its answer has begun."""
-        self._is_answered_early = False
-        cycle = self.cycle
-        if not cycle.response_started:
-            cycle.transport = self.transport
-            cycle.keep_alive = self._keeps_alive()
-
     def close_gently(self) -> None:
         """Close the connection so that the client can read what was written.
 
@@ -621,18 +598,6 @@ class BoundedConnection(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self._deadline.set(_LINGER_SECONDS)
-
-
-class _Closing:
-    """The transport of an answer to a request that is not whole yet: it closes gently."""
-
-    def __init__(self, connection: BoundedConnection) -> None:
-        self._connection = connection
-        self.write = connection.transport.write
-        self.is_closing = connection.transport.is_closing
-
-    def close(self) -> None:
-        self._connection.close_gently()
 
 
 Waiting = OrderedDict[BoundedConnection, None]

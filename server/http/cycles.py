@@ -162,6 +162,16 @@ _PASSING = frozenset({b"content-length", b"x-request-id"})
 """Headers that are looked at each time."""
 
 
+class _Closing:
+    """The transport of an answer to a request that is not whole yet: it closes gently."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        connection: Any = transport.get_protocol()
+        self.close = connection.close_gently
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+
+
 class AnswerCycle(RequestResponseCycle):
     """A request and its answer, whose head is written with the first part of its body."""
 
@@ -175,6 +185,10 @@ class AnswerCycle(RequestResponseCycle):
         if self.disconnected:
             return
         if not self.response_started and message["type"] == "http.response.start":
+            if self.more_body:
+                # The rest of the body would have to be read otherwise, however long it is.
+                self.keep_alive = False
+                self.transport = _Closing(self.transport)  # type: ignore[assignment]
             self._head = self._rendered(message["status"], message.get("headers", ()))
             self.response_started = True
             self.waiting_for_100_continue = False
