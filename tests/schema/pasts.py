@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.models import RevisionInfo, Spec
 from tests.model.histories import Past
 from tests.schema.worlds import SOURCE, State, World, opened
-from tests.snapshots.factories import NAMES, a_spec, day, hash_of, random_facts
+from tests.snapshots.factories import a_spec, day
 
 
 class Known(NamedTuple):
@@ -69,29 +68,6 @@ LINES = (
 """A, B, A in one series; an old release that is built again; one revision only; none at all."""
 
 HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
-
-
-def made_up(random: Random) -> list[tuple[str, int, Sequence[Spec]]]:
-    """Return lines of a made-up past; each hash is of one package for ever."""
-    states: list[list[Spec]] = [[]]
-    for _ in range(5):
-        states.append(_state(random, random.choice(states)))
-    tags = ("develop", "develop-2025-01-05", "develop-2025-01-12", "v0.21", "v0.22", "main")
-    chosen = random.sample(tags, random.randrange(1, 4))
-    number = random.randrange(1, 10)
-    return [(random.choice(chosen), taken, random.choice(states)) for taken in range(number)]
-
-
-def _state(random: Random, before: Sequence[Spec]) -> list[Spec]:
-    specs = {spec.hash: spec for spec in before}
-    for number in range(8):
-        text = hash_of(str(number))
-        if text in specs and random.random() < 0.3:
-            del specs[text]
-        elif random.random() < 0.5:
-            facts = random_facts(random) | {"name": NAMES[number % 3]}
-            specs[text] = Spec(hash=text, **facts)
-    return list(specs.values())
 
 
 # -- what the API shows of what the past tells

@@ -7,7 +7,7 @@ import pytest
 
 from snapshots.models import RevisionInfo
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from tests.schema.pasts import LINES, Known, known_past
+from tests.schema.pasts import Known, known_past
 
 IN_SERIES = (
     "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
@@ -54,12 +54,12 @@ def package_json(package: CatalogPackage) -> dict[str, Any]:
     }
 
 
-def test_all_packages(any_known: Known) -> None:
-    """Every package that any revision has, by name, page by page, or only those that are gone."""
-    expected = [package_json(it) for it in any_known.past.all_packages().values()]
+def test_all_packages(known: Known) -> None:
+    """Every package of any revision by name, page by page; or those that are gone, or match."""
+    expected = [package_json(it) for it in known.past.all_packages().values()]
 
     def page(**arguments: Any) -> Any:
-        return any_known.world.data(PACKAGES, **arguments)["packages"]
+        return known.world.data(PACKAGES, **arguments)["packages"]
 
     assert page()["nodes"] == expected
     first = page(first=1)
@@ -67,64 +67,30 @@ def test_all_packages(any_known: Known) -> None:
     assert page(after=first["pageInfo"]["endCursor"])["nodes"] == expected[1:]
     for gone in (True, False):
         assert page(gone=gone)["nodes"] == [it for it in expected if it["isGone"] is gone]
+    assert [node["name"] for node in page(search="LI")["nodes"]] == ["zlib"]
 
 
-def test_packages_are_searched_by_name(known: Known) -> None:
-    """By any part of it, whatever its case."""
-    nodes = known.world.data(PACKAGES, search="LI")["packages"]["nodes"]
-    assert [node["name"] for node in nodes] == ["zlib"]
-
-
-def test_one_package(any_known: Known) -> None:
+def test_one_package(known: Known) -> None:
     """With its history in the best series, or in the one that is named."""
-    for name, package in any_known.past.all_packages().items():
-        answer = any_known.world.data(ONE, name=name)["package"]
+    for name, package in known.past.all_packages().items():
+        answer = known.world.data(ONE, name=name)["package"]
         assert answer.pop("history") == {"name": name, "series": {"name": package.best.series}}
         assert answer == package_json(package)
         last = package.in_series[-1].series
-        history = any_known.world.data(ONE, name=name, series=last)["package"]["history"]
+        history = known.world.data(ONE, name=name, series=last)["package"]["history"]
         assert history["series"]["name"] == last
-        assert any_known.world.data(ONE, name=name, series="nope")["package"]["history"] is None
+        assert known.world.data(ONE, name=name, series="nope")["package"]["history"] is None
     for name in ("nope", ""):
-        assert any_known.world.data(ONE, name=name)["package"] is None
+        assert known.world.data(ONE, name=name)["package"] is None
 
 
-def test_many_packages_by_name(any_known: Known) -> None:
+def test_many_packages_by_name(known: Known) -> None:
     """Each as if it were asked for alone; there may be more than histories that are allowed."""
-    packages = any_known.past.all_packages()
+    packages = known.past.all_packages()
     names = [*packages, *(f"nope-{number}" for number in range(40))]
-    fields = "name isGone inSeries { versions numSpecs }"
-    texts = (
-        f'p{place}: package(name: "{name}") {{ {fields} }}' for place, name in enumerate(names)
-    )
-    found = any_known.world.data(f"{{ {' '.join(texts)} }}").values()
-    expected = [
-        {
-            "name": package.name,
-            "isGone": package.is_gone,
-            "inSeries": [
-                {"versions": list(one.versions), "numSpecs": one.num_specs}
-                for one in package.in_series
-            ],
-        }
-        for package in packages.values()
-    ]
-    assert [*found] == expected + [None] * 40
-
-
-@pytest.mark.parametrize(
-    ("series", "name"),
-    [
-        (["v1.0", "weekly", "weekly"], "weekly"),
-        (["v1.0", "weekly", "weekly", "develop"], "develop"),
-    ],
-)
-def test_the_main_series(tmp_path: Path, series: list[str], name: str) -> None:
-    """Develop, else the one with most revisions."""
-    lines = [(tag, number, LINES[number % 2][2]) for number, tag in enumerate(series)]
-    answer = known_past(tmp_path, lines).world.data(ONE, name="zlib")
-    assert answer["mainSeries"]["name"] == name
-    assert answer["package"]["best"]["series"]["name"] == name
+    texts = (f'p{place}: package(name: "{name}") {{ name }}' for place, name in enumerate(names))
+    found = known.world.data(f"{{ {' '.join(texts)} }}").values()
+    assert [*found] == [{"name": name} for name in packages] + [None] * 40
 
 
 def test_an_empty_catalog_has_no_main_series(tmp_path: Path) -> None:

@@ -47,25 +47,25 @@ def assert_holding(known: Known, hashes: list[str], series: str | None = None) -
     assert holding["totalCount"] == len(expected)
 
 
-def test_hashes_have_the_history_of_the_model(any_known: Known) -> None:
+def test_hashes_have_the_history_of_the_model(known: Known) -> None:
     """Each with its spans in all series."""
-    for text in {spec.hash for state in any_known.world.states for spec in state.specs}:
-        answer = any_known.world.data(HISTORY_OF_HASH, hash=text)
-        assert answer["hash"] == hash_json(any_known.past, text)
+    for text in {spec.hash for state in known.world.states for spec in state.specs}:
+        answer = known.world.data(HISTORY_OF_HASH, hash=text)
+        assert answer["hash"] == hash_json(known.past, text)
 
 
-def test_series_have_the_history_of_the_model(any_known: Known) -> None:
+def test_series_have_the_history_of_the_model(known: Known) -> None:
     """Their growth, each package, and which revisions hold some hashes."""
-    specs = [spec for state in any_known.world.states for spec in state.specs]
+    specs = [spec for state in known.world.states for spec in state.specs]
     hashes = sorted({spec.hash for spec in specs})
-    for series in any_known.past.history.series_names:
-        points = any_known.world.data(GROWTH, series=series)["series"]["growth"]
-        assert points == growth_json(any_known.past, series)
+    for series in known.past.history.series_names:
+        points = known.world.data(GROWTH, series=series)["series"]["growth"]
+        assert points == growth_json(known.past, series)
         for name in {spec.name for spec in specs} | {"nope"}:
-            answer = any_known.world.data(HISTORY_OF_PACKAGE, series=series, name=name)["series"]
-            assert answer["package"] == package_json(any_known.past, series, name)
+            answer = known.world.data(HISTORY_OF_PACKAGE, series=series, name=name)["series"]
+            assert answer["package"] == package_json(known.past, series, name)
         for chosen in (hashes[:1], hashes[1:3], []):
-            assert_holding(any_known, chosen, series)
+            assert_holding(known, chosen, series)
 
 
 # -- series
@@ -136,29 +136,28 @@ def test_a_negative_number_of_points_is_refused(known: Known) -> None:
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
 
 
-def test_points_that_are_kept_are_those_of_their_series(known: Known, any_known: Known) -> None:
+def test_points_that_are_kept_are_those_of_their_series(known: Known) -> None:
     """Texts of points are kept: whichever part of whichever series is asked for has its own."""
     text = (
         "query($series: String!, $last: Int) "
         "{ series(name: $series) { growth(last: $last) { takenAt numSpecs specsAdded } } }"
     )
     for last in (2, 2, 2, 1, 99, 3):
-        for one in (known, any_known):
-            for series in one.past.history.series_names:
-                points = [
-                    {name: point[name] for name in ("takenAt", "numSpecs", "specsAdded")}
-                    for point in growth_json(one.past, series)
-                ]
-                data = one.world.data(text, series=series, last=last)
-                assert data["series"]["growth"] == points[-last:]
+        for series in known.past.history.series_names:
+            points = [
+                {name: point[name] for name in ("takenAt", "numSpecs", "specsAdded")}
+                for point in growth_json(known.past, series)
+            ]
+            data = known.world.data(text, series=series, last=last)
+            assert data["series"]["growth"] == points[-last:]
 
 
-def test_a_revision_has_its_own_growth(any_known: Known) -> None:
+def test_a_revision_has_its_own_growth(known: Known) -> None:
     """The point of its series."""
     text = f"{{ allSeries {{ name revisions(first: 9) {{ nodes {{ growth {{ {POINT} }} }} }} }} }}"
-    for series in any_known.world.data(text)["allSeries"]:
+    for series in known.world.data(text)["allSeries"]:
         points = [it["growth"] for it in series["revisions"]["nodes"]]
-        assert points[::-1] == growth_json(any_known.past, series["name"])
+        assert points[::-1] == growth_json(known.past, series["name"])
 
 
 # -- packages
