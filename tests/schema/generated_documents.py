@@ -61,16 +61,12 @@ class Scope:
 
 
 class Writer:
-    """Writes one question; ``draw`` decides everything.
-
-    ``asked`` are the types and names of the fields that it asks for.
-    """
+    """Writes one question; ``draw`` decides everything."""
 
     def __init__(self, schema: GraphQLSchema, pools: Pools, draw: random.Random) -> None:
         self._schema = schema
         self._pools = pools
         self._draw = draw
-        self.asked: set[tuple[str, str]] = set()
         self._left = MAX_FIELDS
         self._serial = 0
         self._declared: dict[str, str] = {}
@@ -107,7 +103,6 @@ class Writer:
     def _field(self, parent: Any, scope: Scope, depth: int) -> str:
         self._left -= 1
         name, chosen = self._choose_field(parent, depth)
-        self.asked.add((parent.name, name))
         asked = name + self._arguments(chosen.args)
         key = self._response_name(name, f"{asked}: {chosen.type}", scope)
         below = ""

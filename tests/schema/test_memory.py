@@ -75,7 +75,7 @@ KINDS: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 def test_documents_are_kept_within_bytes(make: Callable[[int], str]) -> None:
     """However many different ones arrive: what is kept stays within what is counted."""
-    most = 1_000_000
+    most = 500_000
     documents = Documents(SCHEMA, Limits(), max_bytes=most)
     grown = growth(lambda number: documents.get(make(number)), most // 50_000)
     assert grown < most * 1.1

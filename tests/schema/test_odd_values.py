@@ -1,7 +1,6 @@
 """What no client should send: an error that says so, and never one that blames the server."""
 
 import math
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,6 @@ from schema.api import API, schema
 from schema.execution.budget import Budget
 from schema.limits import Limits
 from tests.expensive import examples
-from tests.schema.generated_documents import Writer
 from tests.schema.usual import api
 from tests.schema.worlds import World, plain
 
@@ -94,7 +92,7 @@ CLIENTS = {
 }
 
 
-@examples(200)
+@examples(100)
 @given(text=st.sampled_from(DECLARED), value=VALUES)
 def test_odd_variables_are_the_clients_fault(world: World, text: str, value: Any) -> None:
     """Of whatever type, size and depth: answered, or refused with a code of the client's."""
@@ -111,9 +109,7 @@ def test_depth_that_no_stack_has(world: World) -> None:
 
 LITERALS = (
     "9" * 5_000,
-    "-" + "9" * 3_900,
-    "1e400",
-    "1" + "0" * 30,
+    "-1e400",
     '"\\uD800"',
     '"' + "\\u0000" * 50 + '"',
     "[" * 150 + "]" * 150,
@@ -129,27 +125,15 @@ LITERALS = (
     "place",
     [
         "revisions(first: %s) { totalCount }",
-        "revision(ref: %s) { tag }",
         "nodes(ids: %s) { id }",
         "revisions(since: %s) { totalCount }",
-        "revision { specs(matching: %s) { totalCount } }",
         "revision { specs(filter: {stacks: %s}) { totalCount } }",
-        "revision { specs(filter: %s) { totalCount } }",
         "revision { tag @skip(if: %s) }",
     ],
 )
 def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: str) -> None:
     """The same of what a document writes itself."""
     assert codes(response_to(world, "{ " + place % literal + " }", {})) <= CLIENTS
-
-
-@examples(60)
-@given(seed=st.integers(0, 10**9), value=VALUES)
-def test_made_up_documents_with_odd_variables(world: World, seed: int, value: Any) -> None:
-    """Any question of the schema, of which a variable is not what it declares."""
-    question = Writer(SCHEMA, {}, random.Random(seed)).question()
-    variables = dict.fromkeys(question.variables, value)
-    assert codes(response_to(world, question.text, variables)) <= CLIENTS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from graphql import GraphQLField, is_object_type, parse, validate
+from graphql import parse, validate
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
@@ -183,37 +183,3 @@ def test_revisions_are_rendered_together(world: World) -> None:
     answered(world, Question(text, {}), Watched)
     assert "Series" in asked
     assert "Revision" not in asked
-
-
-class CuriousWriter(Writer):
-    """Prefers fields that no question before selected."""
-
-    def _choose_field(self, parent: Any, depth: int) -> tuple[str, GraphQLField]:
-        fields = [
-            pair for pair in parent.fields.items() if (parent.name, pair[0]) not in self.asked
-        ]
-        return (
-            self._draw.choice(fields)
-            if fields and depth > 0
-            else super()._choose_field(parent, depth)
-        )
-
-
-@pytest.mark.untraced
-def test_made_up_questions_reach_every_field() -> None:
-    """The property above is about all that a query can select."""
-    every = {
-        (kind.name, name)
-        for kind in SCHEMA.type_map.values()
-        if is_object_type(kind) and not kind.name.startswith("__")
-        if kind is not SCHEMA.subscription_type
-        for name in kind.fields
-    }
-    selected: set[tuple[str, str]] = set()
-    for seed in range(1_000):
-        writer = CuriousWriter(SCHEMA, {}, random.Random(seed))
-        writer.asked = selected
-        writer.question()
-        if every <= selected:
-            return
-    assert every <= selected

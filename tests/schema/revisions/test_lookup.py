@@ -46,7 +46,7 @@ def test_the_specs_of_a_revision(world: World) -> None:
         as_input(spec, is_root=number % 3 == 0) for number, spec in enumerate(world.newest.specs)
     ]
     roots = {it["hash"] for it in inputs if it["isRoot"]}
-    for state in world.states:
+    for state in world.states[-2:]:
         answer = looked_up(
             world,
             state,
@@ -105,19 +105,6 @@ def test_facts_that_are_not_given_are_not_compared(world: World) -> None:
     assert answer["differences"] == []
     (answer,) = looked_up(world, world.newest, [inputs[0] | {"name": "none"}], MISSING)["missing"]
     assert answer["nearest"] is None
-
-
-def test_facts_are_read_in_any_spelling(world: World) -> None:
-    """As everywhere: gcc@=13.2.0 is gcc@13.2.0, and the order of variants carries no meaning."""
-    spec = next(it for it in world.newest.specs if it.compiler and len(it.variants) > 1)
-    other = as_input(
-        spec,
-        hash=hash_of("never"),
-        compiler=spec.compiler and spec.compiler.replace("@", "@="),
-        variants=spec.variants[::-1],
-    )
-    answer = looked_up(world, world.newest, [other], MISSING)["missing"][0]
-    assert {it["path"] for it in answer["differences"]} <= {"version", "platform", "target"}
 
 
 def test_the_best_revisions_come_first(world: World) -> None:

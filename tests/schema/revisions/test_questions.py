@@ -9,7 +9,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of
-from tests.model.explained import frame_and_graph
 from tests.model.states import State
 from tests.schema.worlds import SOURCE, World, opened
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -81,9 +80,8 @@ def test_holes(world: World) -> None:
     assert first["totalCount"] == len(expected) == 3
     assert first["pageInfo"]["hasNextPage"]
     affected = set().union(*expected.values())
-    assert first["numAffected"] == len(affected)
+    assert (first["numAffected"], first["numUnknown"]) == (len(affected), 0)
     assert first["numWhole"] == len(NOW.specs) - len(affected)
-    assert first["numUnknown"] == 0
     second = holes_of(world, "develop", after=first["pageInfo"]["endCursor"])
     nodes = first["nodes"] + second["nodes"]
     assert {node["hash"]: {spec["hash"] for spec in node["affected"]} for node in nodes} == expected
@@ -95,14 +93,7 @@ def test_holes(world: World) -> None:
     ]
     newest = world.catalog.history.resolve("develop")
     assert {node["goneIn"]["tag"] for node in nodes} == {newest.tag}
-    (short,) = holes_of(world, "develop", first=1)["nodes"][0]["affected"]
-    assert short["hash"] == min(expected[nodes[0]["hash"]], key=list(frame_order(NOW)).index)
-
-
-def frame_order(state: State) -> list[str]:
-    """Return the hashes in the order of the frame."""
-    frame, _ = frame_and_graph(state)
-    return [*frame.hashes.texts]
+    assert len(holes_of(world, "develop", first=1)["nodes"][0]["affected"]) == 1
 
 
 def test_no_holes(world: World) -> None:
@@ -120,11 +111,11 @@ def test_too_many_affected_specs(world: World, first: int) -> None:
     assert "first" in error["message"]
 
 
-def test_a_cursor_of_no_hole(world: World) -> None:
+@pytest.mark.parametrize("cursor", ["a" * 32, "", next(iter(NOW.specs))])
+def test_a_cursor_of_no_hole(world: World, cursor: str) -> None:
     """It is refused, one of another revision's list as well."""
-    for cursor in ("a" * 32, "", *NOW.specs):
-        error = world.error(HOLES, ref="develop", first=1, after=cursor)
-        assert "is no cursor of this list" in error["message"]
+    error = world.error(HOLES, ref="develop", first=1, after=cursor)
+    assert "is no cursor of this list" in error["message"]
 
 
 @pytest.mark.parametrize("name", ["p2", "p4"])
@@ -219,7 +210,6 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_twins(twice: World) -> None:
     """Page by page, with the causes, which add up; joining png joins vtk, too."""
     groups = questions.twins(TWICE)
-    names = {digest: spec.name for digest, spec in TWICE.specs.items()}
     first = twins_of(twice)
     second = twins_of(twice, after=first["pageInfo"]["endCursor"])
     assert (first["totalCount"], first["numSaved"], first["sizeSaved"]) == (2, 2, None)
@@ -242,8 +232,7 @@ def test_twins(twice: World) -> None:
         for spec in cause["specs"]["nodes"]:
             assert (spec["kind"], spec["reason"]) == ("ADDED", "REBUILT")
             assert spec["hash"] in groups[spec["counterpart"]["hash"]]
-            assert [step["name"] for step in spec["path"]][-1] == "zlib"
-            assert spec["path"][0]["name"] == names[spec["hash"]]
+            assert spec["path"][-1]["name"] == "zlib"
             query = "query($id: ID!) { node(id: $id) { ... on SpecChange { hash reason } } }"
             again = twice.data(query, id=spec["id"])["node"]
             assert again == {name: spec[name] for name in ("hash", "reason")}
@@ -287,9 +276,7 @@ def test_twins_of_nothing(twice: World, argument: str, name: str) -> None:
 
 def test_a_cursor_of_no_group(twice: World) -> None:
     """It is refused, that of another twin as well."""
-    for cursor in (
-        "a" * 32,
-        *(other for others in questions.twins(TWICE).values() for other in others),
-    ):
+    ((_, (other, *_)), *_) = questions.twins(TWICE).items()
+    for cursor in ("a" * 32, other):
         error = twice.error(TWINS, ref="twice", after=cursor)
         assert "is no cursor of this list" in error["message"]
