@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from schema.fields.scalars import rfc3339
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import Spec
 from tests.model.histories import Past
-from tests.schema.worlds import SOURCE, State, World, opened
+from tests.schema.worlds import SOURCE, State, World, opened, shown
 from tests.snapshots.factories import a_spec, day
 
 
@@ -73,10 +72,6 @@ HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
 # -- what the API shows of what the past tells
 
 
-def _named(info: RevisionInfo | None) -> dict[str, str] | None:
-    return None if info is None else {"tag": info.tag, "digest": info.digest}
-
-
 REVISION = "{ tag digest }"
 SPAN = (
     f"series seriesNode {{ name }} first {REVISION} last {REVISION} isCurrent reasonCame "
@@ -104,26 +99,13 @@ def hash_json(past: Past, text: str) -> dict[str, Any] | None:
     known = past.hash_history(text)
     if known is None:
         return None
-    return {
-        "hash": text,
-        "name": known.name,
-        "version": known.version,
-        "newest": _named(known.newest),
-        "spec": {"hash": text, "version": known.version},
-        "spans": [
-            {
-                "series": span.series,
-                "seriesNode": {"name": span.series},
-                "first": _named(span.first),
-                "last": _named(span.last),
-                "isCurrent": span.gone_in is None,
-                "reasonCame": span.reason_came.name,
-                "reasonGone": span.reason_gone.name if span.reason_gone else None,
-                "goneIn": _named(span.gone_in),
-            }
-            for span in known.spans
-        ],
-    }
+    spans = [
+        shown(span, "series first last is_current reason_came reason_gone gone_in")
+        | {"seriesNode": {"name": span.series}}
+        for span in known.spans
+    ]
+    own = {"hash": text, "spec": {"hash": text, "version": known.version}, "spans": spans}
+    return shown(known, "name version newest") | own
 
 
 def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
@@ -131,65 +113,40 @@ def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
     known = past.package_timeline(name, series)
     if known is None:
         return None
-    return {
-        "name": name,
+    nodes = [
+        shown(it, "kind versions_added versions_removed specs_added specs_removed specs_changed")
+        | {"revision": shown(it, "head")["head"], "comparison": it.base and shown(it, "base head")}
+        | {
+            "reasons": [
+                {"reason": reason.name, "numSpecs": it.reasons[reason]}
+                for reason in SpecChangeReason
+                if reason in it.reasons
+            ]
+        }
+        for it in known.entries
+    ]
+    edges = [{"cursor": it.head.key, "node": {"kind": it.kind.name}} for it in known.entries]
+    return shown(known, "name first_seen last_seen") | {
         "series": {"name": series},
-        "firstSeen": _named(known.first_seen),
-        "lastSeen": _named(known.last_seen),
         "isCurrent": known.last_seen == past.history.of_series(series)[0],
-        "entries": {
-            "totalCount": len(known.entries),
-            "nodes": [
-                {
-                    "revision": _named(it.head),
-                    "comparison": _compared(it.base, it.head),
-                    "kind": it.kind.name,
-                    "versionsAdded": list(it.versions_added),
-                    "versionsRemoved": list(it.versions_removed),
-                    "specsAdded": it.specs_added,
-                    "specsRemoved": it.specs_removed,
-                    "specsChanged": it.specs_changed,
-                    "reasons": [
-                        {"reason": reason.name, "numSpecs": it.reasons[reason]}
-                        for reason in SpecChangeReason
-                        if reason in it.reasons
-                    ],
-                }
-                for it in known.entries
-            ],
-            "edges": [
-                {"cursor": it.head.key, "node": {"kind": it.kind.name}} for it in known.entries
-            ],
-        },
+        "entries": {"totalCount": len(nodes), "nodes": nodes, "edges": edges},
     }
 
 
 def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
     """Return what POINT is to show of each revision of a series."""
-    points = []
-    for step in past.history.neighbours(series):
-        counts, info = past.counts(step.pair), step.head
-        points.append(
-            {
-                "revision": _named(info),
-                "comparison": _compared(step.base, info),
-                "tag": info.tag,
-                "takenAt": rfc3339(info.taken_at),
-                "numSpecs": info.num_specs,
-                "numPackages": info.num_packages,
-                "numKnownStacks": info.known_stacks,
-                "totalSize": info.total_size,
-                "specsAdded": counts.specs_added,
-                "specsRemoved": counts.specs_removed,
-                "specsChanged": counts.specs_changed,
-                "specsRebuilt": counts.reasons.get(SpecChangeReason.REBUILT, 0),
-                "specsReplaced": counts.reasons.get(SpecChangeReason.REPLACES, 0),
-                "packagesAdded": counts.packages_added,
-                "packagesRemoved": counts.packages_removed,
-            }
+    return [
+        shown(step.head, "tag taken_at num_specs num_packages total_size")
+        | shown(
+            past.counts(step.pair),
+            "specs_added specs_removed specs_changed packages_added packages_removed",
         )
-    return points
-
-
-def _compared(base: RevisionInfo | None, head: RevisionInfo) -> dict[str, Any] | None:
-    return None if base is None else {"base": _named(base), "head": _named(head)}
+        | {
+            "revision": shown(step, "head")["head"],
+            "comparison": step.base and shown(step, "base head"),
+            "numKnownStacks": step.head.known_stacks,
+            "specsRebuilt": past.counts(step.pair).reasons.get(SpecChangeReason.REBUILT, 0),
+            "specsReplaced": past.counts(step.pair).reasons.get(SpecChangeReason.REPLACES, 0),
+        }
+        for step in past.history.neighbours(series)
+    ]

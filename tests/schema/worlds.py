@@ -5,16 +5,20 @@ from base64 import b32encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 from hashlib import sha1
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import orjson
 from msgspec.structs import replace
+from strawberry.utils.str_converters import to_camel_case
 
 from schema.api import OperationResult
 from schema.context import Context
+from schema.fields.scalars import rfc3339
 from schema.node import node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -86,6 +90,25 @@ class World:
     def newest(self) -> State:
         """The newest revision."""
         return self.states[-1]
+
+
+def shown(record: Any, paths: str) -> dict[str, Any]:
+    """Return attributes of a record as the API shows them, by their last names; see ``_shown``."""
+    return {
+        to_camel_case(path.rpartition(".")[2]): _shown(attrgetter(path)(record))
+        for path in paths.split()
+    }
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as the API shows it: a revision by tag and digest, a member by its name."""
+    if isinstance(value, RevisionInfo):
+        return {"tag": value.tag, "digest": value.digest}
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, tuple):
+        return [*value]
+    return value.name if isinstance(value, Enum) else value
 
 
 def plain(answer: OperationResult) -> dict[str, Any]:

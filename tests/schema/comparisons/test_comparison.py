@@ -1,7 +1,5 @@
 """Comparisons: every field shows the domain's own comparison of the two revisions."""
 
-from collections.abc import Iterable
-from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -14,10 +12,10 @@ from schema.comparisons.changes import size_delta
 from snapshots.changes.diff import LEFT_OUT, Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.frames.filters import SpecFilter
-from snapshots.notes.changelog import summarize, totals
+from snapshots.notes.changelog import Summary, summarize, totals
 from tests.model import listings
 from tests.schema import questions
-from tests.schema.worlds import State, World, comparison_id
+from tests.schema.worlds import State, World, comparison_id, shown
 
 PAIRS = [(0, 2), (2, 4), (4, 5), (5, 0), (1, 3), (5, 5)]
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
@@ -41,15 +39,6 @@ def answered(world: World, pair: tuple[int, int]) -> Any:
     return world.data(questions.COMPARISON, base=base.info.digest, head=head.info.digest)["compare"]
 
 
-def shown(record: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Return facts of a record as the API shows them."""
-    values = ((to_camel_case(name), getattr(record, name)) for name in names)
-    return {
-        name: value.name if isinstance(value, Enum) else [*value] if type(value) is tuple else value
-        for name, value in values
-    }
-
-
 def tell_stacks(*sides: State) -> bool:
     """Tell whether both sides state stacks."""
     return all(listings.num_stacks(side.specs) is not None for side in sides)
@@ -61,8 +50,7 @@ def test_packages_that_changed(world: World, pair: tuple[int, int]) -> None:
     packages, changes = answered(world, pair)["packages"], [*compared(world, pair).packages]
     facts = "name kind versions_added versions_removed specs_added specs_removed specs_changed"
     for node, change in zip(packages["nodes"], changes, strict=True):
-        own = shown(change, facts.split())
-        assert own.items() <= node.items()
+        assert shown(change, facts).items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
         for side, state in zip(("before", "after"), sides_of(world, pair), strict=True):
             number = sum(spec.name == change.name for spec in state.specs)
@@ -77,7 +65,7 @@ def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
     base, head = ({spec.hash: spec for spec in side.specs} for side in sides_of(world, pair))
     specs, changes = answered(world, pair)["specs"], [*compared(world, pair).specs]
     for node, change in zip(specs["nodes"], changes, strict=True):
-        assert shown(change, ("kind", "hash", "name")).items() <= node.items()
+        assert shown(change, "kind hash name").items() <= node.items()
         before, after = base.get(change.hash), head.get(change.hash)
         assert node["before"] == (before and listings.spec_json(before))
         assert node["after"] == (after and listings.spec_json(after))
@@ -97,7 +85,7 @@ def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
     facts = "name kind num_specs_before num_specs_after specs_added specs_removed"
     facts += " packages_added packages_removed"
     for node, change in zip(data["stacks"], changes, strict=True):
-        assert shown(change, facts.split()).items() <= node.items()
+        assert shown(change, facts).items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
     told = tell_stacks(*sides_of(world, pair))
     assert data["stackChanges"] == (data["stacks"] if told else None)
@@ -108,7 +96,7 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
     """Totals of both sides and of what changed; stacks are 0 or null where none are told."""
     base, head = sides_of(world, pair)
     comparison, data = compared(world, pair), answered(world, pair)
-    counts = shown(summarize(comparison), summarize(comparison).__struct_fields__)
+    counts = shown(summarize(comparison), " ".join(Summary.__struct_fields__))
     for name in ("stacksAdded", "stacksRemoved"):
         counts[f"num{name[0].upper()}{name[1:]}"], counts[name] = counts[name], counts[name] or 0
     for side, of_side in zip(("Before", "After"), totals(comparison), strict=True):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from snapshots.models import RevisionInfo
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from tests.schema.pasts import Known, known_past
+from tests.schema.worlds import shown
 
 IN_SERIES = (
     "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
@@ -25,23 +25,10 @@ ONE = (
 )
 
 
-def named(info: RevisionInfo | None) -> dict[str, str] | None:
-    """Return the fields of a revision that IN_SERIES selects."""
-    return None if info is None else {"digest": info.digest, "tag": info.tag}
-
-
 def series_json(one: PackageInSeries) -> dict[str, Any]:
     """Return what IN_SERIES is to show."""
-    return {
-        "series": {"name": one.series},
-        "versions": list(one.versions),
-        "numSpecs": one.num_specs,
-        "numRevisions": one.num_revisions,
-        "isCurrent": one.gone_in is None,
-        "firstSeen": named(one.first_seen),
-        "lastSeen": named(one.last_seen),
-        "goneIn": named(one.gone_in),
-    }
+    facts = "versions num_specs num_revisions first_seen last_seen gone_in"
+    return shown(one, facts) | {"series": {"name": one.series}, "isCurrent": one.gone_in is None}
 
 
 def package_json(package: CatalogPackage) -> dict[str, Any]:
