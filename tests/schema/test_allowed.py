@@ -20,11 +20,6 @@ ALLOWED = {
     **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
     "release notes for people and programs": COMPARE
     % "releaseNotes json: releaseNotes(format: JSON)",
-    "1,000 packages of all fields": REVISION
-    % (
-        "packages(first: 1000) { nodes { id name versions compilers operatingSystems platforms "
-        "targets stacks numSpecs numSpecsByStack { stack numSpecs } totalSize } }"
-    ),
     "1,000 packages beside all facets": REVISION
     % (
         "packages(first: 1000) { nodes { name versions stacks numSpecs } } specs { facets { "
@@ -32,8 +27,6 @@ ALLOWED = {
         "platforms { ...C } targets { ...C } stacks { ...C } } }"
     )
     + " fragment C on FacetCount { value numSpecs }",
-    "1,000 specs with their dependencies": REVISION
-    % (PAGE % "hash dependencies { nodes { hash } }"),
     "all that depends on a spec": REVISION
     % (SPEC % "dependents(transitive: true, first: 1000) { edges { types node { hash name } } }"),
     "1,000 changed specs and packages": COMPARE
@@ -44,8 +37,6 @@ ALLOWED = {
     ),
     "1,000 revisions and their neighbours": "{ revisions(first: 1000) { nodes { id tag digest "
     "numSpecs previous { digest } next { digest } } } }",
-    "each tag's revisions": "{ tags { name latest { digest } revisions(first: 100) "
-    "{ nodes { digest } } } }",
 }
 VALUES = {
     "ref": "develop",

@@ -83,13 +83,9 @@ def test_an_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:
 INVALID = {
     "nothing": ("", "GRAPHQL_PARSE_FAILED"),
     "no document": ("}{", "GRAPHQL_PARSE_FAILED"),
-    "an open brace": ("{ tags { name }", "GRAPHQL_PARSE_FAILED"),
     "too many tokens": ("{ tags { name } " * 2_000, "GRAPHQL_PARSE_FAILED"),
     "too deep": ("{ revision " * 2_000, "GRAPHQL_PARSE_FAILED"),
     "an unknown field": ("{ tags { nope } }", "GRAPHQL_VALIDATION_FAILED"),
-    "an unknown argument": ("{ revision(of: 1) { id } }", "GRAPHQL_VALIDATION_FAILED"),
-    "a literal of a wrong type": ("{ revisions(first: true) { id } }", "GRAPHQL_VALIDATION_FAILED"),
-    "a missing argument": ("{ tag { name } }", "GRAPHQL_VALIDATION_FAILED"),
     "a mutation": ("mutation { nope }", "GRAPHQL_VALIDATION_FAILED"),
     "a subscription": ("subscription { nope }", "GRAPHQL_VALIDATION_FAILED"),
     "too many characters": ("{ tags { name } } #" + "-" * 64_000, "LIMIT_EXCEEDED"),
@@ -108,12 +104,6 @@ def test_a_document_that_cannot_be_executed_has_no_data(world: World, text: str,
 
 WRONG_VARIABLES: dict[str, tuple[str, dict[str, Any]]] = {
     "a text for a number": ("query($v: Int) { revisions(first: $v) { totalCount } }", {"v": "1"}),
-    "a number beyond 32 bits": (
-        "query($v: Int) { revisions(first: $v) { totalCount } }",
-        {"v": 2**31},
-    ),
-    "an object for a text": ("query($v: String) { revision(ref: $v) { id } }", {"v": {}}),
-    "an object for an id": ("query($v: ID!) { node(id: $v) { id } }", {"v": {}}),
     "null for a value": ("query($v: ID!) { node(id: $v) { id } }", {"v": None}),
     "nothing for a value": ("query($v: ID!) { node(id: $v) { id } }", {}),
     "an unknown value": (

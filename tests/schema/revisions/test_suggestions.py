@@ -113,20 +113,8 @@ def test_so_many_of_some_kinds(world: World) -> None:
         assert f"{first} is not between 0 and 100" in answer["errors"][0]["message"]
 
 
-def test_without_develop_the_longest_series_counts(tmp_path: Path) -> None:
-    """That of most revisions, whatever its name; an unknown ref is an error."""
-    world = published(
-        tmp_path,
-        a_snapshot([a_spec("1", name="a")], "weekly", taken_at=day(1)),
-        a_snapshot([a_spec("2", name="ab")], "weekly", taken_at=day(2)),
-        a_snapshot([a_spec("3", name="abc")], "v1.0", taken_at=day(3)),
-    )
-    assert [it[1] for it in suggested(world, "a")] == ["ab"]
-    answer = world.ask(SUGGEST, text="a", ref="nope")
-    assert answer["errors"][0]["extensions"]["code"] == "REVISION_NOT_FOUND"
-
-
-def test_an_empty_catalog(tmp_path: Path) -> None:
+def test_no_revision(world: World, tmp_path: Path) -> None:
     """There is nothing to suggest names of, which is an error as for revision."""
-    answer = opened(tmp_path).ask(SUGGEST, text="a")
-    assert answer["errors"][0]["extensions"]["code"] == "REVISION_NOT_FOUND"
+    for of_world, ref in ((opened(tmp_path), None), (world, "nope")):
+        error = of_world.error(SUGGEST, text="a", ref=ref)
+        assert error["extensions"]["code"] == "REVISION_NOT_FOUND"
