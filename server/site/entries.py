@@ -9,6 +9,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from sys import maxsize
 from typing import Any
 from urllib.parse import unquote
 
@@ -48,6 +49,12 @@ _REMOVED = f"""query ($base: String!, $head: String!, $first: Int!, $after: Stri
   }}
 }}"""
 
+_COMMITS = f"""query ($base: String!, $head: String!, $first: Int!, $after: String) {{
+  compare(base: $base, head: $head) {{
+    commits(first: $first, after: $after) {{ {_PAGE} nodes {{ commit {{ oid }} }} }}
+  }}
+}}"""
+
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Returns the one field of the answer to a document with variables; None where there is none."""
 
@@ -65,10 +72,10 @@ class SiteEntry(msgspec.Struct, frozen=True):
 
 
 async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
-    """Return what a site has pages of, of each kind no more than ``limit``.
+    """Return what a site has pages of, of each kind but commits no more than ``limit``.
 
     That is every package of the catalog; packages, stacks and specs of the newest revision of each
-    series; and the hashes that its comparisons removed.
+    series; the hashes that its comparisons removed, and the commits that explain them.
     """
     revisions = chosen.revisions
     newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
@@ -82,6 +89,7 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
         found += [_stack(it, digest, tag) for it in stacks[:limit]]
     found += [_spec(it) async for it in _nodes(ask, _SPECS, refs, limit)]
     found += [_removed(it) async for it in _nodes(ask, _REMOVED, pairs, limit)]
+    found += [_commit(it) async for it in _nodes(ask, _COMMITS, pairs, maxsize)]
     return [entry for entry in found if _can_be_files(entry.addresses)]
 
 
@@ -117,10 +125,10 @@ async def _nodes(
         while limit > 0:
             page = {"first": min(limit, _AT_ONCE), "after": after}
             answer = await ask(text, {**variables, **page})
+            for name in ("packages", "specs", "commits"):
+                answer = (answer or {}).get(name, answer)
             if answer is None:
                 break  # what cannot be read has no pages
-            for name in ("packages", "specs"):
-                answer = answer.get(name, answer)
             for node in answer["nodes"]:
                 limit -= 1
                 yield {**variables, **node}
@@ -163,6 +171,10 @@ def _spec(node: Mapping[str, Any]) -> SiteEntry:
 
 def _removed(node: Mapping[str, Any]) -> SiteEntry:
     return _hash(node["hash"], node["before"])
+
+
+def _commit(node: Mapping[str, Any]) -> SiteEntry:
+    return SiteEntry([path_of("commits", node["commit"]["oid"])])
 
 
 def _hash(digest: str, spec: Mapping[str, Any], *others: str) -> SiteEntry:

@@ -171,13 +171,6 @@ async def _answer(
     return cursor
 
 
-_COMMITS = """
-query ($base: String!, $head: String!) {
-  compare(base: $base, head: $head) { commits(first: 1000) { nodes { commit { oid } } } }
-}
-"""
-
-
 class _Pages:
     """The pages of a site, with what they load."""
 
@@ -195,8 +188,7 @@ class _Pages:
             self._folder.put(file, response.content, headers, SiteFile(address=f"/{file}"))
         found = await entries(self._ask, self._site.chosen, self._site.limit)
         of_entries = (address for entry in found for address in entry.addresses)
-        own = [*self._addresses(), *of_entries, *await self._commits()]
-        addresses = list(dict.fromkeys(own))
+        addresses = list(dict.fromkeys([*self._addresses(), *of_entries]))
         for address in addresses:
             self._links.add(address, page_file(address))
         self._put_index(found)
@@ -229,15 +221,6 @@ class _Pages:
             *(path_of("r", digest, name) for digest in newest for name in ("holes", "twins")),
             *(pair + tab for pair in pairs for tab in TABS),
         ]
-
-    async def _commits(self) -> list[str]:
-        """Return where a server has the pages of commits that explain one of the comparisons."""
-        oids: dict[str, None] = {}
-        for pair in self._site.chosen.comparisons:
-            compare = await self._ask(_COMMITS, {"base": pair.base, "head": pair.head})
-            effects = ((compare or {}).get("commits") or {}).get("nodes", ())
-            oids |= dict.fromkeys(effect["commit"]["oid"] for effect in effects)
-        return [path_of("commits", oid) for oid in oids]
 
     async def _ask(self, text: str, variables: Mapping[str, Any]) -> Any:
         """Return the one field of the answer to a document; None where it cannot be had."""
