@@ -77,15 +77,14 @@ def _unescaped(text: bytes) -> bytes:
 
 def _multipart(body: bytes, boundary: bytes) -> Mapping[str, Field]:
     delimiter = b"\r\n--" + boundary
-    if body.count(delimiter) > _MAX_FIELDS:
-        raise _too_many()
-    first, *others = body.removeprefix(delimiter[2:]).split(delimiter)
-    if not boundary or not body.startswith(delimiter[2:]) or not others:
+    if not boundary or not body.startswith(delimiter[2:]):
         raise BadRequest("The form cannot be read: it has no parts")
-    *others, end = others
-    if not end.startswith(b"--"):
+    first, *others = body.removeprefix(delimiter[2:]).split(delimiter, _MAX_FIELDS + 1)
+    if len(others) > _MAX_FIELDS:
+        raise _too_many()
+    if not others or not others[-1].startswith(b"--"):
         raise BadRequest("The form ends too early")
-    return dict(map(_part, [first, *others]))
+    return dict(map(_part, [first, *others[:-1]]))
 
 
 def _part(part: bytes) -> tuple[str, Field]:
