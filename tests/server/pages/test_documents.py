@@ -16,6 +16,7 @@ def _names_in(folder: str) -> list[str]:
     return [it.removesuffix(".graphql") for it in names if it.endswith(".graphql")]
 
 
+_API = API()
 NAMES = _names_in("queries")
 FRAGMENTS = _names_in("fragments")
 TEXT = (
@@ -27,12 +28,11 @@ TEXT = (
 def test_a_document_is_valid_and_says_what_it_asks(name: str) -> None:
     """It fits the schema and what a request may cost."""
     page = document(name)
-    api = API()
-    assert api.document(page.text).errors == ()
+    assert _API.document(page.text).errors == ()
     assert page.text.startswith("# ")
     given = {it: ["1"] for it in page.parameters}
     variables = page.variables(page.known(given))
-    assert api.cost(page.text, None, variables).units <= Limits.max_cost
+    assert _API.cost(page.text, None, variables).units <= Limits.max_cost
 
 
 @pytest.mark.parametrize("name", FRAGMENTS)

@@ -35,7 +35,7 @@ def of_package(past: Past, name: str, series: str = "develop") -> Feed | None:
 
 
 @pytest.mark.untraced
-@examples(50)
+@examples(20)
 @given(PASTS)
 def test_every_feed_is_valid(past: Past) -> None:
     """By the grammar and a reader, whatever came and went; one entry a revision, newest first."""
@@ -48,7 +48,7 @@ def test_every_feed_is_valid(past: Past) -> None:
                 assert read_feed(to_xml(feed)).entries
 
 
-@examples(50)
+@examples(20)
 @given(PASTS)
 def test_no_two_entries_have_one_id(past: Past) -> None:
     """Not even of two series, or of a series and its packages."""
