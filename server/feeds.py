@@ -159,10 +159,6 @@ def entry_commits(library: Library, neighbours: Neighbours) -> EntryCommits | No
     return EntryCommits(html, max(recorded)) if html else None
 
 
-def _size_of_commits(commits: EntryCommits | None) -> int:
-    return 100 if commits is None else 100 + sys.getsizeof(commits.html)
-
-
 class NoSuchFeed(Exception):
     """There is no feed under an address; the text says why, and names what is near."""
 
@@ -204,10 +200,14 @@ class FeedMaker:
         self._answers = answers
         self._lanes = lanes
         self.stories: SharedCache[Neighbours, str] = SharedCache(
-            self._story, STORY_BYTES, sys.getsizeof
+            lambda neighbours: story(neighbours, library.explain(*neighbours.pair)),
+            STORY_BYTES,
+            sys.getsizeof,
         )
         self.commits: SharedCache[_Explained, EntryCommits | None] = SharedCache(
-            lambda key: entry_commits(library, key[0]), STORY_BYTES, _size_of_commits
+            lambda key: entry_commits(library, key[0]),
+            STORY_BYTES,
+            lambda commits: 100 + (0 if commits is None else sys.getsizeof(commits.html)),
         )
 
     async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
@@ -317,9 +317,6 @@ class FeedMaker:
         except CatalogError as error:
             _log.error("%s", visible(str(error)))
             return None
-
-    def _story(self, neighbours: Neighbours) -> str:
-        return story(neighbours, self._library.explain(*neighbours.pair))
 
     async def _ask(self, history: History, topic: HistoryTopic) -> Any:
         """Return what the history says; what is missing is made first, for a bounded time."""

@@ -192,7 +192,8 @@ class Deliverer:
         wait = 0.0
         for attempt in range(1, self._patience.attempts + 1):
             if attempt > 1:
-                self._pause(max(wait, self._backoff(attempt)))
+                jitter = random.uniform(0.75, 1.25)  # noqa: S311  # it spreads load, hides nothing
+                self._pause(max(wait, self._patience.backoff * 2 ** (attempt - 2) * jitter))
             reason, may_recover, wait = self._attempt(announced, receiver, delivery)
             if reason is None:
                 return Delivered(delivery, attempt, None)
@@ -253,10 +254,6 @@ class Deliverer:
         if self._secret:
             headers[HEADER] = signature(body, self._secret)
         return headers
-
-    def _backoff(self, attempt: int) -> float:
-        jitter = random.uniform(0.75, 1.25)  # noqa: S311  # it spreads load and hides nothing
-        return self._patience.backoff * float(2 ** (attempt - 2)) * jitter
 
 
 def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:

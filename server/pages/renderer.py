@@ -84,12 +84,9 @@ def size_delta(value: str | int | None) -> str:
     """Return a difference of sizes with its sign."""
     if value is None:
         return UNKNOWN
-    return _with_sign(int(value), texts.size(abs(int(value))))
-
-
-def _with_sign(value: int, amount: str) -> str:
-    """Return an amount behind the sign of its value; the minus is as wide as the plus."""
-    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{amount}"
+    delta = int(value)
+    sign = "+" if delta > 0 else MINUS if delta < 0 else ""  # the minus is as wide as the plus
+    return f"{sign}{texts.size(abs(delta))}"
 
 
 def moment(text: str) -> Markup:

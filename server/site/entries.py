@@ -81,16 +81,27 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
     newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
     refs = [{"ref": digest} for digest in newest]
     pairs = [{"base": pair.base, "head": pair.head} for pair in chosen.comparisons]
-    found = [*_series(chosen)]
-    found += [_package(it) async for it in _nodes(ask, _PACKAGES, [{}], limit)]
-    found += [_of_revision(it) async for it in _nodes(ask, _OF_REVISION, refs, limit)]
+    listed = [*_series(chosen)]
+    listed += [_package(node) async for node in _nodes(ask, _PACKAGES, [{}], limit)]
+    listed += [
+        SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
+        async for node in _nodes(ask, _OF_REVISION, refs, limit)
+    ]
     for digest, tag in newest.items():
         stacks = (await ask(_STACKS, {"ref": digest}) or {}).get("stackNodes") or ()
-        found += [_stack(it, digest, tag) for it in stacks[:limit]]
-    found += [_spec(it) async for it in _nodes(ask, _SPECS, refs, limit)]
-    found += [_removed(it) async for it in _nodes(ask, _REMOVED, pairs, limit)]
-    found += [_commit(it) async for it in _nodes(ask, _COMMITS, pairs, maxsize)]
-    return [entry for entry in found if _can_be_files(entry.addresses)]
+        listed += [_stack(stack, digest, tag) for stack in stacks[:limit]]
+    listed += [
+        _hash(node["hash"], node, path_of("r", node["ref"], "specs", node["hash"]))
+        async for node in _nodes(ask, _SPECS, refs, limit)
+    ]
+    listed += [
+        _hash(node["hash"], node["before"]) async for node in _nodes(ask, _REMOVED, pairs, limit)
+    ]
+    listed += [
+        SiteEntry([path_of("commits", node["commit"]["oid"])])
+        async for node in _nodes(ask, _COMMITS, pairs, maxsize)
+    ]
+    return [entry for entry in listed if _can_be_files(entry.addresses)]
 
 
 def index_script(found: Iterable[tuple[SiteEntry, str]]) -> bytes:
@@ -156,25 +167,9 @@ def _package(node: Mapping[str, Any]) -> SiteEntry:
     return SiteEntry(addresses, "package", name, f"{what} in {best['lastSeen']['tag']}")
 
 
-def _of_revision(node: Mapping[str, Any]) -> SiteEntry:
-    return SiteEntry([path_of("r", node["ref"], "packages", node["name"])])
-
-
 def _stack(node: Mapping[str, Any], digest: str, tag: str) -> SiteEntry:
     detail = f"{counted(node['numSpecs'], 'spec')} in {tag}"
     return SiteEntry([path_of("r", digest, "stacks", node["name"])], "stack", node["name"], detail)
-
-
-def _spec(node: Mapping[str, Any]) -> SiteEntry:
-    return _hash(node["hash"], node, path_of("r", node["ref"], "specs", node["hash"]))
-
-
-def _removed(node: Mapping[str, Any]) -> SiteEntry:
-    return _hash(node["hash"], node["before"])
-
-
-def _commit(node: Mapping[str, Any]) -> SiteEntry:
-    return SiteEntry([path_of("commits", node["commit"]["oid"])])
 
 
 def _hash(digest: str, spec: Mapping[str, Any], *others: str) -> SiteEntry:
