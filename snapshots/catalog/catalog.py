@@ -9,7 +9,7 @@ it is not there it is made again.
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, cycle
@@ -102,7 +102,7 @@ class Catalog:
         Raises NoCatalog where there is no catalog, unless ``missing_ok``: then it is an empty one.
         Either way what was known of a catalog that has vanished is forgotten.
         """
-        with self._lock, self._translated():
+        with self._lock, translated(self.location):
             try:
                 is_new = self._revisions.refresh()
             except TableNotFoundError:
@@ -190,8 +190,7 @@ class Catalog:
         for digest in digests:
             if not len(missing):
                 break
-            inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
-            hashes_there = inside["hash"].combine_chunks()
+            hashes_there = self._hashes(digest).combine_chunks()
             # To look up those of the content among the missing ones takes half as long as to look
             # up the missing ones among those of the content.
             matches = hashes_there.filter(pc.is_in(hashes_there, missing))
@@ -200,8 +199,11 @@ class Catalog:
 
     def load_hash_set(self, digest: str) -> HashSet:
         """Read which hashes a content has; the rest of it is left where it is."""
+        return HashSet(self._hashes(digest))
+
+    def _hashes(self, digest: str) -> pa.ChunkedArray:
         inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
-        return HashSet(inside["hash"])
+        return inside["hash"]
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         return self.reader().columns(digest, columns)
@@ -237,7 +239,7 @@ class Catalog:
         started = monotonic()
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
-        with self._lock, self._translated():
+        with self._lock, translated(self.location):
             self._revisions.require_conditional_writes()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known_files = self._files
@@ -245,7 +247,7 @@ class Catalog:
         known_pairs = set(self._history.pairs)
 
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
-        with self._translated():
+        with translated(self.location):
             first = next(rows, None)
             recent = RecentRows(planner.before)
             new = recent.noted(chain([first] if first else (), rows))
@@ -258,7 +260,7 @@ class Catalog:
         keep = partial(self._keep_new_pairs, reader, make_pairs)
         unkept = keep(planned.history, known_pairs)
         if planner.added:
-            with self._lock, self._translated():
+            with self._lock, translated(self.location):
                 used = {row.digest for row in planner.added}
                 is_long = monotonic() - started >= FRESH_SECONDS
                 self._hold(used, files, () if is_long else written.keys())
@@ -310,9 +312,6 @@ class Catalog:
             self._changes.keep(made)
             self._changes.compact()
             self._state += 1
-
-    def _translated(self) -> AbstractContextManager[None]:
-        return translated(self.location)
 
 
 # -- following others

@@ -217,13 +217,10 @@ def _recipes_table(recipes: Mapping[RevisionInfo, Recipes], moment: datetime) ->
             "tag": revision.tag,
             "taken_at": revision.taken_at,
             "digest": revision.digest,
-            "repository": of_it.repository,
-            "commit": of_it.commit,
-            "found_by": of_it.found_by.value,
-            "line": of_it.line,
             "recorded_at": moment,
+            **msgspec.to_builtins(own),
         }
-        for revision, of_it in recipes.items()
+        for revision, own in recipes.items()
     ]
     return pa.Table.from_pylist(rows, RECIPES)
 
@@ -231,15 +228,11 @@ def _recipes_table(recipes: Mapping[RevisionInfo, Recipes], moment: datetime) ->
 def _commits_table(commits: Mapping[Source, Sequence[Commit]]) -> pa.Table:
     rows = [
         {
+            **msgspec.structs.asdict(commit),
             "repository": repository,
             "line": line,
             "hash": commit.oid,
-            "parents": list(commit.parents),
-            "committed_at": commit.committed_at,
-            "subject": commit.subject,
             "pull_request": commit.pull_request,
-            "packages": list(commit.packages),
-            "stacks": list(commit.stacks),
             "changes_spack": commit.spack is not None,
             "spack_before": commit.spack and commit.spack.before,
             "spack_after": commit.spack and commit.spack.after,

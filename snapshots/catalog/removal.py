@@ -45,7 +45,6 @@ from snapshots.tables import (
     CHANGES,
     COMPARISONS,
     HASHES,
-    REVISIONS,
     SPECS,
     StoredFile,
     revisions_of,
@@ -103,50 +102,29 @@ def drop_rows(
         mark = table.mark()
         if seen not in (None, mark):
             return 0
-        rewriting = _Rewriting(storage, table.name, write, dry_run=dry_run)
+        num_dropped = 0
+        removed: list[RemoveAction] = []
+        added: list[AddAction] = []
         for file in table.files():
-            if file.added_at < added_before:
-                rewriting.take(file, goes)
-        if (
-            dry_run
-            or not rewriting.num_dropped
-            or table.exchange(rewriting.removed, rewriting.added, mark)
-        ):
-            return rewriting.num_dropped
-        rewriting.undo()
+            if file.added_at >= added_before:
+                continue
+            rows = rows_of(storage, f"{table.name}/{file.path}", file.size)
+            left = rows.filter(pc.invert(goes(rows)))
+            if len(left) == len(rows):
+                continue
+            num_dropped += len(rows) - len(left)
+            removed.append(remove_action(file))
+            if len(left) and not dry_run:
+                data, action = write(file.path, left)
+                storage.write(f"{table.name}/{action.path}", data)
+                added.append(action)
+        # Nothing is seen of it until it is committed.
+        if dry_run or not removed or table.exchange(removed, added, mark):
+            return num_dropped
+        for action in added:
+            storage.remove(f"{table.name}/{action.path}")
     reason = f"others wrote into the table {table.name} all the time"
     raise storage.error(f"{reason}; nothing was dropped, try again")
-
-
-class _Rewriting:
-    """Files of a table without the rows that go; nothing is seen of it until it is committed."""
-
-    def __init__(self, storage: Storage, name: str, write: Write, *, dry_run: bool) -> None:
-        self._storage = storage
-        self._name = name
-        self._write = write
-        self._dry_run = dry_run
-        self.num_dropped = 0
-        self.removed: list[RemoveAction] = []
-        self.added: list[AddAction] = []
-
-    def take(self, file: TableFile, goes: Goes) -> None:
-        rows = rows_of(self._storage, f"{self._name}/{file.path}", file.size)
-        left = rows.filter(pc.invert(goes(rows)))
-        if len(left) == len(rows):
-            return
-        self.num_dropped += len(rows) - len(left)
-        if self._dry_run:
-            return
-        self.removed.append(remove_action(file))
-        if len(left):
-            data, action = self._write(file.path, left)
-            self._storage.write(f"{self._name}/{action.path}", data)
-            self.added.append(action)
-
-    def undo(self) -> None:
-        for action in self.added:
-            self._storage.remove(f"{self._name}/{action.path}")
 
 
 def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
@@ -170,9 +148,9 @@ class Contents:
 
     def __init__(self, location: str) -> None:
         self.storage = Storage(parse_location(location))
-        self.revisions = CatalogTable(self.storage, "revisions", REVISIONS)
         self.specs = CatalogTable(self.storage, "specs", SPECS, "digest")
         self._rows = RevisionsTable(self.storage)
+        self.revisions = self._rows.table
         self._specs = SpecsTable(self.storage)
 
     def named(self) -> Mapping[str, Sequence[StoredFile]]:

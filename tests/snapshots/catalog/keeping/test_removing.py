@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -123,14 +125,15 @@ def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
 def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times: int = 1) -> None:
     """Let something happen between the reading of files for a rewrite, and its commit."""
     calls = iter(range(times))
-    real = removal._Rewriting.take
+    real = removal.rows_of
 
-    def take(self: removal._Rewriting, *arguments: object) -> None:
-        real(self, *arguments)  # type: ignore[arg-type]
+    def rows_of(*arguments: Any) -> pa.Table:
+        rows = real(*arguments)
         if next(calls, None) is not None:
             what()
+        return rows
 
-    monkeypatch.setattr(removal._Rewriting, "take", take)
+    monkeypatch.setattr(removal, "rows_of", rows_of)
     monkeypatch.setattr(removal, "_WAIT_SECONDS", 0)
 
 
