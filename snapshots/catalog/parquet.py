@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -151,23 +150,23 @@ def with_first(rows: pa.Table, first: Collection[str]) -> pa.Table:
     return rows.select(sorted(rows.column_names, key=lambda name: name not in first))
 
 
-class FileTail(msgspec.Struct, frozen=True):
-    """The end of a file, with all columns but those that stand first: its first byte, xxh3."""
+def tail_start(path: str) -> int:
+    """Return where the tail of a file begins, by its name; 0 where that names none."""
+    match = _NAMED.search(path)
+    return int(match[1]) if match else 0
 
-    start: int
-    checksum: str
 
-
-def read_tail(storage: Storage, path: str, size: int, tail: FileTail) -> pa.Buffer | None:
+def read_tail(storage: Storage, path: str, size: int) -> pa.Buffer | None:
     """Return a buffer of a file's size, of which the tail was read.
 
-    None where that is not what was written: to read the whole file tells what is wrong. Raises as
-    ``Storage.read``.
+    None where its name names none, or that is not what was written: to read the whole file tells
+    what is wrong. Raises as ``Storage.read``.
     """
-    if not 0 < tail.start < size:
+    match, start = _NAMED.search(path), tail_start(path)
+    if match is None or not 0 < start < size:
         return None
-    data = storage.read(path, size, tail.start)
-    return data if checksum(data.slice(tail.start)) == tail.checksum else None
+    data = storage.read(path, size, start)
+    return data if checksum(data.slice(start)) == match[2] else None
 
 
 def named_with_tail(prefix: str, data: pa.Buffer, first: Collection[str]) -> StoredFile:
@@ -190,9 +189,3 @@ def named_with_tail(prefix: str, data: pa.Buffer, first: Collection[str]) -> Sto
     if start >= LEAST_SPARED:
         described = f"tail-{start}-{checksum(data.slice(start))}-"
     return named_by_bytes(prefix + described, data)
-
-
-def tail_named(path: str) -> FileTail | None:
-    """Return the tail that the name of a file tells."""
-    match = _NAMED.search(path)
-    return FileTail(start=int(match[1]), checksum=match[2]) if match else None

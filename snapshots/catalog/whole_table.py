@@ -14,7 +14,7 @@ from snapshots.catalog.parquet import (
     from_parquet,
     named_with_tail,
     read_tail,
-    tail_named,
+    tail_start,
     to_parquet,
     with_first,
 )
@@ -130,20 +130,14 @@ class WholeTable(Generic[Rows]):
 
     def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
         """Read the columns of files that what is kept is made of: of a tail, where it has one."""
-        tails = {path: tail_named(path) for path in sizes}
-        num_bytes = {
-            path: size - (tail.start if (tail := tails[path]) else 0)
-            for path, size in sizes.items()
-        }
 
         def read(path: str) -> pa.Table:
-            tail = tails[path]
-            data = tail and read_tail(self._storage, path, sizes[path], tail)
+            data = read_tail(self._storage, path, sizes[path])
             if data is None:
                 return self._read_whole(path, sizes[path], self._columns)
             return from_parquet(path, data, self._columns, is_checked=True)
 
-        return self._tables(num_bytes, read)
+        return self._tables({path: size - tail_start(path) for path, size in sizes.items()}, read)
 
     def _tables(
         self, num_bytes: Mapping[str, int], read: Callable[[str], pa.Table]

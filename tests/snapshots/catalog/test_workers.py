@@ -70,6 +70,7 @@ def test_interrupts_never_reach_one() -> None:
     assert not is_deaf()
 
 
+@pytest.mark.usefixtures("processes")
 def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folder and variables are those of the moment, whenever the first process was made."""
     for name in ("here", "there"):
@@ -139,6 +140,7 @@ def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
     assert ends.get(timeout=30) == 1
 
 
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]) -> None:
     """An interrupt ends long work, too."""

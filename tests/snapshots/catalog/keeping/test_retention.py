@@ -1,6 +1,5 @@
 """Policies: what they say, and which revisions stay by them."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +10,6 @@ from snapshots.catalog.retention import (
     NEWEST_OF_SERIES,
     NEWEST_OF_TAG,
     OTHER_SERIES,
-    RetentionChoice,
     RetentionRule,
     choose,
     parse_policy,
@@ -50,11 +48,6 @@ def a_row(taken_at: datetime, tag: str = "develop") -> RevisionInfo:
 def every_six_hours(number: int, tag: str = "develop") -> list[RevisionInfo]:
     """Return so many rows of a tag."""
     return [a_row(START + timedelta(hours=6 * it), tag) for it in range(number)]
-
-
-def staying(choices: Sequence[RetentionChoice]) -> list[str]:
-    """Return when those revisions were taken that stay, newest first."""
-    return [f"{it.revision.taken_at:%m-%d %H}" for it in choices if it.kept_by]
 
 
 @pytest.mark.parametrize(
@@ -96,22 +89,6 @@ def test_no_policies(text: str, part: str) -> None:
         parse_policy(text)
     assert caught.value.name == "keep"
     assert part in caught.value.reason
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("1 last", ["01-03 06"]),
-        ("3 last", ["01-03 06", "01-03 00", "01-02 18"]),
-        ("2 daily", ["01-03 06", "01-02 18"]),
-        ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
-        ("1 yearly", ["01-03 06"]),
-        ("all hourly", [f"{it.taken_at:%m-%d %H}" for it in every_six_hours(10)[::-1]]),
-    ],
-)
-def test_what_stays(policy: str, expected: list[str]) -> None:
-    """Of each period the newest; the current one counts."""
-    assert staying(choose(History(every_six_hours(10)), parse_policy(policy))) == expected
 
 
 def test_series_count_each_for_itself() -> None:
