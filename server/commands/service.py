@@ -62,8 +62,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     if settings.metrics and settings.metrics_dir:
         _require_folder(variable_of("metrics_dir"), settings.metrics_dir)
     opened = Catalog(catalog)
-    # The application reads the rest.
-    opened.refresh(missing_ok=demo, with_counts=False)
+    opened.refresh(missing_ok=demo)
     if missing_assets(STATIC):
         note(
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "

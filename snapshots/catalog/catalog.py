@@ -95,10 +95,9 @@ class Catalog:
         """
         return self._state if self._generation != -1 else -1
 
-    def refresh(self, *, missing_ok: bool = False, with_counts: bool = True) -> bool:
+    def refresh(self, *, missing_ok: bool = False) -> bool:
         """Take in what was published since the last call, and tell whether anything was.
 
-        ``counts`` are left as they are unless ``with_counts``: of years they are some megabytes.
         Raises NoCatalog where there is no catalog, unless ``missing_ok``: then it is an empty one.
         Either way what was known of a catalog that has vanished is forgotten.
         """
@@ -116,7 +115,7 @@ class Catalog:
                     raise NoCatalog(self.location) from None
                 return was_there
             # In this order: who publishes keeps what changed before the revisions are there.
-            if with_counts and self._changes.refresh():
+            if self._changes.refresh():
                 self._state += 1
             is_other = self.recipes.refresh()
             if self.costs.refresh() or is_other:

@@ -62,18 +62,6 @@ def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
         check(reader, past_of(reader, past))
 
 
-def test_the_list_of_revisions_is_read_alone(catalog: Catalog) -> None:
-    """Who asks for it alone does not wait for the counts; the next refresh has them."""
-    published = states("ab", "abc")
-    catalog.publish(published)
-    reader = Catalog(catalog.location)
-    assert reader.refresh(with_counts=False)
-    assert reader.history.revisions == catalog.history.revisions
-    assert not reader.counts
-    assert not reader.refresh()
-    assert set(reader.counts) == set(pairs(published))
-
-
 def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> None:
     """What was known of the two around it stays, and is no longer needed."""
     first, middle, last = states("ab", "abc", "bc")
