@@ -21,7 +21,7 @@ from snapshots.catalog.past import (
     EarlierContents,
     Past,
     Returned,
-    asked_of,
+    earlier_contents,
     find_returned,
 )
 from snapshots.catalog.publication import Planned
@@ -291,7 +291,7 @@ class Library:
         self, history: History, base: RevisionInfo, head: RevisionInfo
     ) -> EarlierContents:
         """Return the key that ``returned`` keeps an answer by; another one where more is known."""
-        return asked_of(self._catalog, history, base, head)
+        return earlier_contents(self._catalog, history, base, head)
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""

@@ -385,7 +385,9 @@ class Returned(msgspec.Struct, frozen=True):
         return self.rows.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
 
 
-def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -> EarlierContents:
+def earlier_contents(
+    catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
+) -> EarlierContents:
     """Return what to ask for the hashes that returned from base to head.
 
     Those are the contents of head's series that stood before base, so that what came in between
@@ -397,20 +399,11 @@ def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -
     if is_next:
         revisions = before_base
     states = tuple(revision.digest for revision in reversed(revisions))
-    return EarlierContents(base.digest, head.digest, states, is_next)
-
-
-def asked_of(
-    catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
-) -> EarlierContents:
-    """Return the same, with whether the changes of a long series are kept."""
-    earlier = earlier_contents(history, base, head)
-    if len(earlier.states) <= MOST_CONTENTS:
-        return earlier
-    try:
-        return msgspec.structs.replace(earlier, is_kept=earlier.pairs <= catalog.counts.keys())
-    except CatalogError:
-        return earlier
+    earlier = EarlierContents(base.digest, head.digest, states, is_next)
+    if len(states) > MOST_CONTENTS:
+        with suppress(CatalogError):
+            return msgspec.structs.replace(earlier, is_kept=earlier.pairs <= catalog.counts.keys())
+    return earlier
 
 
 def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierContents) -> Returned:
@@ -427,24 +420,14 @@ def find_returned(catalog: Catalog, explanation: Explanation, earlier: EarlierCo
 
 def _there_before(catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents) -> Mask:
     """Return which hashes were there; base has none of them."""
-    removed = _removed_before(catalog, hashes, earlier)
-    digests = earlier.digests if removed is None else earlier.last
+    removed, digests = np.zeros(len(hashes), np.bool_), earlier.digests
+    with suppress(CatalogError):  # what the tables of changes tell the contents tell, too
+        if earlier.pairs <= catalog.counts.keys():
+            tables = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
+            removed = were_removed(tables, pa.chunked_array([hashes], pa.string()))
+            digests = earlier.last
     matches = catalog.hashes_in(digests, hashes)
-    there = np.fromiter((text in matches for text in hashes), np.bool_, len(hashes))
-    return there if removed is None else there | removed
-
-
-def _removed_before(
-    catalog: Catalog, hashes: Sequence[str], earlier: EarlierContents
-) -> Mask | None:
-    """Return which hashes any of the pairs removed; None where that is not known of all."""
-    try:
-        if not earlier.pairs <= catalog.counts.keys():
-            return None
-        removed = catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
-        return were_removed(removed, pa.chunked_array([hashes], pa.string()))
-    except CatalogError:
-        return None  # what the tables of changes tell the contents tell, too
+    return removed | np.fromiter((text in matches for text in hashes), np.bool_, len(hashes))
 
 
 # -- filling
@@ -459,15 +442,10 @@ Progress = Callable[[int, int], None]
 """Called with how many pairs are done, and how many there are."""
 
 
-class Filled(msgspec.Struct, frozen=True):
-    """How many pairs were made and kept, and why others could not be made.
+class Filled(Unmade):
+    """How many pairs were made and kept, and why others could not be made."""
 
-    ``unreadable`` has the reason by content, ``failures`` by pair.
-    """
-
-    num_made: int
-    failures: dict[Pair, str]
-    unreadable: dict[str, str]
+    num_made: int = 0
 
 
 def fill(
@@ -485,21 +463,19 @@ def fill(
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
     left out. Raises CatalogError where the changes cannot be kept, or a worker was killed.
     """
-    unmade = Unmade()
-    num_made = 0
+    filled = Filled()
 
     def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
-        nonlocal num_made
-        for it in made:
-            num_made += 1
+        for changes in made:
+            filled.num_made += 1
             if progress is not None:
-                progress(num_made + len(unmade.failures), len(pairs))
-            yield it
+                progress(filled.num_made + len(filled.failures), len(pairs))
+            yield changes
 
     reader, location = catalog.reader(), catalog.location
     neighbours = told_in_any(catalog.history)
     with changes_of_pairs(
-        reader, location, pairs, unmade, neighbours, jobs=jobs, cluster=cluster
+        reader, location, pairs, filled, neighbours, jobs=jobs, cluster=cluster
     ) as made:
         keep_all(counted(made), catalog.keep)
-    return Filled(num_made, unmade.failures, unmade.unreadable)
+    return filled

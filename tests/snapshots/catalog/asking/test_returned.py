@@ -120,7 +120,7 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
     """It is of less than is known by then, and the same library tells the whole."""
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    earlier = catalog_returned.earlier_contents(catalog.history, base, head)
+    earlier = catalog_returned.earlier_contents(catalog, catalog.history, base, head)
     assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
     older = forget_changes(catalog)
