@@ -80,10 +80,6 @@ def _refusal(response: "httpx.Response", url: str) -> SourceError:
     return SourceError(url, reason)
 
 
-def _is_unchanged(response: "httpx.Response") -> bool:
-    return response.status_code == 304 and "If-None-Match" in response.request.headers
-
-
 def status_of(response: "httpx.Response") -> str:
     """Return the status as people read it: HTTP 404 Not Found."""
     return f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
@@ -104,12 +100,6 @@ def retry_after(response: "httpx.Response") -> float:
     except (ValueError, OverflowError):
         return 0.0
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-def _length_of(response: "httpx.Response") -> int | None:
-    """Return how many bytes the body has on the way, if the response says so."""
-    length = response.headers.get("Content-Length", "")
-    return int(length) if length.isdecimal() else None
 
 
 def _encoding_of(response: "httpx.Response", url: str) -> str | None:
@@ -197,8 +187,7 @@ class Transport:
             reached=reached,
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
-        self._http: httpx.Client | None = None
-        self._backend: BoundedBackend | None = None
+        self._http: tuple[httpx.Client, BoundedBackend] | None = None
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -366,7 +355,8 @@ class Transport:
 
     def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
         """Yield the body as it is received; stop at the limit, and when reading is stopped."""
-        limit, total = self.settings.max_index_bytes, _length_of(response)
+        length = response.headers.get("Content-Length", "")
+        limit, total = self.settings.max_index_bytes, int(length) if length.isdecimal() else None
         done = 0
         for chunk in response.iter_raw():
             done += len(chunk)
@@ -385,61 +375,48 @@ class Transport:
         use: Callable[["httpx.Response"], Result],
     ) -> Result:
         """Return what ``use`` makes of the response; try again where that may help."""
-        from snapshots.sources.network import Overdue
-
-        client = self._client()
-        assert self._backend is not None  # noqa: S101 - the client has it
-        try:
-            with self._backend.deadline(self.settings.deadline):
-                return self._attempts(client, method, url, headers, use)
-        except AddressRefused as error:
-            raise SourceError(url, str(error)) from None
-        except Overdue:
-            reason = f"the whole answer took longer than {self.settings.deadline:g} s"
-            raise SourceError(url, f"{reason}; try again later") from None
-
-    def _attempts(
-        self,
-        client: "httpx.Client",
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        use: Callable[["httpx.Response"], Result],
-    ) -> Result:
         import httpx
 
+        from snapshots.sources.network import Overdue
+
+        client, backend = self._client()
         failure, requested_wait = "", 0.0
-        for attempt in range(self.settings.attempts):
-            if attempt:
-                self._pause(attempt, requested_wait)
-            self._check_stopped(url)
-            requested_wait = 0.0
-            try:
-                target, signature = self._target(method, url)
-                with client.stream(
-                    method,
-                    target,
-                    headers={**headers, **signature},
-                    follow_redirects=not signature,  # it is for this host alone
-                ) as response:
-                    if not may_recover(response):
-                        self._check_status(response, url)
-                        return use(response)
-                    failure = status_of(response)
-                    requested_wait = retry_after(response)
-            except httpx.TooManyRedirects:
-                reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
-                raise SourceError(url, f"{reason}; give the final URL") from None
-            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                raise SourceError(url, f"is no URL that can be read: {error}") from None
-            except httpx.TimeoutException:
-                failure = f"no answer within {self.settings.timeout:g} s"
-            except httpx.TransportError as error:
-                failure = f"the connection failed: {str(error) or type(error).__name__}"
-            if requested_wait > _LONGEST_WAIT:
-                raise SourceError(
-                    url, f"{failure}; try again in {requested_wait:.0f} s, as it asks"
-                )
+        with backend.deadline(self.settings.deadline):
+            for attempt in range(self.settings.attempts):
+                if attempt:
+                    self._pause(attempt, requested_wait)
+                self._check_stopped(url)
+                requested_wait = 0.0
+                try:
+                    target, signature = self._target(method, url)
+                    with client.stream(
+                        method,
+                        target,
+                        headers={**headers, **signature},
+                        follow_redirects=not signature,  # it is for this host alone
+                    ) as response:
+                        if not may_recover(response):
+                            self._check_status(response, url)
+                            return use(response)
+                        failure = status_of(response)
+                        requested_wait = retry_after(response)
+                except AddressRefused as error:
+                    raise SourceError(url, str(error)) from None
+                except Overdue:
+                    reason = f"the whole answer took longer than {self.settings.deadline:g} s"
+                    raise SourceError(url, f"{reason}; try again later") from None
+                except httpx.TooManyRedirects:
+                    reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
+                    raise SourceError(url, f"{reason}; give the final URL") from None
+                except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                    raise SourceError(url, f"is no URL that can be read: {error}") from None
+                except httpx.TimeoutException:
+                    failure = f"no answer within {self.settings.timeout:g} s"
+                except httpx.TransportError as error:
+                    failure = f"the connection failed: {str(error) or type(error).__name__}"
+                if requested_wait > _LONGEST_WAIT:
+                    again = f"try again in {requested_wait:.0f} s, as it asks"
+                    raise SourceError(url, f"{failure}; {again}")
         times = f"tried {self.settings.attempts} times"
         raise SourceError(url, f"{failure} ({times}); try again later")
 
@@ -455,7 +432,8 @@ class Transport:
 
         Raises Missing, Forbidden, Unauthorized and SourceError.
         """
-        if response.status_code == 200 or _is_unchanged(response):
+        is_unchanged = response.status_code == 304 and "If-None-Match" in response.request.headers
+        if response.status_code == 200 or is_unchanged:
             return
         if buckets.is_asked(url, self.settings):
             raise buckets.refusal(response, url, status_of(response))
@@ -471,12 +449,12 @@ class Transport:
         if self._stopped.is_set():
             raise SourceError(url, "reading was stopped")
 
-    def _client(self) -> "httpx.Client":
+    def _client(self) -> "tuple[httpx.Client, BoundedBackend]":
         from snapshots.sources.network import authorities, bounded_client
 
         with self._lock:
             if self._http is None:
-                client, self._backend = bounded_client(
+                self._http = bounded_client(
                     self._boundary,
                     verify=authorities(),
                     follow_redirects=True,
@@ -488,7 +466,7 @@ class Transport:
                         "User-Agent": importer_name().replace(" ", "/"),
                     },
                 )
-                self._http = self._open.enter_context(client)
+                self._open.enter_context(self._http[0])
             return self._http
 
     def _opened_store(self) -> Store:

@@ -49,7 +49,7 @@ SUFFIX = ".spack"
 _HOST = re.compile(r"[a-z0-9._-]+(?::\d+)?|\[[0-9a-f:.]+\](?::\d+)?")
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})*")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
+_DIGEST = r"\A(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\Z"
 _HASH_LENGTH = 32
 _SPEC_TAG = re.compile(rf".*-[a-z2-7]{{{_HASH_LENGTH}}}{re.escape(SUFFIX)}")
 
@@ -115,12 +115,8 @@ def tag_of(name: str, version: str, digest: str) -> str:
 class Descriptor(msgspec.Struct, frozen=True):
     """A blob or manifest that a manifest names; ``size`` is in bytes."""
 
-    digest: str
+    digest: Annotated[str, msgspec.Meta(pattern=_DIGEST)]
     size: Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)]
-
-    def __post_init__(self) -> None:
-        if _DIGEST.fullmatch(self.digest) is None:
-            raise ValueError(f"{quoted(self.digest)} is no digest, sha256:... or sha512:...")
 
     @property
     def checksum(self) -> tuple[str, str]:
@@ -248,7 +244,7 @@ class Registry:
 
     def _image(self, location: str) -> Image:
         """Return the manifest at a URL; of an image index the one manifest that it names."""
-        image = self._decoded(self._document(location).data, location)
+        image = decode_json(self._document(location).data, Image, location)
         if not image.manifests:
             return image
         if len(image.manifests) > 1:
@@ -261,13 +257,10 @@ class Registry:
         except Missing as error:
             raise SourceError(location, f"names the manifest {inner}: {error.reason}") from None
         self._check(data, only, inner, location)
-        image = self._decoded(data, inner)
+        image = decode_json(data, Image, inner)
         if image.manifests:
             raise SourceError(inner, f"is an image index in an image index, {location}")
         return image
-
-    def _decoded(self, data: bytearray, location: str) -> Image:
-        return decode_json(data, Image, location)
 
     def _document(self, url: str) -> ReceivedDocument:
         """Return a manifest or a page of tags. Raises Missing and SourceError."""

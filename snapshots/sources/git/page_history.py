@@ -433,7 +433,8 @@ def read(
             for place, changes in enumerate(steps, first):
                 report.progress("reading commits", place, len(commits))
                 walk.apply(place, changes)
-                if _ends_period(place, commits, _PERIODS[every]):
+                period, last = _PERIODS[every], place + 1 == len(commits)
+                if last or period(commits[place]) != period(commits[place + 1]):
                     for changed, tag in walk.touched(place):
                         yield from states.snapshot(tag, commits[changed])
             reader.summarize()
@@ -514,12 +515,6 @@ def _place_before(moment: datetime, commits: Sequence[PagesCommit]) -> int:
     """Return the place of the last commit before the first that is not older than the moment."""
     places = (place for place, commit in enumerate(commits) if commit.time >= moment)
     return next(places, len(commits)) - 1
-
-
-def _ends_period(
-    place: int, commits: Sequence[PagesCommit], period: Callable[[PagesCommit], object]
-) -> bool:
-    return place + 1 == len(commits) or period(commits[place]) != period(commits[place + 1])
 
 
 def _check_times(commits: Sequence[PagesCommit], location: str, report: Report) -> None:
