@@ -115,18 +115,6 @@ def test_a_login_that_is_no_utf_8(server: Server, location: str) -> None:
     assert snapshots(location, "mine", settings=msgspec.structs.replace(QUICK, oci_login=login))
 
 
-@pytest.mark.parametrize("login", [None, Login(USER, "not-the-password")])
-def test_a_login_that_is_refused(server: Server, location: str, login: Login | None) -> None:
-    """The error names the variables, and not the password."""
-    Tokens(server, login=BASIC).guard("site/cache")
-    settings = msgspec.structs.replace(QUICK, oci_login=login)
-    with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD") as error:
-        snapshots(location, "mysite", settings=settings)
-    assert str(error.value).startswith(location)
-    assert "not-the-password" not in str(error.value)
-    assert ("does not accept the login of" in str(error.value)) is (login is not None)
-
-
 def test_a_password_for_the_registry(server: Server, location: str) -> None:
     """A Basic challenge is answered with the login; without one, or a wrong one, it is refused."""
     for path, reply in list(server.replies.items()):

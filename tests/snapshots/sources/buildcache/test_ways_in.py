@@ -1,8 +1,7 @@
-"""Real indexes say the same through every way in, and in both versions of the database."""
+"""Real indexes say the same through every way in."""
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from tests import real_data
 from tests.snapshots.sources.buildcache.folders import (
     put,
     put_blob_index,
-    put_indexes,
     put_installation,
     put_layout_2,
     put_layout_3,
@@ -27,19 +25,14 @@ from tests.snapshots.sources.buildcache.folders import (
 )
 from tests.snapshots.sources.buildcache.indexes import documents_of
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server
-from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
+from tests.snapshots.sources.buildcache.readings import by_hash
 from tests.snapshots.sources.buildcache.registries import index_image, serve, spec_image
 from tests.snapshots.sources.buildcache.rehashing import rehashed
 from tests.snapshots.sources.readings import read_locations
 
-HISTORY = sorted(
-    file.relative_to(real_data.folder()).as_posix()
-    for file in real_data.folder().glob("spack-history/*/*/index.json")
-)
-PROVEN = ["index/database-v8.json", *HISTORY]
-"""Real indexes of version 8."""
+OF_A_STACK = "spack-history/2026-06-27/developer-tools/index.json"
 
-READ = [("index/database-v7.json", 7), (PROVEN[0], 8), (PROVEN[-1], 9)]
+READ = [("index/database-v7.json", 7), ("index/database-v8.json", 8), (OF_A_STACK, 9)]
 """Real indexes, and the versions of the database that they are read in."""
 
 PROVING = ReadSettings(cache_dir=None, workers=2)
@@ -50,21 +43,10 @@ Way = Callable[[Index, Path, Server], str]
 
 
 @cache
-def real_index(name: str) -> Index:
-    """Return a real index."""
-    index: Index = json.loads((real_data.folder() / name).read_bytes())
-    return index
-
-
-@cache
-def in_version_9(name: str) -> tuple[Index, Mapping[str, str]]:
-    """Return what a newer Spack makes of an index, and its hashes by those of before."""
-    return rehashed(real_index(name))
-
-
 def index_of(name: str, version: int) -> Index:
     """Return a real index in a version of the database."""
-    return in_version_9(name)[0] if version == 9 else real_index(name)
+    index: Index = json.loads((real_data.folder() / name).read_bytes())
+    return rehashed(index)[0] if version == 9 else index
 
 
 def all_specs(snapshot: Snapshot) -> dict[str, Spec]:
@@ -195,45 +177,3 @@ def test_every_way_in_says_the_same(
     assert snapshot.proof == expected.proof
     assert expected.proof is not None
     assert expected.proof.num_proven > 0
-
-
-def renamed(spec: Spec, hashes: Mapping[str, str]) -> Spec:
-    """Return a spec with other hashes, its own and those of its dependencies."""
-    edges = [replace(edge, hash=hashes[edge.hash]) for edge in spec.dependencies or ()]
-    return replace(spec, hash=hashes[spec.hash], dependencies=tuple(sorted(edges)))
-
-
-def provided(specs: Mapping[str, Spec]) -> dict[str, tuple[str, ...]]:
-    """Return the virtual packages that each spec provides to others."""
-    virtuals: defaultdict[str, set[str]] = defaultdict(set)
-    for spec in specs.values():
-        for edge in spec.dependencies or ():
-            virtuals[edge.hash].update(edge.virtuals)
-    return {digest: tuple(sorted(names)) for digest, names in virtuals.items()}
-
-
-@pytest.mark.parametrize("name", PROVEN)
-def test_both_versions_of_one_cache(name: str, tmp_path: Path) -> None:
-    """They differ in hashes and what format 6 alone tells; a cache with both has all specs."""
-    new, hashes = in_version_9(name)
-    texts = {8: text(real_index(name)), 9: text(new)}
-    files = [put(tmp_path / f"{version}.json", data) for version, data in texts.items()]
-    ((of_version_8,), (of_version_9,)) = (snapshots(file, "develop") for file in files)
-    before, after = all_specs(of_version_8), all_specs(of_version_9)
-    # Copies that differ in nothing but made-up hashes are one.
-    assert set(after) == {hashes[digest] for digest in before}
-    virtuals = provided(before)
-    for digest, spec in before.items():
-        expected = renamed(spec, hashes)
-        if expected.hash != digest:
-            expected = replace(expected, provided_virtuals=virtuals.get(digest, ()), spec_format=6)
-        assert after[expected.hash] == expected
-    in_format_6 = [spec for spec in after.values() if spec.provided_virtuals is not None]
-    assert in_format_6
-    assert all(spec.spec_format == 6 for spec in in_format_6)
-    put_indexes(tmp_path / "both", texts)
-    (both,) = snapshots(tmp_path / "both", "develop", settings=QUICK)
-    assert all_specs(both) == {
-        digest: replace(spec, tarball=all_specs(both)[digest].tarball)
-        for digest, spec in (before | after).items()
-    }
