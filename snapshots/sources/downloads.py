@@ -34,20 +34,24 @@ GZIP_HEAD = b"\x1f\x8b"
 """What gzip data begins with (RFC 1952, 2.3.1), and no text does."""
 
 
-class StoredBody(msgspec.Struct, frozen=True, kw_only=True):
+class Note(msgspec.Struct, frozen=True):
+    """What a response said of its body: the URL, the ETag and the Content-Encoding."""
+
+    location: str
+    etag: str | None = None
+    encoding: str | None = None
+
+
+class StoredBody(Note, frozen=True, kw_only=True):
     """The bytes of ``location``: ``size`` of them in an open file, from ``start`` on.
 
     The file is held open because other processes may replace or delete it under its name.
-    ``encoding`` is the Content-Encoding of the bytes, ``etag`` the version that the server states,
-    and ``kept`` the file in which later runs find them.
+    ``kept`` is the file in which later runs find them.
     """
 
-    location: str
     file: BinaryIO
     size: int
     start: int = 0
-    encoding: str | None = None
-    etag: str | None = None
     kept: Path | None = None
 
     def load(
@@ -174,14 +178,6 @@ _PARTIAL = ".partial"
 _ABANDONED_AFTER = 24 * 3600.0  # no download goes on for so many seconds
 
 
-class Note(msgspec.Struct, frozen=True):
-    """What a response said of its body: the URL, the ETag and the Content-Encoding."""
-
-    location: str
-    etag: str | None
-    encoding: str | None
-
-
 class Store:
     """The bodies in a folder; the least recently used are deleted beyond ``bound`` bytes.
 
@@ -272,7 +268,8 @@ def _written(
     except BaseException:
         file.close()
         raise
-    return _body(note, file, len(header), size, path)
+    of_note = msgspec.structs.asdict(note)
+    return StoredBody(**of_note, file=file, size=size, start=len(header), kept=path)
 
 
 def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
@@ -289,19 +286,8 @@ def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
         note = msgspec.json.decode(header, type=Note)
     except (OSError, msgspec.DecodeError):
         return None
-    return _body(note, file, len(header), end - len(header), path)
-
-
-def _body(note: Note, file: BinaryIO, start: int, size: int, path: Path | None) -> StoredBody:
-    return StoredBody(
-        location=note.location,
-        file=file,
-        size=size,
-        start=start,
-        encoding=note.encoding,
-        etag=note.etag,
-        kept=path,
-    )
+    of_note, start = msgspec.structs.asdict(note), len(header)
+    return StoredBody(**of_note, file=file, size=end - start, start=start, kept=path)
 
 
 # -- documents
