@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.changes import likeness
-from snapshots.changes.likeness import Below, version_places
-from snapshots.frames.frame import Frame
+from snapshots.changes.likeness import Below
 from snapshots.models import Spec
 from tests.model.builds import weeks
 from tests.model.states import State
-from tests.snapshots.changes.graphs import node, side_of
-from tests.snapshots.records import frame_of
+from tests.snapshots.changes.graphs import side_of
 
 
 def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
@@ -48,52 +46,3 @@ def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
         patch.setattr(likeness, "_KEPT_BYTES", kept_bytes)
         check(base, head)
-
-
-@pytest.mark.parametrize(
-    ("base", "head"),
-    [
-        ([], []),
-        ([node("a")], []),
-        ([node("a")], [node("b")]),
-        ([node("a", "a")], [node("a:2", "a:3"), node("a:3", "a:2")]),
-        ([node("a", "b"), node("b", "a")], [node("a", "b", "c"), node("b", "a"), node("c", "b")]),
-    ],
-)
-def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
-    """The model agrees where there is nothing, and where specs depend on themselves."""
-    check(base, head)
-
-
-def test_only_some_rows() -> None:
-    """Rows come in any order; what none of them reaches does not count."""
-    specs = [node("a", "b"), node("b", "c"), node("c"), node("d", "c")]
-    side = side_of(specs)
-    rows = np.array([side.frame.hashes.find(specs[it].hash) for it in (1, 0)], np.int32)
-    made = Below(side, rows, side, rows[:1], ("package", "version"))
-    assert made.base_numbers[0] == made.head_numbers[0] != made.base_numbers[1]
-    assert made.shares(made.base_numbers, np.repeat(made.head_numbers, 2)).tolist() == [1.0, 0.5]
-    assert made.shares(made.base_numbers[:0], made.head_numbers[:0]).tolist() == []
-
-
-def places(frame: Frame, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> dict[str, int]:
-    """Return the place of each row by its label."""
-    names = [f"{frame.package.at(row)} {frame.version.at(row)}" for row in range(len(frame))]
-    return dict(zip(names, found.tolist(), strict=True))
-
-
-def test_places() -> None:
-    """What either side has counts, once; other packages do not; the order is Spack's."""
-    base = frame_of([node(f"a:{it}", version=it) for it in ("1.9", "1.10", "develop")])
-    others = [node(f"b:{it}", version=it) for it in ("1.9.5", "1.9.6")]
-    head = frame_of([*(node(f"a:{it}", version=it) for it in ("1.10", "2.0", "1.2")), *others])
-    rows = [np.arange(len(it), dtype=np.int32) for it in (base, head)]
-    before, after = version_places(base, rows[0], head, rows[1])
-    ours, theirs = places(base, before), places(head, after)
-    assert ours["a 1.10"] == theirs["a 1.10"]
-    assert ours["a 1.10"] - ours["a 1.9"] == 1
-    assert ours["a 1.10"] - theirs["a 1.2"] == 2
-    assert theirs["a 2.0"] - ours["a 1.9"] == 2
-    assert ours["a develop"] - theirs["a 2.0"] == 1
-    some = version_places(base, rows[0][1:], head, rows[1][:0])
-    assert [it.tolist() for it in some] == [before.tolist()[1:], []]

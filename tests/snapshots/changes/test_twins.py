@@ -147,20 +147,6 @@ def test_real_indexes(date: str, stack: str) -> None:
     check(state)
 
 
-def test_two_builds_of_python_below_everything() -> None:
-    """65 groups of two in a real stack, and one answer: Python is there in two versions."""
-    found = Found(State(*records("2026-06-20", ["ml-linux-aarch64-cpu"])))
-    assert Counter(len(others) for others in found.groups().values()) == {1: 65}
-    main = {
-        (name.kind, name.package): found.causes.num_specs(number)
-        for number, name in enumerate(found.names)
-        if found.causes.num_specs(number)
-    }
-    assert {*main} == {(Kind.VERSION, "python")}
-    numbers = [found.causes.num_specs(number) for number in range(len(found.names))]
-    assert sum(numbers) == 65
-
-
 def test_what_is_above_would_be_one_too() -> None:
     """Joining what stands lowest joins all that differs in it alone."""
     link = ("link",)

@@ -471,11 +471,6 @@ def test_amounts_are_exact() -> None:
     assert read_amount("1.5 KiB").value == 1536
 
 
-def test_measures_of_sizes() -> None:
-    """Only sizes may be limited by bytes."""
-    assert {name for name, it in MEASURES.items() if it.is_size} == {"size-added", "size-removed"}
-
-
 @pytest.mark.parametrize(
     ("what", "after", "message", "gone"),
     [
