@@ -141,11 +141,6 @@ class Gathered:
         """How many bytes it takes, without what is shared."""
         return 0 if self._places is None else self._places.nbytes
 
-    @property
-    def kept(self) -> bool:
-        """Whether the values of all rows are in memory."""
-        return self._unpacked.array is not None
-
     def __getitem__(self, rows: Any) -> Any:
         """Return the values of rows; ``rows`` is any index that numpy accepts."""
         array = self._unpacked.array

@@ -206,30 +206,24 @@ class SeriesCauses:
             counts = (points[name][own].tolist() for name in _NUMBERS[:2])
             return list(map(SeriesCausePoint, revisions, *counts))
 
-        columns = {
+        chosen = {
             key: [values[key.value][code] for code in codes[key.value][first].tolist()]
             for key in by
         }
-        build_costs = self._build_costs(costs, rows, groups, sums["num_specs"])
         nothing = [None] * size
-        packages = columns.get(SeriesCauseKey.PACKAGE, nothing)
-        kinds = columns.get(SeriesCauseKey.KIND, nothing)
-        commits = columns.get(SeriesCauseKey.COMMIT, nothing)
-        causes = [
-            SeriesCause(
-                package=packages[number],
-                kind=None if kinds[number] is None else CauseKind(kinds[number]),
-                commit=commits[number],
-                num_specs=sums["num_specs"][number],
-                num_involved=sums["num_involved"][number],
-                size=sums["size"][number] if is_known[number] else None,
-                num_revisions=bounds[number + 1] - bounds[number],
-                build_cost=build_costs[number],
-                make_points=partial(points_of, number),
-            )
-            for number in range(size)
-        ]
-        return sorted(causes, key=_most_first)
+        packages, kinds, commits = (chosen.get(key, nothing) for key in SeriesCauseKey)
+        columns = (
+            packages,
+            [kind and CauseKind(kind) for kind in kinds],
+            commits,
+            sums["num_specs"],
+            sums["num_involved"],
+            [total if known else None for total, known in zip(sums["size"], is_known, strict=True)],
+            np.diff(bounds).tolist(),
+            self._build_costs(costs, rows, groups, sums["num_specs"]),
+            [partial(points_of, number) for number in range(size)],
+        )
+        return sorted(map(SeriesCause, *columns), key=_most_first)
 
     def _build_costs(
         self, costs: Costs | None, rows: Numbers, groups: Numbers, num_specs: Sequence[int]

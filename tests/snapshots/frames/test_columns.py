@@ -13,9 +13,7 @@ from snapshots.frames.columns import (
 )
 
 WORDS = ("gcc", "clang", "oneapi", "é", "")
-TEXTS = st.lists(st.none() | st.sampled_from(WORDS), max_size=12)
 LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_size=12)
-NUMBERS = st.lists(st.none() | st.integers(0, 1 << 40), max_size=12)
 
 
 def chunked(values: list[str | None], kind: pa.DataType) -> pa.ChunkedArray:

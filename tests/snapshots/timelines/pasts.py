@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from snapshots.contents import Content
 from snapshots.history import History
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import Spec
 from tests.model.histories import Past
 from tests.snapshots.factories import NAMES, a_revision, hash_of, random_facts, seeded
 
@@ -79,8 +79,3 @@ def _facts(random: Random) -> dict[str, Any]:
 
 PASTS: st.SearchStrategy[Past] = seeded(_made_up)
 """Any sequence of contents, several series, the same digests again and again."""
-
-
-def revisions_of(past: Past, series: str) -> list[RevisionInfo]:
-    """Return the revisions of a series, oldest first."""
-    return list(past.history.of_series(series))[::-1]
