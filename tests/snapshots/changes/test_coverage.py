@@ -1,7 +1,6 @@
 """Coverage: lost and gained cells and what is nearest to them, beside the model."""
 
 from collections.abc import Iterable, Sequence
-from random import Random
 
 import numpy as np
 import pytest
@@ -184,29 +183,6 @@ def test_a_dimension_costs_once() -> None:
     assert often[0].values == ("t0", "e4s") * 1_000
     assert often.find("p0", often[0].values) == 0
     assert often.find("p0", once[0].values) is None
-
-
-@pytest.mark.untraced
-def test_many_stacks_times_many_others() -> None:
-    """The cells of a spec are as many as its stacks, not all that there could be."""
-    random = Random(1)
-    stacks = tuple(sorted(f"stack{number}" for number in range(300)))
-    base = [
-        a_spec(
-            str(number),
-            name=f"p{number % 40}",
-            version=f"{number}.{random.randrange(9)}",
-            target=f"t{number % 50}",
-            operating_system=f"os{number % 70}",
-            compiler=f"gcc@{number}",
-            stacks=tuple(sorted({stacks[number % 300], stacks[number % 7], "root"})),
-        )
-        for number in range(500)
-    ]
-    head = [replace(spec, target="t0") if row % 3 else spec for row, spec in enumerate(base)]
-    check(State(base), State(head), [*CoverageDimension])
-    table = coverage(compare(base, head), [*CoverageDimension])
-    assert table.num_bytes < 60 * len(table) + 100_000
 
 
 @given(SPECS, DIMENSIONS)

@@ -1,6 +1,5 @@
 """What is missing to install specs from a cache alone, beside the model and raw indexes."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from snapshots.changes.holes import Holes
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.explained import frame_and_graph
-from tests.model.real import STACKS, dates, history, records
 from tests.model.states import State
 
 LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
@@ -103,40 +101,6 @@ def test_some_rows(pair: tuple[State, State]) -> None:
     for place, hole in enumerate(holes):
         rows = holes.affected(graph, place).tolist()
         assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
-
-
-def raw_holes(installs: Mapping[str, Any], cached: set[str]) -> dict[str, set[str]]:
-    """Return the holes of an index's records: what each one in the cache reaches is looked up."""
-    affected: dict[str, set[str]] = {}
-    for digest in cached:
-        seen, waiting = {digest}, [digest]
-        while waiting:
-            spec = installs.get(waiting.pop(), {}).get("spec", {})
-            for edge in spec.get("dependencies", []):
-                if {*edge["parameters"]["deptypes"]} & {"link", "run"} and edge["hash"] not in seen:
-                    seen.add(edge["hash"])
-                    waiting.append(edge["hash"])
-        for node in seen - cached:
-            if not installs.get(node, {}).get("spec", {}).get("external"):
-                affected.setdefault(node, set()).add(digest)
-    return affected
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_real_indexes(stack: str) -> None:
-    """They are whole; with every seventh package missing they are not, as the raw records say."""
-    date = dates()[-1]
-    data = json.loads((history() / date / stack / "index.json").read_bytes())
-    installs = data["database"]["installs"]
-    cached = {digest for digest, record in installs.items() if record["in_buildcache"]}
-    inside, outside = records(date, [stack])
-    assert affected_by(State(inside, outside)) == raw_holes(installs, cached) == {}
-    gone = {*sorted(cached)[::7]}
-    kept = [spec for spec in inside if spec.hash not in gone]
-    missing = [spec for spec in inside if spec.hash in gone]
-    expected = raw_holes(installs, cached - gone)
-    assert expected
-    assert affected_by(State(kept, [*outside, *missing])) == expected
 
 
 def test_a_long_chain() -> None:

@@ -1,11 +1,9 @@
 """What would be built again if packages changed, beside the model and raw indexes."""
 
-import json
 from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +21,7 @@ from tests.model import questions
 from tests.model.builds import towers, weeks
 from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
-from tests.model.real import STACKS, dates, history, records
+from tests.model.real import records
 from tests.model.states import State
 from tests.snapshots.factories import a_spec
 
@@ -84,35 +82,6 @@ def test_what_a_change_came_to(
         (cause.kind.name, cause.package, cause.before, cause.after) for cause in reached
     }
     assert came_to.num_specs == len(set[str]().union(*reached.values()))
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_real_indexes(stack: str) -> None:
-    """As the raw records of the index say, package by package."""
-    date = dates()[-1]
-    data = json.loads((history() / date / stack / "index.json").read_bytes())
-    installs = data["database"]["installs"]
-    package_of = {digest: record["spec"]["name"] for digest, record in installs.items()}
-    above: dict[str, set[str]] = {name: set() for name in package_of.values()}
-    for digest, record in installs.items():
-        seen, waiting = {digest}, [digest]
-        while waiting:
-            edges = installs[waiting.pop()]["spec"].get("dependencies", [])
-            new = {edge["hash"] for edge in edges} - seen
-            seen |= new
-            waiting += new
-        if record["in_buildcache"]:
-            for node in seen:
-                above[package_of[node]].add(digest)
-    state = State(*records(date, [stack]))
-    expected = sorted(above.items(), key=lambda item: (-len(item[1]), item[0]))
-    frame, graph = frame_and_graph(state)
-    found = largest_impacts(frame, graph, np.ones(len(frame), np.bool_), 10_000)
-    assert [(it.package, it.num_specs) for it in found] == [
-        (name, len(specs)) for name, specs in expected
-    ]
-    for name in ("gettext", "zlib-ng", "gcc"):
-        assert rebuilt(state, [name]) == above.get(name, set())
 
 
 def test_gettext_in_a_real_week() -> None:

@@ -100,16 +100,6 @@ def test_two_machines(week: tuple[State, State], generic: set[str]) -> None:
     check(week[0], moved(week[1], generic))
 
 
-@FEWER_EXAMPLES
-@given(weeks())
-def test_the_same_on_two_machines(week: tuple[State, State]) -> None:
-    """Every spec has a counterpart."""
-    base = week[0]
-    head = moved(base)
-    assert counterparts(base, head).keys() == head.specs.keys()
-    assert set(Explained(base, head).reasons(SpecChangeKind.REMOVED).values()) <= {"replaced"}
-
-
 ARCHITECTURE = Cause(
     Kind.ARCHITECTURE, None, "linux-ubuntu22.04-zen4", "linux-ubuntu22.04-zen4_there"
 )

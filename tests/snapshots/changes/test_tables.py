@@ -3,7 +3,6 @@
 import gc
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -12,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import diff, package_changes
-from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
-from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import CommonNames
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
@@ -80,31 +78,6 @@ def test_a_table_is_a_list_of_records(
         places = {getattr(record, name): place for place, record in enumerate(records)}
         for key in {"nope", *(getattr(record, name) for record in whole)}:
             assert table.find(key) == places.get(key)
-
-
-def test_records_are_made_for_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To compare, select, count and find makes none; a page makes its own."""
-    base = [a_spec(f"base {number}", name=f"p{number % 7}") for number in range(50)]
-    head = [a_spec(f"head {number}", name=f"p{number % 9}") for number in range(50)]
-    made: list[object] = []
-
-    def counting(record: type) -> Callable[..., object]:
-        def make(*values: object, **facts: object) -> object:
-            made.append(record(*values, **facts))
-            return made[-1]
-
-        return make
-
-    for module, record in ((diff, SpecChange), (package_changes, PackageChange)):
-        monkeypatch.setattr(module, record.__name__, counting(record))
-    comparison = compare(base, head)
-    specs = comparison.specs.select([SpecChangeKind.ADDED])
-    assert specs.find(hash_of("head 7")) is not None
-    packages = comparison.packages.select([PackageChangeKind.REBUILT], "p")
-    assert packages.find("p3") is not None
-    assert not made
-    assert [*specs[10:13], *packages[:2]] == made
-    assert len(made) == 5
 
 
 @pytest.mark.untraced

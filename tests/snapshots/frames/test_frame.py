@@ -1,6 +1,5 @@
 """A frame answers questions as a walk over its records would."""
 
-from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
@@ -148,28 +147,6 @@ def test_order(specs: list[Spec]) -> None:
             spec.hash for spec in listings.ordered(specs, field.name)
         ]
         assert order[places].tolist() == list(range(len(specs)))
-
-
-@given(SPECS)
-def test_order_of_packages(specs: list[Spec]) -> None:
-    """Packages sort by name, by how many specs they have, or by their known sizes; then by name."""
-    frame = frame_of(specs)
-    counts = Counter(spec.name for spec in specs)
-    codes = np.arange(len(counts), dtype=np.int32)
-    by_name = frame.sort_packages(codes, PackageField.NAME)
-    assert [frame.packages[code] for code in by_name] == sorted(counts)
-    by_number = frame.sort_packages(codes, PackageField.NUM_SPECS)
-    assert [frame.packages[code] for code in by_number] == sorted(
-        sorted(counts), key=counts.__getitem__
-    )
-    sizes = dict.fromkeys(counts, -1)
-    for spec in specs:
-        if spec.size is not None:
-            sizes[spec.name] = max(0, sizes[spec.name]) + spec.size
-    by_size = frame.sort_packages(codes, PackageField.SIZE)
-    assert [frame.packages[code] for code in by_size] == sorted(
-        sorted(counts), key=sizes.__getitem__
-    )
 
 
 def test_some_packages_in_each_order() -> None:
