@@ -1,13 +1,11 @@
 """A file of rules, in TOML: read whole, and every fault with its line and key.
 
-``tomllib`` reports no lines of what it reads. But each statement of TOML ends with a line, and is
-TOML by itself, while the begin of one that goes on in the next line is not. So the shortest run of
-lines that can be read is one statement, and there is no second reader of the syntax here.
+``tomllib`` reports no lines of what it reads. Of a text that it accepts, a line that begins like a
+key or the head of a table is one, unless it is in a text of several lines.
 """
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +17,11 @@ from snapshots.sources import lock_files
 from snapshots.sources.inputs import read_regular
 from snapshots.texts import quoted
 
-_ENDS = ("]", "}", '"""', "'''")
-"""What the last line of a value of several lines has one of."""
-
-_MOST_READ = 20_000_000
-"""Characters that are read to find ends of statements, a second's work; later lines are unknown.
-
-It takes thousands of lines in one value, each of which could be its last.
-"""
+_PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
+_STATEMENT = re.compile(
+    rf"[ \t]*(?P<head>\[\[?)?[ \t]*(?P<names>{_PART}(?:[ \t]*\.[ \t]*{_PART})*+)[ \t]*(?(head)\]|=)"
+)
+"""The begin of a line that sets a key, or is the head of a table."""
 
 Place = tuple[int, str | None]
 """The number of a table of an array of tables, -1 for none, and a key in it; None for its head."""
@@ -35,61 +30,24 @@ Place = tuple[int, str | None]
 def lines_of(text: str, array: str) -> dict[Place, int]:
     """Return the line, from 1, of each table of an array of tables and of each key in it.
 
-    The keys outside the array have the number -1. The text must be TOML. Those of texts that take
-    too long are left out from some line on.
+    The keys outside the array have the number -1. The text must be TOML.
     """
     places: dict[Place, int] = {}
-    number, outside = -1, True
-    for line, statement in _statements(text):
-        names = _names(tomllib.loads(statement))
-        if not names:
+    number, outside, in_text = -1, True, False
+    for line, content in enumerate(text.split("\n"), 1):
+        match = None if in_text else _STATEMENT.match(content)
+        in_text ^= bool((content.count('"""') + content.count("'''")) % 2)
+        if match is None:
             continue
-        is_head = statement.lstrip().startswith("[")
-        if is_head:
+        names = [part.strip("\"'") for part in re.findall(_PART, match["names"])]
+        key: str | None = names[0]
+        if match["head"]:
             outside = names[0] != array
             number += not outside and len(names) == 1
-            key = names[1] if len(names) > 1 else None
-            places.setdefault((-1, names[0]) if outside else (number, key), line)
-        else:
-            places.setdefault((-1 if outside else number, names[0]), line)
+            if not outside:
+                key = names[1] if len(names) > 1 else None
+        places.setdefault((-1 if outside else number, key), line)
     return places
-
-
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each statement with the line that it begins on."""
-    start, left, lines = 1, _MOST_READ, text.replace("\r\n", "\n").split("\n")
-    held: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not held:
-            start = number
-        held.append(line)
-        if len(held) == 1 or any(end in line for end in _ENDS):
-            statement = "\n".join(held)
-            left -= len(statement)
-            if left < 0:
-                return
-            if _is_toml(statement):
-                yield start, statement
-                held = []
-
-
-def _is_toml(text: str) -> bool:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
-
-
-def _names(table: object) -> list[str]:
-    """Return the keys on the way down to the only value of a statement."""
-    names: list[str] = []
-    while isinstance(table, dict) and table:
-        name, table = next(iter(table.items()))
-        names.append(name)
-        if isinstance(table, list) and table == [{}]:
-            break
-    return names
 
 
 LARGEST_FILE = 1 << 20
@@ -192,17 +150,14 @@ class _File:
         return [*errors, *self._named_twice(tables)]
 
     def _named_twice(self, tables: Iterable[Mapping[str, Any]]) -> Iterator[SourceError]:
-        names = [name for table in tables if isinstance(name := table.get("name"), str)]
-        counts = Counter(names)
         seen: set[str] = set()
         for number, table in enumerate(tables):
             name = table.get("name")
-            if not isinstance(name, str) or counts[name] < 2:
-                continue
-            if name in seen:
-                reason = f"another rule is called {quoted(name)} as well"
-                yield self._error(number, "name", reason)
-            seen.add(name)
+            if isinstance(name, str):
+                if name in seen:
+                    reason = f"another rule is called {quoted(name)} as well"
+                    yield self._error(number, "name", reason)
+                seen.add(name)
 
     def _covered(self, path: str) -> Sequence[ConcreteSpec]:
         """Return what the lock file at a path asks for; raises ValueError for what is none."""

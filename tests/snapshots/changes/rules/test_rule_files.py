@@ -85,12 +85,6 @@ def test_what_is_outside_the_array() -> None:
     assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
 
 
-def test_a_text_that_would_take_too_long_is_left() -> None:
-    """Lines in front of the value of which each line could be the last are returned."""
-    text = "[[rule]]\nname = 1\nforbid = '''\n" + "]\n" * 20_000 + "'''\n[[rule]]\n"
-    assert lines_of(text, "rule") == {(0, None): 1, (0, "name"): 2}
-
-
 GOOD = """\
 # Before publishing.
 [[rule]]
