@@ -7,6 +7,7 @@ import pytest
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests.expensive import cases
 from tests.hostile import report
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.runner import (
@@ -27,7 +28,7 @@ _BOUNDS = Bounds(
 _TRIES = 5
 """How often an attack is run alone before it counts as one that hurts."""
 
-_LONGEST = 0.3
+_LONGEST = 0.01 * cases(30)
 """More of the same shows little more; ``python -m tests.hostile`` goes on for longer."""
 
 _TOGETHER = 8
