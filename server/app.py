@@ -314,11 +314,6 @@ class ShortCollections:
         gc.freeze()
         gc.callbacks.append(self)
 
-    def end(self) -> None:
-        """Let the collector do as it always does."""
-        gc.callbacks.remove(self)
-        gc.unfreeze()
-
     def __call__(self, phase: str, info: dict[str, Any]) -> None:
         """Take note of a collection, as Python's ``gc.callbacks`` tell of it."""
         if phase == "stop" and info["generation"] == _FULL:

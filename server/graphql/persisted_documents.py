@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-import orjson
+import msgspec
 from cachetools import LRUCache
+from msgspec import Meta
 
 from server.asgi.errors import BadRequest
 from snapshots.errors import InvalidArgument
@@ -94,7 +95,6 @@ def _bytes_of(query: str) -> int:
 
 
 VARIABLE = "CACHELOG_DOCUMENTS"
-APOLLO_FORMAT = "apollo-persisted-query-manifest"
 
 
 class Manifest:
@@ -104,13 +104,8 @@ class Manifest:
     """
 
     def __init__(self, documents: Mapping[str, str]) -> None:
-        self._documents = {name.removeprefix(_SHA256): text for name, text in documents.items()}
+        self.documents = {name.removeprefix(_SHA256): text for name, text in documents.items()}
         self._texts = frozenset(documents.values())
-
-    @property
-    def documents(self) -> Mapping[str, str]:
-        """The documents by their ids."""
-        return self._documents
 
     def query_of(
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
@@ -118,7 +113,7 @@ class Manifest:
         """Return the document of a request; raises BadRequest where it is not allowed."""
         name = hash_asked(extensions) if document_id is None else document_id.removeprefix(_SHA256)
         if name is not None:
-            document = self._documents.get(name)
+            document = self.documents.get(name)
             if document is None:
                 raise BadRequest(
                     "the id names no document that may be executed here",
@@ -136,39 +131,37 @@ class Manifest:
         return query
 
 
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _Operation(msgspec.Struct):
+    id: _Text
+    body: _Text
+
+
+class _ApolloManifest(msgspec.Struct):
+    format: Literal["apollo-persisted-query-manifest"]
+    version: Literal[1]
+    operations: list[_Operation]
+
+
 def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
     """Read a manifest in either format; raises InvalidArgument with the file and the place.
 
     ``option`` is what the operator named the file by.
     """
     try:
-        written = orjson.loads(path.read_bytes())
+        content = path.read_bytes()
+        members = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+        if members.keys().isdisjoint(("format", "operations")):
+            return Manifest(msgspec.json.decode(content, type=dict[str, _Text]))
+        operations = msgspec.json.decode(content, type=_ApolloManifest).operations
     except OSError as error:
         raise InvalidArgument(option, f"{path} cannot be read: {error.strerror}") from None
-    except orjson.JSONDecodeError as error:
-        raise InvalidArgument(option, f"{path} is not JSON: {error}") from None
-    if not isinstance(written, dict):
-        raise InvalidArgument(option, f"{path} is no manifest: it must be a JSON object")
-    if "format" in written or "operations" in written:
-        return Manifest(_of_apollo(path, written, option))
-    for name, text in written.items():
-        if not isinstance(text, str) or not text:
-            raise InvalidArgument(option, f"{path}: the document of {name!r} must be a text")
-    return Manifest(written)
-
-
-def _of_apollo(path: Path, written: dict[str, Any], option: str) -> dict[str, str]:
-    if written.get("format") != APOLLO_FORMAT or written.get("version") != 1:
-        raise InvalidArgument(option, f"{path}: format must be {APOLLO_FORMAT}, and version 1")
-    operations = written.get("operations")
-    if not isinstance(operations, list):
-        raise InvalidArgument(option, f"{path}: operations must be a list")
+    except msgspec.MsgspecError as error:
+        raise InvalidArgument(option, f"{path} is no manifest: {error}") from None
     documents: dict[str, str] = {}
-    for place, operation in enumerate(operations):
-        entry = operation if isinstance(operation, dict) else {}
-        name, body = entry.get("id"), entry.get("body")
-        if not (isinstance(name, str) and name and isinstance(body, str) and body):
-            raise InvalidArgument(option, f"{path}: operations[{place}] must have id and body")
-        if documents.setdefault(name, body) != body:
-            raise InvalidArgument(option, f"{path}: operations[{place}] repeats the id {name!r}")
-    return documents
+    for operation in operations:
+        if documents.setdefault(operation.id, operation.body) != operation.body:
+            raise InvalidArgument(option, f"{path} has two documents of the id {operation.id!r}")
+    return Manifest(documents)

@@ -23,9 +23,9 @@ from uvicorn.server import ServerState
 from server.http.cycles import MAX_AT_ONCE, AnswerCycle, Held, ReadyAnswer, Work, refusal
 from server.http.limits import (
     DROP,
+    MAX_HEADERS,
     Phase,
     Refused,
-    has_too_many,
     why_head_is_refused,
     why_reading_ends,
 )
@@ -337,7 +337,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer the request, or wait for its body."""
-        if self._must_count or has_too_many(self.headers):
+        if self._must_count or len(self.headers) > MAX_HEADERS:
             status = why_head_is_refused(self.url, self.headers, self._limits)
             if status is not None:
                 self._status = status

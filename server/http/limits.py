@@ -48,7 +48,7 @@ class Phase(Enum):
     """What the client still sends does not matter."""
 
 
-_MAX_HEADERS = 100
+MAX_HEADERS = 100
 
 _BODY_OVERHEAD = 8
 """How many bytes may be sent for each byte of a body: chunks have sizes, and trailers follow."""
@@ -60,11 +60,6 @@ class Refused(Exception):
     """A request is not read further."""
 
 
-def has_too_many(headers: Headers) -> bool:
-    """Tell whether a request has more headers than are read."""
-    return len(headers) > _MAX_HEADERS
-
-
 def why_head_is_refused(
     url: bytes, headers: Headers, limits: ConnectionLimits
 ) -> HTTPStatus | None:
@@ -73,7 +68,7 @@ def why_head_is_refused(
     if num_bytes > limits.head_bytes:
         return HTTPStatus.REQUEST_URI_TOO_LONG
     num_bytes += sum(len(name) + len(value) + 4 for name, value in headers)
-    if num_bytes > limits.head_bytes or has_too_many(headers):
+    if num_bytes > limits.head_bytes or len(headers) > MAX_HEADERS:
         return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
     return None
 

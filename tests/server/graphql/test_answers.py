@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from schema.api import API
-from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
 from server.asgi.responses import JSON, RESPONSE_JSON
 from server.graphql.answers import Answer, Answers
@@ -209,23 +208,6 @@ def test_a_response_in_another_coding_is_counted_anew(
     answers.count_anew(kept)
     (later,) = answered(answers, query)
     assert later.response is not kept.response
-
-
-def test_without_a_cache_nothing_is_kept(
-    catalog: Catalog, execution: CountingExecution, lanes: Lanes
-) -> None:
-    """Zero bytes turn it off."""
-    asked = asking("{ tags { name } }")
-    first, second = answered(Answers(catalog, execution, lanes, cache_bytes=0), asked, asked)
-    assert first.response is not second.response
-    assert first.response.body == second.response.body
-
-
-def test_a_request_that_is_none_is_refused(answers: Answers) -> None:
-    """Each time, as nothing of it is kept."""
-    for _ in range(2):
-        with pytest.raises(BadRequest):
-            answered(answers, msgspec.structs.replace(asking("{ a }"), content=b"?"))
 
 
 def test_a_parsed_request_counts_its_bytes() -> None:

@@ -98,20 +98,6 @@ def test_what_the_client_has_is_not_sent_again(client: httpx.Client, coding: str
         assert ask(client, LONG, accept_encoding=coding, if_none_match=shown).status == 200
 
 
-def test_an_etag_is_for_one_coding_and_media_type(client: httpx.Client) -> None:
-    """What another client can read is no reason to send nothing."""
-    etag = ask(client, LONG, accept_encoding="gzip").headers["etag"]
-    assert ask(client, LONG, accept_encoding="br", if_none_match=etag).status == 200
-
-
-def test_etags_are_the_same_in_every_process(client: httpx.Client, demo_catalog: object) -> None:
-    """Replicas behind one address agree, so clients need not fetch anew."""
-    with application(Settings(catalog=str(demo_catalog), access_log=False)) as other:
-        for coding in ("identity", "zstd", "br", "gzip"):
-            sent = [ask(it, LONG, accept_encoding=coding) for it in (client, other)]
-            assert sent[0].headers["etag"] == sent[1].headers["etag"]
-
-
 # -- lifetimes
 
 PERMANENT = (

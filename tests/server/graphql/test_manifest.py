@@ -80,17 +80,17 @@ def test_nothing_else_is_executed(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"{", "is not JSON"),
-        ([], "must be a JSON object"),
-        ({"a1": 1}, "the document of 'a1' must be a text"),
-        ({"a1": ""}, "the document of 'a1' must be a text"),
-        (APOLLO | {"version": 2}, "version 1"),
-        ({"operations": []}, "format must be"),
-        (APOLLO | {"operations": {}}, "operations must be a list"),
-        (APOLLO | {"operations": [1]}, r"operations\[0\] must have id and body"),
+        (b"{", "truncated"),
+        ([], "Expected `object`"),
+        ({"a1": 1}, "Expected `str`"),
+        ({"a1": ""}, "length >= 1"),
+        (APOLLO | {"version": 2}, r"at `\$\.version`"),
+        ({"operations": []}, "missing required field `format`"),
+        (APOLLO | {"operations": {}}, r"Expected `array`, .* at `\$\.operations`"),
+        (APOLLO | {"operations": [1]}, r"at `\$\.operations\[0\]`"),
         (
             APOLLO | {"operations": [{"id": "a", "body": TAGS}, {"id": "a", "body": OTHER}]},
-            r"operations\[1\] repeats the id 'a'",
+            "two documents of the id 'a'",
         ),
     ],
 )
