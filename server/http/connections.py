@@ -327,9 +327,12 @@ class BoundedConnection(HttpToolsProtocol):
             self._bytes_over_reads = 0
             self._deadline.cancel()
         else:
-            self._count_over_reads(num_bytes, phase)
-            if self._is_closing or self.transport.is_closing():
-                return
+            self._bytes_over_reads += num_bytes  # no callback tells of them
+            status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
+            if status is not None:
+                self._refuse(status)
+                if self._is_closing or self.transport.is_closing():
+                    return
         if not self._deadline.is_set:
             limits, is_body = self._limits, phase is Phase.BODY
             self._deadline.set(limits.body_seconds if is_body else limits.head_seconds)
@@ -374,7 +377,10 @@ class BoundedConnection(HttpToolsProtocol):
                     return
                 answer = self._server.answer_of(answer)
             if answer is not None:
-                self._write_at_once(answer)
+                self._held = None
+                self._num_at_once += 1
+                self._answered, self.cycle = self.scope, None  # type: ignore[assignment]
+                self._write(answer, keeps_alive=self._keeps_alive())
                 return
             self._begin_held()
         super().on_message_complete()
@@ -403,13 +409,6 @@ class BoundedConnection(HttpToolsProtocol):
             and not self.transport.is_closing()
         )
 
-    def _count_over_reads(self, num_bytes: int, phase: Phase) -> None:
-        """Count what has come since this part of the request began, as no callback tells of it."""
-        self._bytes_over_reads += num_bytes
-        status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
-        if status is not None:
-            self._refuse(status)
-
     def _too_late(self) -> None:
         """End a connection whose client took too long for what is awaited of it."""
         if self.transport.is_closing():
@@ -423,12 +422,6 @@ class BoundedConnection(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
 
     # -- answering
-
-    def _write_at_once(self, answer: ReadyAnswer) -> None:
-        self._held = None
-        self._num_at_once += 1
-        self._answered, self.cycle = self.scope, None  # type: ignore[assignment]
-        self._write(answer, keeps_alive=self._keeps_alive())
 
     def _write(self, answer: ReadyAnswer, *, keeps_alive: bool) -> None:
         """Write an answer; what its client does not read at once waits in the transport."""
