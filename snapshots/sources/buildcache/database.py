@@ -36,7 +36,7 @@ from msgspec import Raw
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec, UnprovenReason
-from snapshots.sources.inputs import decode_json
+from snapshots.sources.inputs import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
 from snapshots.spack.names import (
     Check,
@@ -220,13 +220,15 @@ def installs(
 
     Where ``unproven`` is given, hashes are computed anew, and those that cannot be are entered
     there. A bad entry, and one with another hash, goes to ``report.bad``. Raises SourceError where
-    the whole is no database.
+    the whole is no database, or has a key twice.
     """
     database = decode_json(data, _Document, location).database
     if database.version not in VERSIONS:
         refusal = f"{database.version!r} is not a version that can be read: {', '.join(VERSIONS)}"
         refusal += "; newer ones take a newer cachelog"
         raise SourceError(location, refusal, key="database.version")
+    if not _has_each_key_once(data, len(database.installs)):
+        refuse_repeated_keys(data, location)
     written_format = SPEC_FORMATS.get(database.version)
     entries: dict[str, Install] = {}
     for digest, raw in database.installs.items():
@@ -242,6 +244,20 @@ def installs(
         else:
             entries[digest] = install
     return entries
+
+
+def _has_each_key_once(data: bytes | bytearray, num_entries: int) -> bool:
+    """Tell whether an index surely has each entry once, and the keys of each entry once.
+
+    The keys are counted, as msgspec keeps the last of two. That decides nothing where a key may be
+    written with escapes, where a text is one of the keys, or where some entries lack one.
+    """
+    counts = {key: data.count(b'"%s"' % key) for key in (b"spec", *_OPTIONAL_KEYS)}
+    each_once = counts.pop(b"spec") == num_entries and {*counts.values()} <= {0, num_entries}
+    return each_once and b"\\u00" not in data
+
+
+_OPTIONAL_KEYS = (b"in_buildcache", b"installed", b"explicit", b"installation_time")
 
 
 def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[str, Install]:

@@ -43,7 +43,7 @@ from snapshots.sources.buildcache.layouts import (
 )
 from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.downloads import GZIP_HEAD
-from snapshots.sources.inputs import decode_json, open_regular
+from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
 from snapshots.sources.reports import Asked, Found, PartRead, PartReader, Report
 from snapshots.sources.settings import ReadSettings
@@ -585,6 +585,7 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
         return None
     if reason := explain(outer):
         raise SourceError(location, reason)
+    refuse_repeated_keys(cleartext(data, location), location)
     return outer
 
 

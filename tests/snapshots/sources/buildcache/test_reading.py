@@ -472,6 +472,13 @@ def test_bad_lists(tmp_path: Path, listed: Any, reason: str) -> None:
         snapshots(file, *(["mine"] if "database" in listed else []))
 
 
+def test_a_tag_that_a_list_has_twice(tmp_path: Path) -> None:
+    """Neither is lost silently."""
+    file = put(tmp_path / "tags.json", b'{"v1": [], "v2": [], "v1": []}')
+    with pytest.raises(SourceError, match="has the key 'v1' twice in one object"):
+        snapshots(file)
+
+
 def test_bad_tags_of_a_list_can_be_skipped(tmp_path: Path) -> None:
     """Bad tags are reported; the others are read, of any name, from paths beside the list."""
     put_layout_3(tmp_path / "e4s", text(small_database()))

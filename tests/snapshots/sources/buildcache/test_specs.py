@@ -333,6 +333,49 @@ def test_what_is_no_index(text: bytes, reason: str) -> None:
     assert reason in caught.value.reason
 
 
+def entries(*texts: str) -> bytes:
+    """Return an index whose entries are these texts."""
+    head = '{"database": {"version": "8", "installs": {'
+    return f"{head}{', '.join(texts)}}}}}}}".encode()
+
+
+NODE = json.dumps(node("libelf", LIBELF))
+ENTRY = f'"{LIBELF}": {{"spec": {NODE}, "in_buildcache": true}}'
+OTHER = f'"{GCC}": {{"spec": {json.dumps(node("gcc", GCC))}, "in_buildcache": true}}'
+INSTALLED = ENTRY.replace('"in_buildcache"', '"explicit": false, "installed"')
+
+
+@pytest.mark.parametrize(
+    ("texts", "key"),
+    [
+        ([ENTRY, OTHER, ENTRY], LIBELF),
+        ([ENTRY, ENTRY.replace('"in_buildcache"', '"in\\u005fbuildcache"')], LIBELF),
+        ([f'"{LIBELF}": {{"spec": {NODE}, "spec": {NODE}, "in_buildcache": true}}'], "spec"),
+        ([ENTRY.replace("true", 'true, "in_buildcache" : false')], "in_buildcache"),
+        ([ENTRY, OTHER.replace('"10.2.1"', "3").replace('"version"', '"x"'), ENTRY], LIBELF),
+        ([INSTALLED.replace("false", 'false, "explicit": true')], "explicit"),
+    ],
+)
+def test_a_key_that_stands_there_twice(texts: list[str], key: str) -> None:
+    """Of two entries, or two values of an entry, neither is lost silently."""
+    with pytest.raises(SourceError) as caught:
+        decode(entries(*texts), "index.json", Report(skip_bad=True))
+    assert caught.value.reason == f"has the key '{key}' twice in one object"
+
+
+@pytest.mark.parametrize("texts", [[ENTRY, OTHER], [INSTALLED], []])
+def test_usual_indexes_are_read_once(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of caches and of installations need no second reading, which takes long."""
+    monkeypatch.setattr("snapshots.sources.buildcache.database.refuse_repeated_keys", None)
+    decode(entries(*texts), "index.json", Report(), proof=False)
+
+
+def test_texts_that_look_like_keys() -> None:
+    """They are no reason to refuse an index, whose keys are counted before they are looked at."""
+    value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
+    assert set(read(value)) == {LIBELF}
+
+
 def test_many_dependencies() -> None:
     """A spec has a bounded number of them: a million would take minutes and gigabytes."""
     many = [edge("gcc", GCC, ["build"], [])] * 1_001
