@@ -6,9 +6,11 @@ unusual in it are read value by value, which is slower and can say what is wrong
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
@@ -50,16 +52,15 @@ class CachePage(msgspec.Struct, frozen=True):
 def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     """Parse one page; ``location`` names it in errors.
 
-    Raises SourceError. A spec that cannot be read goes to ``report.bad``, a number of specs that
-    is another one to ``report.warn``.
+    Raises SourceError. A spec that cannot be read goes to ``report.bad``, a summary that disagrees
+    with the specs to ``report.warn``.
     """
     matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
     specs = _usual_specs(keys.spec_details, keys.title) or tuple(_specs(matter, keys, report))
-    num_specs = (keys.meta or {}).get("num_specs", len(keys.spec_details))
-    if num_specs != len(keys.spec_details):
-        stated = f"meta.num_specs says {num_specs}, spec_details has {len(keys.spec_details)}"
-        report.warn(f"{location}: {stated}")
+    if keys.meta and len(specs) == len(keys.spec_details):  # one that is skipped is reported once
+        for disagreement in _disagreements(keys.meta, specs):
+            report.warn(f"{location}: {disagreement}")
     return CachePage(keys.title, _tag(matter, keys), specs, keys.synthetic is True)
 
 
@@ -115,6 +116,54 @@ def _tag(matter: FrontMatter, keys: _Keys) -> str | None:
         return check_tag(keys.categories[1])
     except InvalidArgument as error:
         raise matter.wrong("categories", error.reason) from None
+
+
+# -- the summary
+
+_LISTED = {
+    "versions": "version",
+    "compilers": "compiler",
+    "oss": "operating_system",
+    "platforms": "platform",
+    "targets": "target",
+}
+
+
+def _disagreements(meta: Mapping[str, Any], specs: Sequence[Spec]) -> Iterator[str]:
+    """Yield where ``meta`` says other than the specs do, with both figures."""
+    for key, said, true in _figures(meta, specs):
+        if said != true:
+            yield f"meta.{key} says {said}, the specs say {true}"
+
+
+def _figures(
+    meta: Mapping[str, Any], specs: Sequence[Spec]
+) -> Iterator[tuple[str, object, object]]:
+    """Yield each figure that ``meta`` states, by its key, and the same of the specs."""
+    by_stack: Counter[str] = Counter()
+    for stacks, number in Counter(map(attrgetter("stacks"), specs)).items():
+        for stack in stacks:
+            by_stack[stack] += number
+    if "num_specs" in meta:
+        yield "num_specs", meta["num_specs"], len(specs)
+    numbers = meta.get("num_specs_by_stack")
+    if isinstance(numbers, dict) and numbers != by_stack:
+        for stack in sorted({*numbers, *by_stack}, key=str):
+            yield f"num_specs_by_stack.{stack}", numbers.get(stack, 0), by_stack[stack]
+    actual = {key: {*map(attrgetter(field), specs)} - {None} for key, field in _LISTED.items()}
+    for key, names in (actual | {"stacks": {*by_stack}}).items():
+        listed = meta.get(key)
+        if isinstance(listed, list):
+            stated = set(map(str, listed))
+            if key == "compilers":
+                stated = {*filter(None, map(canonical_compiler, stated))}
+            yield key, _listing(stated, names), _listing(names, stated)
+
+
+def _listing(names: set[str], others: set[str]) -> str:
+    """Return how many names there are, and those that the other side lacks."""
+    own = ", ".join(sorted(names - others))
+    return f"{len(names)} with {own}" if own else str(len(names))
 
 
 # -- the facts of a spec

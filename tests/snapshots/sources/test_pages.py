@@ -252,12 +252,53 @@ def test_synthetic(value: Any, *, synthetic: bool) -> None:
     assert parse(page(detail(), synthetic=value)).synthetic is synthetic
 
 
-def test_another_number_of_specs() -> None:
-    """A page that states another number of specs than it has is odd, as one that was cut."""
+META = {
+    "versions": ["1.0"],
+    "compilers": ["gcc@=11.4.0"],
+    "oss": ["ubuntu22.04"],
+    "platforms": ["linux"],
+    "targets": ["x86_64_v3"],
+    "stacks": ["root", "e4s"],
+    "num_specs": 1,
+    "num_specs_by_stack": {"root": 1, "e4s": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("meta", "warnings"),
+    [
+        ({}, []),
+        ({"num_specs": 2}, ["meta.num_specs says 2, the specs say 1"]),
+        (
+            {"num_specs_by_stack": {"root": 3, "hep": 1}},
+            [
+                "meta.num_specs_by_stack.e4s says 0, the specs say 1",
+                "meta.num_specs_by_stack.hep says 1, the specs say 0",
+                "meta.num_specs_by_stack.root says 3, the specs say 1",
+            ],
+        ),
+        (
+            {"versions": ["1.14.4"]},
+            ["meta.versions says 1 with 1.14.4, the specs say 1 with 1.0"],
+        ),
+        ({"compilers": []}, ["meta.compilers says 0, the specs say 1 with gcc@11.4.0"]),
+        ({"compilers": ["none", "gcc@11.4.0"]}, []),
+        (
+            {"stacks": ["e4s", "root", "x", "y"]},
+            ["meta.stacks says 4 with x, y, the specs say 2"],
+        ),
+        ({"targets": "x86_64_v3", "num_specs_by_stack": None}, []),
+        (
+            {"platforms": [1, None]},
+            ["meta.platforms says 2 with 1, None, the specs say 1 with linux"],
+        ),
+    ],
+)
+def test_summary_that_disagrees(meta: dict[str, Any], warnings: list[str]) -> None:
+    """A summary that says other than the specs is odd, and told with both figures."""
     report = Report()
-    parse(page(detail(), meta={"num_specs": 1}), report)
-    parse(page(detail(), meta={"num_specs": 2}), report)
-    assert report.warnings == ["specs.md: meta.num_specs says 2, spec_details has 1"]
+    parse(page(detail(), meta=META | meta), report)
+    assert report.warnings == [f"specs.md: {warning}" for warning in warnings]
 
 
 @pytest.mark.parametrize(
