@@ -30,7 +30,7 @@ import msgspec
 from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.inputs import walk
+from snapshots.sources.inputs import read_regular, walk
 from snapshots.sources.pages.folders import MAX_PAGE_BYTES
 
 # -- commands
@@ -455,15 +455,38 @@ def blobs_of(repository: Repository) -> "closing[Blobs]":
 
 # -- pipes and devices
 
+_ALTERNATES_BYTES = 1 << 20
+_MOST_LENDERS = 100
+_FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
+
 
 def refuse_pipes(repository: Path, location: str) -> None:
     """Raise SourceError, naming ``location``, where a repository holds a pipe or a device.
 
-    ``repository`` is a bare one, or the ``.git`` of another. What cannot be read is left to git.
+    ``repository`` is a bare one, or the ``.git`` of another. The folders that it borrows objects
+    from are looked through where git has objects in them. What cannot be read is left to git.
     """
-    below = (Path(folder, name) for folder, _, names in walk(str(repository)) for name in names)
-    for file in chain([repository], below):
-        with suppress(OSError):
-            mode = file.stat().st_mode
-            if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
-                raise SourceError(location, f"has no file at {file}, but a pipe or a device")
+    lenders = [os.path.realpath(repository / "objects")]
+    for objects in lenders:
+        lenders += [lender for lender in _lenders(Path(objects)) if lender not in lenders]
+        if len(lenders) > _MOST_LENDERS:
+            reason = f"borrows objects from {_MOST_LENDERS} folders or more"
+            raise SourceError(location, reason)
+    folders = [Path(lender, name) for lender in lenders[1:] for name in _FOLDERS_OF_OBJECTS]
+    for top in (repository, *folders):
+        below = (Path(folder, name) for folder, _, names in walk(str(top)) for name in names)
+        for file in chain([top], below):
+            with suppress(OSError):
+                mode = file.stat().st_mode
+                if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
+                    raise SourceError(location, f"has no file at {file}, but a pipe or a device")
+
+
+def _lenders(objects: Path) -> Sequence[str]:
+    """Return the folders that a folder of objects names for git to find more of them in."""
+    try:
+        lines = read_regular(str(objects / "info/alternates"), _ALTERNATES_BYTES).splitlines()
+    except SourceError:
+        return ()
+    named = {line for line in lines if line[:1] not in (b"", b"#", b'"') and b"\0" not in line}
+    return sorted({os.path.realpath(objects / os.fsdecode(line)) for line in named})

@@ -302,12 +302,39 @@ def _written_commit(repository: Repository, entries: bytes) -> None:
     repository.git("update-ref", "HEAD", commit)
 
 
+def lend(repository: Repository, *folders: Path | str) -> None:
+    """Let a repository borrow objects from other folders."""
+    lines = "".join(f"{folder}\n" for folder in folders)
+    (repository.folder / ".git/objects/info").mkdir(exist_ok=True)
+    (repository.folder / ".git/objects/info/alternates").write_text(f"# a remark\n{lines}")
+
+
+def test_folders_that_objects_are_borrowed_from(repository: Repository, tmp_path: Path) -> None:
+    """They may hold anything but objects, and are fewer than a hundred."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    (tmp_path / "lender0").mkdir()
+    mkfifo(tmp_path / "lender0/else")
+    lenders = [tmp_path / f"lender{number}" for number in range(100)]
+    lend(repository, *lenders[:99])
+    assert list(read_at(str(repository.folder)))
+    lend(repository, *lenders)
+    with pytest.raises(SourceError, match="borrows objects from 100 folders or more"):
+        list(read_at(str(repository.folder)))
+
+
 @pytest.mark.parametrize(
-    ("path", "kind"), [(".git/HEAD", "device"), (".git/objects/info/x", "pipe"), (".git", "pipe")]
+    ("path", "kind"),
+    [
+        (".git/HEAD", "device"),
+        (".git/objects/info/x", "pipe"),
+        (".git", "pipe"),
+        ("../other/ab/cdef", "pipe"),
+    ],
 )
 def test_pipes_and_devices_do_not_stop_git(repository: Repository, path: str, kind: str) -> None:
     """Nothing is opened that nobody writes to, or that never ends; the error names it."""
     repository.commit({ZLIB: page("zlib", "a")})
+    lend(repository, repository.folder / "../other", "/nowhere", '"quoted"', "a\0b", "../objects")
     file = repository.folder / path
     if file.is_dir():
         rmtree(file)
