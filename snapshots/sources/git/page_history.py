@@ -95,6 +95,10 @@ class PageReader:
             _, page = self._pages.popitem(last=False)
             self._num_bytes -= page.num_bytes
 
+    def drop(self, blob: str) -> None:
+        """Let go of the page of a blob, which was just read."""
+        self._num_bytes -= self._pages.pop(blob).num_bytes
+
     def peek(self, blob: str, location: str) -> CachePage | None:
         """Return a blob's page without reporting anything; None where it is bad."""
         try:
@@ -357,6 +361,7 @@ class Walk:
             self._report.bad(SourceError(location, error.reason))
             return None
         if tag not in self._selection:
+            self._reader.drop(blob)
             return None
         self.pages.put(path, tag, blob, location)
         return tag

@@ -256,16 +256,16 @@ def test_a_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "value", "reason"),
-    [("MAX_BYTES", 100, "more paths"), ("MAX_COMMITS", 1, "more than")],
+    [("MAX_BYTES", 100, "more paths"), ("LONGEST", 0.0, "longer"), ("MAX_COMMITS", 1, "more than")],
 )
 def test_bounds(
     repository: RecipesRepository,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
-    value: int,
+    value: float,
     reason: str,
 ) -> None:
-    """More commits or paths than bounds allow are an error that says so."""
+    """More commits, paths or seconds than bounds allow are an error that says so."""
     monkeypatch.setattr(module, limit, value)
     with pytest.raises(SourceError, match=reason):
         graph_of(repository.folder, [repository.oids[0], repository.oids[2]])

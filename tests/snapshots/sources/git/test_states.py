@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from weakref import ref
+from weakref import WeakSet, ref
 
 import pytest
 
 from snapshots.errors import SourceError
 from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import (
     FIRST,
     HDF5,
     ZLIB,
     Repository,
+    history_of,
     key,
     labels,
     page,
@@ -118,6 +120,30 @@ def test_pages_of_tags_that_were_not_used_lately_are_read_again(
     assert shelf.reads == {"a": 2, "b": 2}
     assert standing.remove("b.md") == "b"
     assert len(standing.content("b", "c")) == 0
+
+
+def test_pages_of_tags_that_are_not_selected_leave_the_memory(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many are read to learn their tags, only those of the selected ones stay."""
+    pages: WeakSet[git_pages.BlobPage] = WeakSet()
+
+    class Tracked(git_pages.BlobPage):
+        def __init__(self, page: git_pages.CachePage, num_bytes: int) -> None:
+            super().__init__(page, num_bytes)
+            pages.add(self)
+
+    monkeypatch.setattr(git_pages, "BlobPage", Tracked)
+    mixed = {f"_cache/mixed/{tag}.md": page("zlib", "a", tag=tag) for tag in ("v1", "v2", "v3")}
+    repository.commit(mixed)
+    states = git_pages.read(
+        str(repository.folder),
+        tags=["v2"],
+        history=history_of([]),
+        settings=ReadSettings(),
+        report=Report(),
+    )
+    assert [(state.tag, {page.tag for page in pages}) for state in states] == [("v2", {"v2"})]
 
 
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
