@@ -107,16 +107,34 @@ class WholeTable(Generic[Rows]):
     ) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.
 
-        Texts in the columns ``coded`` come as codes where the file has them so. Raises CatalogError
-        where a file is damaged or missing, or lacks a column. Files that were merged with others
-        stay for a day, so those of the last ``refresh`` are there.
+        Texts in the columns ``coded`` come as codes where the file has them so. Rows come twice
+        where their file was merged with others, and deleted, since the last ``refresh``. Raises
+        CatalogError where a file is damaged or lost, or lacks a column.
         """
         sizes = {path: size for path, (size, rows) in self._read.items() if has(rows)}
-        tables = self._tables(
-            sizes, lambda path: self._read_whole(path, sizes[path], columns, coded)
-        )
-        for path, table in tables:
+        gone: dict[str, str] = {}
+
+        def read(path: str) -> pa.Table:
+            try:
+                return self._read_whole(path, sizes[path], columns, coded)
+            except FileNotFoundError as error:
+                gone[path] = reason_of(error)
+                return self._schema.empty_table()
+
+        for path, table in self._tables(sizes, read):
             yield self._checked(path, table, columns)
+        if not gone:
+            return
+        # What is kept stays as of the last refresh, so that the next one tells what is new.
+        before = {*self._read}
+        self.table.current()
+        listed = {f"{self._name}/{file.path}": file.size for file in self.table.files()}
+        if lost := [reason for path, reason in gone.items() if path in listed]:
+            raise self._storage.error(f"{lost[0]}; {self._advice}")
+        merged = {path: size for path, size in listed.items() if path not in before}
+        for path, table in self._tables(merged, lambda path: self._read_whole(path, merged[path])):
+            if has(self._decode(table)):
+                yield self._checked(path, table, columns)
 
     def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
         missing = set(columns).difference(table.column_names)

@@ -12,6 +12,7 @@ import pytest
 
 from snapshots.errors import SourceError
 from snapshots.sources.git import page_history as git_pages
+from snapshots.sources.pages.cache_page import CachePage
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import (
@@ -129,7 +130,7 @@ def test_pages_of_tags_that_are_not_selected_leave_the_memory(
     pages: WeakSet[git_pages.BlobPage] = WeakSet()
 
     class Tracked(git_pages.BlobPage):
-        def __init__(self, page: git_pages.CachePage, num_bytes: int) -> None:
+        def __init__(self, page: CachePage, num_bytes: int) -> None:
             super().__init__(page, num_bytes)
             pages.add(self)
 
