@@ -27,7 +27,13 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import Wanted
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import IncompleteHistory, InvalidArgument, StackNotFound, UnknownPackage
+from snapshots.errors import (
+    IncompleteHistory,
+    InvalidArgument,
+    RevisionNotFound,
+    StackNotFound,
+    UnknownPackage,
+)
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -171,8 +177,13 @@ class Context:
         if not self.may_take_long:
             raise NotLoaded
 
-    def resolve(self, ref: str) -> RevisionInfo:
-        """Return the revision that a ref names; raises as History.resolve does."""
+    def resolve(self, ref: str | None) -> RevisionInfo:
+        """Return the revision that a ref names, or the newest; raises as History.resolve does."""
+        if ref is None:
+            latest = self.changing_history().latest
+            if latest is None:
+                raise RevisionNotFound("", "the catalog is empty")
+            return latest
         if not is_whole_digest(ref):
             self.is_permanent = False
         return self.history.resolve(ref)

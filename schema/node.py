@@ -29,8 +29,8 @@ def id_field(kind: str, *paths: str) -> Any:
     """Declare the id of a type, made of attributes of its object, ``info.digest`` say."""
     values = [attrgetter(path) for path in paths]
 
-    def id_of(root: Any) -> strawberry.ID:
-        return node_id(kind, *(value(root) for value in values))
+    def id_of(self: Any) -> strawberry.ID:
+        return node_id(kind, *(value(self) for value in values))
 
     return strawberry.field(resolver=id_of, description="Opaque and stable.")
 

@@ -65,7 +65,7 @@ from schema.revisions.suggestions import (
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.lookup import Wanted
-from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument, RevisionNotFound
+from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import Only
@@ -280,7 +280,7 @@ class Query:
         "extensions.nearest does, a list, beside extensions.sought.",
     )
     def revision(self, info: Info, ref: OfRef = None) -> Revision | None:
-        return Revision(info=_resolve(info.context, ref))
+        return Revision(info=info.context.resolve(ref))
 
     @resolver(
         Cost(
@@ -412,15 +412,6 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
         return find_node(context, id)
     except CachelogError as error:
         return error
-
-
-def _resolve(context: Context, ref: str | None) -> RevisionInfo:
-    if ref is not None:
-        return context.resolve(ref)
-    latest = context.changing_history().latest
-    if latest is None:
-        raise RevisionNotFound("", "the catalog is empty")
-    return latest
 
 
 @object_type

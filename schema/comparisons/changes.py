@@ -153,16 +153,10 @@ def comparison_key(
     return base.digest, head.digest, base.key, head.key + narrowing
 
 
-class ComparisonName(msgspec.Struct, frozen=True):
-    """What an id says of a comparison."""
-
-    base: RevisionInfo
-    head: RevisionInfo
-    only: Only | None
-
-
-def comparison_of_keys(context: Context, base: str, head: str) -> ComparisonName | None:
-    """Return the comparison that an id names by two keys; None where a revision is not there.
+def comparison_of_keys(
+    context: Context, base: str, head: str
+) -> tuple[RevisionInfo, RevisionInfo, Only | None] | None:
+    """Return the sides that an id names by two keys, and the scope; None where a side is not there.
 
     Raises InvalidArgument for what narrows to no good scope.
     """
@@ -172,7 +166,7 @@ def comparison_of_keys(context: Context, base: str, head: str) -> ComparisonName
     except (ValueError, msgspec.DecodeError):
         raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
     before, after = info_of_key(context, base), info_of_key(context, head)
-    return None if before is None or after is None else ComparisonName(before, after, only)
+    return None if before is None or after is None else (before, after, only)
 
 
 def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
@@ -182,13 +176,13 @@ def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison |
         from schema.comparisons.spec_comparison import comparison_of_ids
 
         return comparison_of_ids(context, (one, of_base), (other, of_head))
-    if (name := comparison_of_keys(context, base, head)) is None:
+    if (sides := comparison_of_keys(context, base, head)) is None:
         return None
     if base == head:
         from schema.revisions.twins import twins_comparison
 
-        return twins_comparison(context, name.base, context.twins(name.base))
-    return load_comparison(context, name.base, name.head, name.only)
+        return twins_comparison(context, sides[0], context.twins(sides[0]))
+    return load_comparison(context, *sides)
 
 
 class PartRows(LazyList[Item], Generic[Item]):

@@ -291,10 +291,10 @@ class ComparisonType(Node):
         cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
     ) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        name = comparison_of_keys(context, base_key, head_key)
-        if name is None:
+        if (sides := comparison_of_keys(context, base_key, head_key)) is None:
             return None
-        return cls(base_info=name.base, head_info=name.head, only=name.only)
+        base, head, only = sides
+        return cls(base_info=base, head_info=head, only=only)
 
     def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two sides."""

@@ -384,30 +384,23 @@ def _resolver(declared: StrawberryField, arguments: Arguments) -> Callable[[Any,
     resolver = declared.base_resolver
     if (
         resolver is None
+        or resolver.self_parameter is None
         or resolver.is_async
         or any(extension.has_resolver for extension in declared.extensions)
         or declared.permission_classes
     ):
         raise Declined
     function: Any = resolver.wrapped_func
-    named = resolver.parent_parameter or resolver.root_parameter
     info = resolver.info_parameter
     if arguments is _no_arguments and info is None:
-        if named is None:
-            return lambda source, _run: function(source)
-        source_name = named.name
-        return lambda source, _run: function(**{source_name: source})
+        return lambda source, _run: function(source)
 
     def resolve(source: Any, run: Run) -> Any:
         values = arguments(run)
         if info is not None:
             values[info.name] = run
-        if named is not None:
-            return function(**values, **{named.name: source})
         return function(source, **values)
 
-    if resolver.self_parameter is None and named is None:
-        raise Declined
     return resolve
 
 

@@ -277,8 +277,8 @@ def attribute(
     """
     value = attrgetter(path)
 
-    def one(root: Any) -> Any:
-        part = value(root)
+    def one(self: Any) -> Any:
+        part = value(self)
         return part if make is None or part is None else make(part)
 
     def many(objects: Any) -> list[Any]:
@@ -306,8 +306,8 @@ def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
     A single spec reads its value directly: a list of one would take twice as long.
     """
 
-    def value(root: Any) -> Any:
-        return getattr(root.loaded.frame, name).at(root.row)
+    def value(self: Any) -> Any:
+        return getattr(self.loaded.frame, name).at(self.row)
 
     def values(specs: Any) -> ColumnSlice:
         return ColumnSlice(specs.loaded.frame, name, specs.numbers)

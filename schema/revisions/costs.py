@@ -37,8 +37,8 @@ def cost_fields(build_cost: Callable[[Any, Info], BuildCost | None]) -> tuple[An
     """Declare ``seconds``, ``cost`` and ``costBasis`` of a type that has a cost of building."""
 
     def declared(graphql_type: Any, make: Callable[[BuildCost], Any], description: str) -> Any:
-        def value(root: Any, info: Info) -> Any:
-            cost = build_cost(root, info)
+        def value(self: Any, info: Info) -> Any:
+            cost = build_cost(self, info)
             return None if cost is None else make(cost)
 
         return strawberry.field(

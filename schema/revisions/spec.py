@@ -490,8 +490,8 @@ class FacetCount:
 def facet(column: str, what: str, values: int) -> Any:
     """Declare the counts of a column's values; ``values`` is about how many it may have."""
 
-    def counts(root: Any) -> Sequence[FacetCount]:
-        page: SpecPage = root.page
+    def counts(self: Any) -> Sequence[FacetCount]:
+        page: SpecPage = self.page
         counted = page.facet(column)
         return ColumnTable(
             FacetCount,

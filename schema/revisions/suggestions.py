@@ -9,7 +9,7 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field
 from schema.fields.scalars import describe_enum, object_type
-from snapshots.errors import InvalidArgument, RevisionNotFound
+from snapshots.errors import InvalidArgument
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
 from snapshots.texts import counted, day, shortened
@@ -92,9 +92,7 @@ def suggest(
     if not 0 <= first <= SUGGESTED_MAX:
         raise InvalidArgument("first", f"{first} is not between 0 and {SUGGESTED_MAX}")
     history = context.changing_history()
-    info = history.latest if ref is None else context.resolve(ref)
-    if info is None:
-        raise RevisionNotFound("", "the catalog is empty")
+    info = context.resolve(ref)
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
     ranked = context.names(info).like(text, among, first)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated
 
+import msgspec
 import strawberry
 
 from schema.comparisons.changes import LoadedComparison
@@ -43,15 +44,12 @@ SAVED = Cost(weight=500)
 ListedFirst = Annotated[int, strawberry.argument(description="How many; 1,000 at most.")]
 
 
-class ShownTwins:
+class ShownTwins(msgspec.Struct, frozen=True, dict=True):
     """The groups of a page, with what is found for all of them at once."""
 
-    def __init__(
-        self, comparison: LoadedComparison, twins: Twins, groups: Sequence[TwinGroup]
-    ) -> None:
-        self.comparison = comparison
-        self.twins = twins
-        self.groups = groups
+    comparison: LoadedComparison
+    twins: Twins
+    groups: Sequence[TwinGroup]
 
     @cached_property
     def saved(self) -> Sequence[Rows]:
