@@ -284,8 +284,9 @@ class PackageHistoryEntry:
         base = self.entry.base
         if base is None:
             return None
-        causes = info.context.of_history(self.topic).get(Pair(base.digest, self.entry.head.digest))
-        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes or ()]
+        key = self.topic.text, Pair(base.digest, self.entry.head.digest)
+        causes = info.context.of_history(self.topic).get(key, ())
+        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
 
 
 @object_type
@@ -351,7 +352,7 @@ class PackageHistory(Node):
             topic = HistoryTopic(
                 About.PACKAGE_CAUSES,
                 self.timeline.name,
-                frozenset(pairs),
+                frozenset((self.timeline.name, pair) for pair in pairs),
                 series=self.timeline.series,
             )
             return PackageHistoryEntry(entry=entries[place], topic=topic)
@@ -449,8 +450,8 @@ class AvailabilitySpanType:
         """The main causes of the specs of the package that took the place of others with `goneIn`,
         what explains most of them first.
         """
-        pair = self.span.pair
-        causes = info.context.of_history(self.topic).get(pair, ()) if pair else ()
+        pair, every = self.span.pair, self.topic
+        causes = info.context.of_history(every).get((every.text, pair), ()) if pair else ()
         return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
 
 
@@ -547,8 +548,9 @@ class CatalogPackageType:
         """
         cells, cell = self._cells(info.context), _cell(target, stack, version)
         spans = [cells.spans(one.series, cell) for one in self.package.in_series]
-        ends = {span.pair for of_series in spans for span in of_series if span.pair is not None}
-        topic = HistoryTopic(About.PACKAGE_CAUSES, self.package.name, frozenset(ends))
+        name = self.package.name
+        ends = {(name, span.pair) for one in spans for span in one if span.pair is not None}
+        topic = HistoryTopic(About.PACKAGE_CAUSES, name, frozenset(ends))
         return [
             Availability(name=one.series, spans_of_cell=of_series, topic=topic)
             for one, of_series in zip(self.package.in_series, spans, strict=True)

@@ -165,7 +165,7 @@ class _Missing:
             for number in range(len(self.places))
             if (last := self.last_seen(number)) is not None and last.gone_in is not None
         }
-        question = HistoryTopic(About.CAUSES_OF_PACKAGES, items=frozenset(ends))
+        question = HistoryTopic(About.PACKAGE_CAUSES, items=frozenset(ends))
         try:
             causes: Mapping[Any, Any] = self.loaded.context.of_history(question) if ends else {}
         except CachelogError:

@@ -75,10 +75,8 @@ class About(Enum):
     COSTED_CAUSES = "costed causes"
     """A series: its SeriesCauses, of which what building takes can be told."""
     PACKAGE_CAUSES = "package causes"
-    """Pairs ``items`` of a series, or of any: by pair the KeptCauses of the package ``text``, each
-    with how many of its specs it is the main cause of."""
-    CAUSES_OF_PACKAGES = "causes of packages"
-    """Names of packages with pairs, ``items``: as PACKAGE_CAUSES has them, by both."""
+    """``items``, names of packages with pairs, of a series or of any: by both the KeptCauses, each
+    with of how many specs of the package it is the main cause."""
     CELLS = "cells"
     """The package ``text`` in all series: its PackageCells."""
     HOLDING = "holding"
@@ -109,7 +107,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     @property
     def needs_causes(self) -> bool:
         """Whether the causes of those changes must be there, too."""
-        of_packages = About.PACKAGE_CAUSES, About.CAUSES_OF_PACKAGES, About.CELLS
+        of_packages = About.PACKAGE_CAUSES, About.CELLS
         return self.about in (About.CAUSES, About.COSTED_CAUSES, *of_packages)
 
 
@@ -166,10 +164,7 @@ _ANSWERS: dict[About, Callable[[Library, History, HistoryTopic], Any]] = {
         history, topic.series or "", by_package=True
     ),
     About.PACKAGE_CAUSES: lambda of, history, topic: of.past.package_causes(
-        history, topic.series, topic.text, topic.items
-    ),
-    About.CAUSES_OF_PACKAGES: lambda of, history, topic: of.past.causes_of_packages(
-        history, topic.items
+        history, topic.series, topic.items
     ),
     About.CELLS: lambda of, history, topic: of.past.cells(history, topic.text),
     About.HOLDING: lambda of, history, topic: of.past.holding(

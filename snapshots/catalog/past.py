@@ -93,9 +93,6 @@ def prepare(catalog: Catalog) -> None:
         catalog.changes.open()
 
 
-_CAUSE_COLUMNS = ["causes", "package_causes", "causes_format"]
-
-
 def require_complete(
     catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
 ) -> None:
@@ -228,25 +225,16 @@ class Past:
         return SeriesCauses(rows, series, history)
 
     def package_causes(
-        self, history: History, series: str | None, name: str, pairs: Collection[Pair]
-    ) -> dict[Pair, tuple[tuple[KeptCause, int], ...]]:
-        """Return the main causes of a package's specs in some pairs, of one series or of any."""
-        require_complete(self._catalog, history, series, causes=True)
-        found: dict[Pair, tuple[tuple[KeptCause, int], ...]] = {}
-        for rows in self._catalog.changes.comparisons(pairs, _CAUSE_COLUMNS):
-            found |= causes_of_package(rows, name)
-        return found
-
-    def causes_of_packages(
-        self, history: History, wanted: Collection[tuple[str, Pair]]
+        self, history: History, series: str | None, wanted: Collection[tuple[str, Pair]]
     ) -> dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]]:
-        """Return the main causes of packages, each in a pair, as ``package_causes`` does."""
-        require_complete(self._catalog, history, causes=True)
+        """Return the main causes of the specs of packages, each in a pair of a series or of any."""
+        require_complete(self._catalog, history, series, causes=True)
         names_in: dict[Pair, list[str]] = {}
         for name, pair in wanted:
             names_in.setdefault(pair, []).append(name)
         found: dict[tuple[str, Pair], tuple[tuple[KeptCause, int], ...]] = {}
-        for rows in self._catalog.changes.comparisons(names_in, _CAUSE_COLUMNS):
+        columns = ["causes", "package_causes", "causes_format"]
+        for rows in self._catalog.changes.comparisons(names_in, columns):
             pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
             for place, pair in enumerate(pairs):
                 for name in names_in[pair]:
