@@ -281,8 +281,6 @@ class Past:
 
 def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Yield the changes of each package, of rows that are sorted by package."""
-    if not len(rows):
-        return
     names = rows["name"].combine_chunks().dictionary_encode()
     starts = np.flatnonzero(np.diff(names.indices.to_numpy(), prepend=-1)).tolist()
     for name, (start, end) in zip(

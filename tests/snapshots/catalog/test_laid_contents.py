@@ -149,10 +149,12 @@ def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
     named = ", ".join(f"develop@{day(it):%Y-%m-%d}" for it in (3, 2, 1, 0))
     assert finding.reason.endswith(f"; 4 revisions cannot be read without it: {named}")
     assert finding.advice == "import the same again to replace it"
+    (new,) = publish(catalog, 4)
+    assert len(catalog.files_of(new)) == 1
     (mended,) = catalog.publish([a_snapshot(state(0), "develop", day(0))])
     assert mended.is_mended
-    assert_sound(catalog, 0, 1, 2, 3)
-    assert listed(catalog) == set(digests)
+    assert_sound(catalog, 0, 1, 2, 3, 4)
+    assert listed(catalog) == {*digests, new}
 
 
 def test_a_damaged_base_that_no_revision_is(catalog: Catalog, digests: list[str]) -> None:

@@ -82,6 +82,11 @@ def test_few_rows_decide() -> None:
     assert before[1:] == after[1:]
     assert len(before) <= 5
     assert {hash_of("a0"), hash_of("s")} <= {*before}
+    reader = reader_of(base, head)
+    sides = reader.narrow_sides(Pair(base.digest, head.digest))
+    assert sides is not None
+    whole = keep_changes(reader.side(base.digest), reader.side(head.digest))
+    assert keep_changes(*sides) == whole
 
 
 @pytest.mark.parametrize(("most", "kept"), [(3, "bcd"), (1, "cd"), (0, "cd")])

@@ -91,6 +91,23 @@ def test_no_policies(text: str, part: str) -> None:
     assert part in caught.value.reason
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("1 last", ["01-03 06"]),
+        ("3 last", ["01-03 06", "01-03 00", "01-02 18"]),
+        ("2 daily", ["01-03 06", "01-02 18"]),
+        ("1 last, all daily", ["01-03 06", "01-02 18", "01-01 18"]),
+        ("1 yearly", ["01-03 06"]),
+        ("all hourly", [f"{it.taken_at:%m-%d %H}" for it in every_six_hours(10)[::-1]]),
+    ],
+)
+def test_what_stays(policy: str, expected: list[str]) -> None:
+    """Of each period the newest; the current one counts."""
+    choices = choose(History(every_six_hours(10)), parse_policy(policy))
+    assert [f"{it.revision.taken_at:%m-%d %H}" for it in choices if it.kept_by] == expected
+
+
 def test_series_count_each_for_itself() -> None:
     """Rules hold for each, releases have one of their own; each choice names its rules."""
     rows = [*every_six_hours(4), *every_six_hours(4, "main")]

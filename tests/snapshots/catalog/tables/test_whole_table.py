@@ -85,8 +85,11 @@ def change_byte(file: Path, place: int) -> None:
     file.write_bytes(data)
 
 
-def test_large_columns_are_read_when_they_are_asked_for(storage: Storage, read: list[str]) -> None:
+def test_large_columns_are_read_when_they_are_asked_for(
+    storage: Storage, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A refresh reads the tails of files, and those that were written without any as before."""
+    monkeypatch.setattr(whole_table, "_READ_AT_ONCE", 1)  # one file after the other
     add(opened(storage), "a")
     add(opened(storage, "large"), "b")
     table = opened(storage, "large")
