@@ -1,5 +1,7 @@
 """The bytes of a content become the frame that its records do, whatever it is laid over."""
 
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -8,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import Base, Bases, folder_of, whole
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.catalog.specs_table import (
     _CODED,
     _FRAME_COLUMNS,
     DamagedContent,
+    SpecsTable,
     stored_content,
 )
+from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, ContentRows
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
@@ -115,3 +120,22 @@ def test_columns_may_be_codes(columns: list[str]) -> None:
     read = stored_content("catalog", head.digest, two_files(base, head))
     coded = [name for name in columns if name in _CODED]
     assert read(columns, coded).to_pylist() == read(columns).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("damage", "num_files"),
+    [(Path.exists, 2), (Path.unlink, 1), (lambda file: file.write_bytes(b""), 1)],
+    ids=["sound", "missing", "damaged"],
+)
+def test_a_base_that_cannot_be_read(
+    tmp_path: Path, damage: Callable[[Path], object], num_files: int
+) -> None:
+    """Nothing is laid over it: what follows is whole."""
+    base, head = (Content.of(map(a_spec, labels)) for labels in ("abc", "bcd"))
+    specs = SpecsTable(Storage(parse_location(str(tmp_path))))
+    with laid_always():
+        files = specs.write([ContentRows(base.digest, base.table())], {})
+        damage(tmp_path / "specs" / files[base.digest][0].path)
+        rows = ContentRows(head.digest, head.table())
+        written = specs.write([rows], files, {head.digest: base.digest}.get)
+    assert len(written[head.digest]) == num_files
