@@ -21,15 +21,7 @@ from server.commands import (
     questions,
     service,
 )
-from server.terminal.console import (
-    colour_of,
-    drop_output,
-    failed_output,
-    note,
-    prepare_streams,
-    say,
-    say_fault,
-)
+from server.terminal import console
 from server.terminal.parameters import HintingGroup
 from snapshots.errors import CachelogError, ForeignPackage
 
@@ -53,12 +45,12 @@ class _Commands(HintingGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            note("cachelog: interrupted")
+            console.note("cachelog: interrupted")
             raise SystemExit(INTERRUPTED) from None
         except BrokenPipeError as error:
             if error.filename is not None:
                 raise
-            drop_output()
+            console.drop_output()
             raise SystemExit(UNREAD) from None
 
 
@@ -66,7 +58,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
     if is_asked and not ctx.resilient_parsing:
         from snapshots.program import cachelog_version
 
-        say(f"cachelog {cachelog_version()}")
+        console.say(f"cachelog {cachelog_version()}")
         ctx.exit()
 
 
@@ -86,7 +78,7 @@ def cachelog(ctx: click.Context) -> None:
     Begin with made-up data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
     'cachelog COMMAND --help' tells of each command.
     """
-    ctx.color = colour_of(os.environ)
+    ctx.color = console.colour_of(os.environ)
 
 
 for _command in (
@@ -131,17 +123,17 @@ for _command in (
 
 def main() -> None:
     """Run the command line."""
-    prepare_streams()
+    console.prepare_streams()
     # Errors of a store are reported once, as ours; its library would log them too.
     os.environ.setdefault("RUST_LOG", "error")
     try:
         require_own_schema()
         cachelog(prog_name="cachelog")
     except (CachelogError, OSError) as error:
-        fault = failed_output(error) if isinstance(error, OSError) else error
+        fault = console.failed_output(error) if isinstance(error, OSError) else error
         if fault is None:
             raise
-        say_fault(fault)
+        console.say_fault(fault)
         raise SystemExit(FAULT) from None
 
 

@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_range, complete_ref
-from server.terminal.console import (
-    note,
-    say_fault,
-    say_json,
-    say_lines,
-    say_pages,
-    say_result,
-    width,
-)
 from snapshots.errors import CachelogError
 
 if TYPE_CHECKING:
@@ -44,7 +35,6 @@ def check_command(
     best: bool,
     series: str | None,
     fail_under: "Fraction | None",
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Print what of a lock file is in a build cache.
@@ -70,9 +60,9 @@ def check_command(
     else:
         locked = lock_files.read(file)
     checked = check(catalog, locked, ref, best=best, series=series)
-    say_result(lambda: check_document(checked), check_lines(checked, width()), as_json=as_json)
+    console.say_result(lambda: check_document(checked), check_lines(checked, console.width()))
     if fail_under is not None and checked.is_under(fail_under):
-        note(f"That is less than {float(fail_under):g} %.")
+        console.note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
 
 
@@ -129,17 +119,17 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
     try:
         report = verdicts.judge_sides(rules, catalog, sides)
     except CachelogError as error:
-        say_fault(error)
+        console.say_fault(error)
         raise SystemExit(NOT_JUDGED) from None
     match form:
         case "text":
-            say_pages(verdicts.verdict_lines(report, width()))
+            console.say_pages(verdicts.verdict_lines(report, console.width()))
         case "json":
-            say_json(verdicts.verdict_document(report))
+            console.say_json(verdicts.verdict_document(report))
         case "junit":
             click.echo(verdicts.junit(report))
         case "github":
-            say_lines(verdicts.annotations(report))
+            console.say_lines(verdicts.annotations(report))
     if not report.verdict.passed:
         raise SystemExit(BROKEN)
 
@@ -184,7 +174,6 @@ def plan_command(
     recipes: str | None,
     commits: str | None,
     form: str,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Print what has to be built for lock files, and why.
@@ -201,28 +190,28 @@ def plan_command(
     """
     from server.terminal.printing import plans
 
-    if as_json and parameters.is_written("form"):
+    if console.prints_json() and parameters.is_written("form"):
         raise click.UsageError("--json prints one document; leave --format out.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     try:
         planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
-        match "json" if as_json else form:
+        match "json" if console.prints_json() else form:
             case "json":
-                say_json(plans.plan_document(planned, report))
+                console.say_json(plans.plan_document(planned, report))
             case "text":
-                say_pages(plans.plan_lines(planned, report, width()))
+                console.say_pages(plans.plan_lines(planned, report, console.width()))
             case "markdown":
                 click.echo(plans.plan_comment(planned, report), nl=False)
             case "github":
-                say_lines(plans.plan_annotations(planned, report))
+                console.say_lines(plans.plan_annotations(planned, report))
             case "label":
                 click.echo(planned.plan.size_label)
     except CachelogError as error:
         if rules is None:
             raise
-        say_fault(error)
+        console.say_fault(error)
         raise SystemExit(NOT_JUDGED) from None
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import (
     DIMENSIONS,
     complete_dimensions,
     complete_head_or_package,
-)
-from server.terminal.console import (
-    failed_output,
-    note,
-    say_fault,
-    say_json,
-    say_pages,
-    say_result,
-    width,
 )
 from snapshots.errors import CachelogError, InvalidArgument, OutputError
 from snapshots.notes.formats import NotesFormat
@@ -85,7 +76,6 @@ def diff_command(
     base: str | None,
     head: str | None,
     *,
-    as_json: bool,
     stat: bool,
     dimensions: "tuple[CoverageDimension, ...] | None",
     spec: str | None,
@@ -118,14 +108,14 @@ def diff_command(
     try:
         refs = hashes or parameters.refs_or_none(base, head)
         if are_specs:
-            differs = _diff_specs(catalog, refs, spec, as_json=as_json)
+            differs = _diff_specs(catalog, refs, spec)
         else:
-            differs = _diff_sides(catalog, refs, scope, dimensions, as_json=as_json, stat=stat)
+            differs = _diff_sides(catalog, refs, scope, dimensions, stat=stat)
     except (CachelogError, OSError) as error:
-        fault = failed_output(error) if isinstance(error, OSError) else error
+        fault = console.failed_output(error) if isinstance(error, OSError) else error
         if not exit_code or fault is None:
             raise
-        say_fault(fault)
+        console.say_fault(fault)
         raise SystemExit(NOT_COMPARED) from None
     if exit_code and differs:
         raise SystemExit(DIFFERS)
@@ -137,7 +127,6 @@ def _diff_sides(
     scope: dict[str, str | None],
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
-    as_json: bool,
     stat: bool,
 ) -> bool:
     """Print what changed between two sides; return whether anything did."""
@@ -147,17 +136,15 @@ def _diff_sides(
     if dimensions is not None:
         cells = compared.coverage(dimensions)
         document = partial(comparisons.coverage_document, compared, cells)
-        say_result(document, comparisons.coverage_lines(compared, cells, width()), as_json=as_json)
+        console.say_result(document, comparisons.coverage_lines(compared, cells, console.width()))
         return bool(cells)
     document = partial(comparisons.difference_document, compared)
-    lines = comparisons.difference_lines(compared, width(), stat=stat)
-    say_result(document, lines, as_json=as_json)
+    lines = comparisons.difference_lines(compared, console.width(), stat=stat)
+    console.say_result(document, lines)
     return bool(compared.changes)
 
 
-def _diff_specs(
-    catalog: str, sides: tuple[str, str] | None, spec: str | None, *, as_json: bool
-) -> bool:
+def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -> bool:
     """Print how two specs differ; return whether they do.
 
     ``sides`` are two hashes, or with ``spec`` the revisions to look in.
@@ -168,7 +155,7 @@ def _diff_specs(
         compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
         compared = compare_specs_of(catalog, sides, spec or "")
-    say_result(compared.document, compared.lines(width()), as_json=as_json)
+    console.say_result(compared.document, compared.lines(console.width()))
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
 
 
@@ -188,7 +175,6 @@ def why_command(
     *,
     commits: bool,
     package: str | None,
-    as_json: bool,
     catalog: str,
     **scope: str | None,
 ) -> None:
@@ -219,17 +205,17 @@ def why_command(
         hint = "" if refs else "; to compare revisions, write BASE HEAD, or BASE..HEAD"
         raise InvalidArgument("PACKAGE", error.reason + hint) from None
     changes = (compared.change_of(subject),) if subject and is_hash else compared.changes
-    if as_json:
-        say_json(comparisons.causes_document(compared, changes))
+    if console.prints_json():
+        console.say_json(comparisons.causes_document(compared, changes))
     elif subject is None:
-        causes = comparisons.rebuilds_lines(compared, width(), all_commits=commits)
-        say_pages(chain(comparisons.title_lines(compared, width()), causes))
+        causes = comparisons.rebuilds_lines(compared, console.width(), all_commits=commits)
+        console.say_pages(chain(comparisons.title_lines(compared, console.width()), causes))
         if compared.why.why_unknown:
-            note(f"Some causes cannot be known: {compared.why.why_unknown}.")
+            console.note(f"Some causes cannot be known: {compared.why.why_unknown}.")
     elif changes:
-        say_pages(comparisons.stories_lines(compared, changes, width()))
+        console.say_pages(comparisons.stories_lines(compared, changes, console.width()))
     else:
-        note("Nothing changed.")
+        console.note("Nothing changed.")
 
 
 def _refs_and_subject(

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 import click
 
 from server.output_files import write
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_series
-from server.terminal.console import note, progress
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, quoted
 
@@ -76,9 +75,9 @@ def feed_command(
     opened = opened.complete(series)
     if is_all and output is not None:
         names = opened.history.series_names if series is None else [series]
-        with progress() as bars:
+        with console.progress() as bars:
             num_written = write_all(opened, names, output, addresses, bars)
-        note(f"{counted(num_written, 'file')} written in {output}")
+        console.note(f"{counted(num_written, 'file')} written in {output}")
         return
     if package is None:
         document = series_document(opened, series or "", addresses(None))

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_package_or_hash, complete_ref
-from server.terminal.console import (
-    note,
-    progress,
-    say_blocks,
-    say_json,
-    say_pages,
-    say_result,
-    width,
-)
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -55,7 +46,6 @@ def log_command(
     version: str | None,
     oneline: bool,
     commits: bool,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Print what changed revision by revision, newest first.
@@ -82,7 +72,7 @@ def log_command(
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
-    if oneline and commits and not as_json:
+    if oneline and commits and not console.prints_json():
         raise click.UsageError("--oneline has one line an entry; leave --commits out.")
     if subject is not None:
         parameters.require_package_or_hash(subject)
@@ -97,16 +87,23 @@ def log_command(
     if cell and (subject is None or subject.startswith("/") or commits):
         raise click.UsageError("--target, --stack and --version are of a package alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
-    is_short = oneline and not as_json
+    is_short = oneline and not console.prints_json()
     log = log_of(
-        opened, subject, series, selection, width(), oneline=is_short, commits=commits, cell=cell
+        opened,
+        subject,
+        series,
+        selection,
+        console.width(),
+        oneline=is_short,
+        commits=commits,
+        cell=cell,
     )
-    if as_json:
-        say_json(log.document())
+    if console.prints_json():
+        console.say_json(log.document())
     elif oneline:
-        say_pages(log.short_lines())
+        console.say_pages(log.short_lines())
     else:
-        say_blocks(log.blocks(width()))
+        console.say_blocks(log.blocks(console.width()))
 
 
 # -- causes
@@ -142,7 +139,6 @@ def causes_command(
     until: datetime | None,
     by: "tuple[SeriesCauseKey, ...]",
     limit: int | None,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Print what rebuilt most in a series over months.
@@ -156,13 +152,12 @@ def causes_command(
       only causes in packages whose recipes it touched count.
     - limit: Print only the first N. By default all are printed.
     """
-    from server.terminal.printing.series_causes import report_document, report_lines, report_of
+    from server.terminal.printing.histories import report_of
 
     opened = parameters.open_catalog(catalog)
     series = parameters.series_or_default(series, opened.history)
     report = report_of(opened, series, by, since, until, limit)
-    lines = report_lines(report, width())
-    say_result(lambda: report_document(report), lines, as_json=as_json)
+    console.say_result(report.document, report.lines(console.width()))
 
 
 # -- history fill
@@ -180,13 +175,7 @@ def history_group() -> None:
     "Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs."
 )
 def fill_command(
-    *,
-    series: str | None,
-    recipes: str | None,
-    jobs: int | None,
-    cluster: str | None,
-    as_json: bool,
-    catalog: str,
+    *, series: str | None, recipes: str | None, jobs: int | None, cluster: str | None, catalog: str
 ) -> None:
     """Compare neighbouring revisions whose changes are not stored yet.
 
@@ -208,14 +197,14 @@ def fill_command(
     missing = missing_pairs(opened.catalog, opened.history, series, causes=True)
     untold = untold_pairs(opened.catalog, opened.history, series)
     pairs = list(dict.fromkeys([*missing, *untold]))
-    with progress() as bars:
+    with console.progress() as bars:
         report = partial(bars, "comparing neighbours")
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
     kept = _keep_recipes(opened, revisions, recipes) if recipes else None
-    say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept), as_json=as_json)
+    console.say_result(lambda: filled_facts(filled, kept), filled_lines(filled, kept))
     for reason in dict.fromkeys(filled.failures.values()):
-        note(f"not compared: {reason}")
+        console.note(f"not compared: {reason}")
     if filled.failures:
         raise click.exceptions.Exit(1)
 
@@ -241,7 +230,7 @@ def _keep_recipes(
         replace=commit is not None,
     )
     for warning in kept.warnings:
-        note(f"warning: {warning}")
+        console.note(f"warning: {warning}")
     return kept
 
 
@@ -257,9 +246,7 @@ def _keep_recipes(
 )
 @parameters.recipes_option
 @click.option("--commit", metavar="COMMIT-OR-REF")
-def recipes_command(
-    ref: str, *, recipes: str | None, commit: str | None, as_json: bool, catalog: str
-) -> None:
+def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalog: str) -> None:
     """Print or set the recipes' commit of a revision.
 
     It is the commit that its specs were concretized with.
@@ -287,7 +274,7 @@ def recipes_command(
     links = links_of(settings_from(os.environ).recipes_url, repository)
     facts = {"tag": revision.tag, "digest": revision.digest}
     document = facts | {"recipes": recipes_facts(known, links)}
-    say_result(lambda: document, recipes_lines(revision, known), as_json=as_json)
+    console.say_result(lambda: document, recipes_lines(revision, known))
 
 
 # -- blame
@@ -297,9 +284,7 @@ def recipes_command(
 @click.argument("subject", metavar="PACKAGE|/HASH", shell_complete=complete_package_or_hash)
 @parameters.series_option()
 @parameters.limit_option(type=click.IntRange(min=1))
-def blame_command(
-    subject: str, *, series: str | None, limit: int | None, as_json: bool, catalog: str
-) -> None:
+def blame_command(subject: str, *, series: str | None, limit: int | None, catalog: str) -> None:
     """Print the commits that rebuilt a package or a spec.
 
     They are those of the recipes' repository, newest first. Of a spec it goes back through those
@@ -316,7 +301,7 @@ def blame_command(
     opened = parameters.open_catalog(catalog)
     series = parameters.series_or_default(series, opened.history)
     entries = blamed(opened, subject, series, limit)
-    if as_json:
-        say_json(blame_facts(subject, entries))
+    if console.prints_json():
+        console.say_json(blame_facts(subject, entries))
     else:
-        say_pages(blame_lines(entries, series, width()))
+        console.say_pages(blame_lines(entries, series, console.width()))

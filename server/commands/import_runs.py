@@ -14,7 +14,7 @@ from itertools import chain, islice
 import msgspec
 
 from server.settings import settings_from
-from server.terminal.console import facts_of, note, progress, say_result
+from server.terminal import console
 from server.terminal.printing.commits import kept_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
@@ -67,11 +67,10 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 class ImportRun:
     """An import into a catalog; ``failures`` says which receivers could not be notified of what."""
 
-    def __init__(self, location: str, options: ImportOptions, *, as_json: bool) -> None:
+    def __init__(self, location: str, options: ImportOptions) -> None:
         if options.cluster:
             check_cluster(options.cluster)
         self._options = options
-        self._as_json = as_json
         self._catalog = Catalog(location)
         self._settings = settings_from(os.environ)
         self._approve = (
@@ -90,7 +89,7 @@ class ImportRun:
             open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
             closing(spans_from(self._settings)) as spans,
             spans.span("import") as note_import,
-            progress() as bars,
+            console.progress() as bars,
         ):
             self._report.progress = bars
             try:
@@ -149,8 +148,8 @@ class ImportRun:
             return
         for warning in kept.warnings:
             self._report.warn(warning)
-        if kept.recipes and not self._as_json:
-            note(kept_text(kept))
+        if kept.recipes and not console.prints_json():
+            console.note(kept_text(kept))
 
     def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
         """Publish the states of a repository that the catalog does not have yet."""
@@ -197,24 +196,24 @@ class ImportRun:
     def _say(self, notifier: Notifier) -> None:
         self._say_remarks()
         for failure in notifier.failures:
-            note(f"warning: {failure}")
+            console.note(f"warning: {failure}")
         notified = [
             {
                 "receiver": notification.receiver.shown,
-                **facts_of(notification.revision, "tag", "digest"),
+                **console.facts_of(notification.revision, "tag", "digest"),
                 "delivery": notification.delivered.id or None,
-                **facts_of(notification.delivered, "attempts", "reason"),
+                **console.facts_of(notification.delivered, "attempts", "reason"),
             }
             for notification in notifier.notifications
         ]
         done = publication_facts(self._publications, self._report) | {"notifications": notified}
-        say_result(lambda: done, publication_lines(self._publications), as_json=self._as_json)
+        console.say_result(lambda: done, publication_lines(self._publications))
 
     def _say_remarks(self) -> None:
         for warning in self._report.warnings:
-            note(f"warning: {warning}")
+            console.note(f"warning: {warning}")
         for error in self._report.skipped:
-            note(f"skipped: {error}")
+            console.note(f"skipped: {error}")
 
 
 def _check_source_name(name: str | None) -> None:

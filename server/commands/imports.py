@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from server.terminal import parameters
-from server.terminal.console import say, say_lines
+from server.terminal import console, parameters
 from snapshots.texts import counted
 
 _OF_GIT = ("since", "path", "every")
@@ -39,7 +38,7 @@ _NOT_NOTIFIED = 3
     "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
 )
-def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
+def import_command(*, catalog: str, **options: Any) -> None:
     """Publish what a build cache holds.
 
     Either all of it is published, or nothing. A history from git is published piece by piece: run
@@ -76,7 +75,7 @@ def import_command(*, as_json: bool, catalog: str, **options: Any) -> None:
     _require_fitting(options)
     from server.commands.import_runs import ImportOptions, ImportRun
 
-    run = ImportRun(catalog, ImportOptions(**options), as_json=as_json)
+    run = ImportRun(catalog, ImportOptions(**options))
     run.publish()
     if run.failures:
         click.get_current_context().exit(_NOT_NOTIFIED)
@@ -129,8 +128,10 @@ def demo_command(
         from snapshots.catalog.catalog import Catalog
 
         made_up = demo.develop_history(**numbers)
-        say_lines(publication_lines(Catalog(catalog).publish(made_up)))
+        console.say_lines(publication_lines(Catalog(catalog).publish(made_up)))
         return
     for snapshot in demo.history(**numbers):
         written = demo.write_pages(snapshot, pages)
-        say(f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}")
+        console.say(
+            f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}"
+        )

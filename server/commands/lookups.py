@@ -4,9 +4,8 @@ from itertools import chain
 
 import click
 
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_query, complete_shown
-from server.terminal.console import note, say_json, say_lines, say_result, width
 from snapshots.texts import counted
 
 # -- lists
@@ -17,7 +16,7 @@ from snapshots.texts import counted
 @parameters.limit_option()
 @parameters.width_option
 def revisions_command(
-    tag: str | None, *, limit: int | None, columns: int | None, as_json: bool, catalog: str
+    tag: str | None, *, limit: int | None, columns: int | None, catalog: str
 ) -> None:
     """List the published revisions, newest first.
 
@@ -33,23 +32,22 @@ def revisions_command(
     if tag is not None and history.revisions:
         parameters.require_tag(tag, history)
     revisions = (history.revisions if tag is None else history.of_tag(tag))[:limit]
-    if not history.revisions and not as_json:
-        note(
+    if not history.revisions and not console.prints_json():
+        console.note(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
             "or with made-up data by 'cachelog demo'."
         )
         return
-    say_result(
+    console.say_result(
         lambda: [listed_facts(revision, history) for revision in revisions],
-        revision_lines(revisions, history, columns or width()),
-        as_json=as_json,
+        revision_lines(revisions, history, columns or console.width()),
     )
 
 
 @parameters.catalog_command("tags")
 @parameters.limit_option()
 @parameters.width_option
-def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catalog: str) -> None:
+def tags_command(*, limit: int | None, columns: int | None, catalog: str) -> None:
     """List the tags, and the newest revision of each.
 
     - limit: Only the first N.
@@ -59,8 +57,8 @@ def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catal
 
     history = Catalog(catalog).require_history()
     tags = history.tags[:limit]
-    lines = tag_lines(history, tags, columns or width())
-    say_result(lambda: tag_facts(history, tags), lines, as_json=as_json)
+    lines = tag_lines(history, tags, columns or console.width())
+    console.say_result(lambda: tag_facts(history, tags), lines)
 
 
 @parameters.catalog_command("packages")
@@ -68,7 +66,7 @@ def tags_command(*, limit: int | None, columns: int | None, as_json: bool, catal
 @parameters.stack_option()
 @click.option("--search", metavar="TEXT")
 def packages_command(
-    ref: str | None, *, stack: str | None, search: str | None, as_json: bool, catalog: str
+    ref: str | None, *, stack: str | None, search: str | None, catalog: str
 ) -> None:
     """List the packages of a revision, by name.
 
@@ -84,18 +82,18 @@ def packages_command(
     frame = opened.frame(revision)
     parameters.require_stack(stack, frame)
     packages = package_listing(frame, stack, search)
-    if not packages and not as_json:
-        note(f"No package of {place_title(revision, None)} matches.")
+    if not packages and not console.prints_json():
+        console.note(f"No package of {place_title(revision, None)} matches.")
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
     total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
-    lines = chain(package_lines(packages, width()), () if ref else [total])
-    say_result(lambda: document, lines, as_json=as_json)
+    lines = chain(package_lines(packages, console.width()), () if ref else [total])
+    console.say_result(lambda: document, lines)
 
 
 @parameters.catalog_command("stacks")
 @parameters.ref_argument
-def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
+def stacks_command(ref: str | None, *, catalog: str) -> None:
     """List the stacks of a revision, by name.
 
     root is the union of all others.
@@ -106,13 +104,13 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     stacks = stack_listing(opened.frame(revision))
-    if not stacks and not as_json:
-        note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
+    if not stacks and not console.prints_json():
+        console.note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
-    lines = chain(stack_lines(stacks, width()), () if ref else [total])
-    say_result(lambda: document, lines, as_json=as_json)
+    lines = chain(stack_lines(stacks, console.width()), () if ref else [total])
+    console.say_result(lambda: document, lines)
 
 
 # -- find
@@ -126,13 +124,7 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
 @parameters.stack_option()
 @parameters.limit_option()
 def find_command(
-    words: tuple[str, ...],
-    *,
-    ref: str | None,
-    stack: str | None,
-    limit: int | None,
-    as_json: bool,
-    catalog: str,
+    words: tuple[str, ...], *, ref: str | None, stack: str | None, limit: int | None, catalog: str
 ) -> None:
     """Print the specs that match a query.
 
@@ -159,8 +151,8 @@ def find_command(
     rows = listings.in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision.digest, query)
-    if as_json:
-        say_json(
+    if console.prints_json():
+        console.say_json(
             {
                 "revision": revision,
                 "query": query,
@@ -173,14 +165,14 @@ def find_command(
         return
     where = listings.place_title(revision, stack)
     if not rows:
-        note(f"No spec in {where} matches {query}.")
+        console.note(f"No spec in {where} matches {query}.")
         for name in unknown:
-            note(f"In this catalog {name}.")
+            console.note(f"In this catalog {name}.")
         return
     for spec in specs:
-        say_lines(listings.spec_lines(spec, width()))
+        console.say_lines(listings.spec_lines(spec, console.width()))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
-    say_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
+    console.say_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
 
 
 # -- show
@@ -197,9 +189,7 @@ def find_command(
     "the first characters are enough.",
 )
 @parameters.series_option()
-def show_command(
-    words: tuple[str, ...], *, series: str | None, as_json: bool, catalog: str
-) -> None:
+def show_command(words: tuple[str, ...], *, series: str | None, catalog: str) -> None:
     """Print everything about a revision, a package or a spec.
 
     For a package: what a revision has of it, and when it was first and last seen. For a spec: each
@@ -218,4 +208,4 @@ def show_command(
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series says where to look for a package; leave REF out.")
     shown = subject_of(opened, words, series)
-    say_result(shown.document, shown.lines(width()), as_json=as_json)
+    console.say_result(shown.document, shown.lines(console.width()))

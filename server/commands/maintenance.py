@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from server.output_files import write
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
-from server.terminal.console import note, progress, say, say_json, say_lines, say_result, width
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted
 
@@ -32,7 +31,7 @@ def costs_group() -> None:
 
 @parameters.catalog_command("import", group=costs_group)
 @click.argument("file")
-def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
+def import_costs_command(file: str, *, catalog: str) -> None:
     """Keep measured costs of builds, in the place of those before.
 
     From then on, time and cost stand wherever specs are counted that are built. What has no cost
@@ -46,7 +45,7 @@ def import_costs_command(file: str, *, as_json: bool, catalog: str) -> None:
 
     rows = read(file)
     parameters.open_catalog(catalog).catalog.costs.replace(rows)
-    say_result(lambda: costs_facts(rows), costs_lines(rows), as_json=as_json)
+    console.say_result(lambda: costs_facts(rows), costs_lines(rows))
 
 
 # -- removing
@@ -67,7 +66,7 @@ _dry_run_option = click.option(
     help=f"The revisions to remove: {parameters.REF_FORMS}. TAG names the newest one of the tag.",
 )
 @_dry_run_option
-def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catalog: str) -> None:
+def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> None:
     """Remove single revisions.
 
     They are gone at once. 'cachelog vacuum' deletes contents that no other revision has.
@@ -76,8 +75,8 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
     opened = parameters.open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
-    lines = removed_lines(removal, opened.history, width(), dry_run=dry_run)
-    say_result(lambda: removal_facts(removal, dry_run=dry_run), lines, as_json=as_json)
+    lines = removed_lines(removal, opened.history, console.width(), dry_run=dry_run)
+    console.say_result(lambda: removal_facts(removal, dry_run=dry_run), lines)
 
 
 @parameters.catalog_command("prune")
@@ -91,7 +90,6 @@ def prune_command(
     series: str | None,
     whole_tags: bool,
     dry_run: bool,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Remove all revisions but those that a policy keeps.
@@ -110,8 +108,8 @@ def prune_command(
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
-    lines = pruned_lines(removal, choices, history, width(), dry_run=dry_run)
-    say_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines, as_json=as_json)
+    lines = pruned_lines(removal, choices, history, console.width(), dry_run=dry_run)
+    console.say_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
 
 
 def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
@@ -120,10 +118,10 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     removal = plan(catalog, revisions)
     if dry_run:
         return removal
-    with progress() as bars:
+    with console.progress() as bars:
         done = remove(catalog, removal, bars)
     for reason in done.unkept:
-        note(f"warning: new neighbours were not compared yet: {reason}")
+        console.note(f"warning: new neighbours were not compared yet: {reason}")
     return done
 
 
@@ -147,7 +145,6 @@ def keep_list_command(
     impact: bool,
     checked: tuple[str, ...],
     output: Path | None,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Write the hashes that a build cache has to keep.
@@ -177,16 +174,18 @@ def keep_list_command(
     )
     if kept.num_unknown:
         specs = counted(kept.num_unknown, "spec")
-        note(f"The dependencies of {specs} are unknown: what only these reach is not on the list.")
+        console.note(
+            f"The dependencies of {specs} are unknown: what only these reach is not on the list."
+        )
     lines = [f"{text}\n" for text in kept.hashes]
     if output is not None:
         write(output, "".join(lines).encode())
-    if as_json:
-        say_json(kept.document())
+    if console.prints_json():
+        console.say_json(kept.document())
     elif impact:
-        say_lines(kept.lines(width()))
+        console.say_lines(kept.lines(console.width()))
     elif output is not None:
-        say(kept.summary)
+        console.say(kept.summary)
     else:
         click.echo("".join(lines), nl=False)
 
@@ -198,7 +197,7 @@ def keep_list_command(
 @click.option("--nothing-runs", is_flag=True)
 @_dry_run_option
 def vacuum_command(
-    *, older_than: timedelta, nothing_runs: bool, dry_run: bool, as_json: bool, catalog: str
+    *, older_than: timedelta, nothing_runs: bool, dry_run: bool, catalog: str
 ) -> None:
     """Delete what nothing needs any more.
 
@@ -218,10 +217,10 @@ def vacuum_command(
         grace = check_grace(older_than, nothing_runs=nothing_runs)
     except InvalidArgument as error:
         raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
-    with progress() as bars:
+    with console.progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
     lines = vacuumed_lines(done, grace, dry_run=dry_run)
-    say_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines, as_json=as_json)
+    console.say_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines)
 
 
 # -- verify
@@ -234,7 +233,7 @@ def vacuum_command(
     "Read in so many processes; each takes up to 400 MB for contents of 60,000 specs."
 )
 def verify_command(
-    *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
+    *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, catalog: str
 ) -> None:
     """Read all of the catalog, and report what is damaged.
 
@@ -248,7 +247,7 @@ def verify_command(
     from server.terminal.printing.maintenance import verified_facts, verified_lines
     from snapshots.catalog.verification import verify
 
-    with progress() as bars:
+    with console.progress() as bars:
         verified = verify(
             catalog,
             deep=deep,
@@ -257,7 +256,7 @@ def verify_command(
             cluster=cluster or None,
             progress=bars,
         )
-    say_result(lambda: verified_facts(verified), verified_lines(verified), as_json=as_json)
+    console.say_result(lambda: verified_facts(verified), verified_lines(verified))
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
 
@@ -272,7 +271,7 @@ _PLACE = "a folder, or a URL of object storage"
 @click.argument(
     "target", metavar="TARGET", help=f"Where to: {_PLACE}; empty, or an earlier copy of it."
 )
-def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
+def backup_command(target: str, *, catalog: str) -> None:
     """Copy the catalog, as it is now.
 
     An earlier copy is brought up to date: only what is new is copied. Imports and servers may run
@@ -280,26 +279,26 @@ def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
     """
     from snapshots.catalog.copies import backup
 
-    with progress() as bars:
+    with console.progress() as bars:
         copied = backup(catalog, target, progress=bars)
-    _say_copied(copied, target, as_json=as_json)
+    _say_copied(copied, target)
 
 
 @parameters.catalog_command("restore")
 @click.argument("copy", metavar="COPY", help=f"What 'cachelog backup' made: {_PLACE}.")
-def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
+def restore_command(copy: str, *, catalog: str) -> None:
     """Copy a backup to where there is no catalog yet.
 
     That is the place that --catalog names. After an interruption, run it again.
     """
     from snapshots.catalog.copies import restore
 
-    with progress() as bars:
+    with console.progress() as bars:
         copied = restore(copy, catalog, progress=bars)
-    _say_copied(copied, catalog, as_json=as_json)
+    _say_copied(copied, catalog)
 
 
-def _say_copied(copied: "Copied", place: str, *, as_json: bool) -> None:
+def _say_copied(copied: "Copied", place: str) -> None:
     from server.terminal.printing.maintenance import copied_facts, copied_lines
 
-    say_result(lambda: copied_facts(copied, place), copied_lines(copied, place), as_json=as_json)
+    console.say_result(lambda: copied_facts(copied, place), copied_lines(copied, place))

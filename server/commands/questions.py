@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.terminal import parameters
+from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_stack
-from server.terminal.console import say_result, width
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 @parameters.catalog_command("holes")
 @parameters.ref_argument
 @parameters.limit_option()
-def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog: str) -> None:
+def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
     A hole is a spec that others need to be linked or to run, and that is neither in the cache nor
@@ -30,7 +29,7 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
     from server.terminal.printing.questions import find_holes
 
     holes = find_holes(parameters.open_catalog(catalog), ref, limit)
-    say_result(holes.document, holes.lines(width()), as_json=as_json)
+    console.say_result(holes.document, holes.lines(console.width()))
 
 
 # -- twins
@@ -42,13 +41,7 @@ def holes_command(ref: str | None, *, limit: int | None, as_json: bool, catalog:
 @parameters.package_option
 @parameters.limit_option(default=20, show_default=True)
 def twins_command(
-    ref: str | None,
-    *,
-    stacks: tuple[str, ...],
-    package: str | None,
-    limit: int,
-    as_json: bool,
-    catalog: str,
+    ref: str | None, *, stacks: tuple[str, ...], package: str | None, limit: int, catalog: str
 ) -> None:
     """Print what is built more than once, and why.
 
@@ -61,7 +54,7 @@ def twins_command(
     from server.terminal.printing.questions import find_twins
 
     twins = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
-    say_result(twins.document, twins.lines(width()), as_json=as_json)
+    console.say_result(twins.document, twins.lines(console.width()))
 
 
 # -- impact
@@ -82,7 +75,6 @@ def impact_command(
     stack: str | None,
     top: int | None,
     recipes: str | None,
-    as_json: bool,
     catalog: str,
 ) -> None:
     """Print what would be built again if packages changed.
@@ -111,7 +103,7 @@ def impact_command(
     else:
         touched = _touched(recipes, words[0]) if is_range and recipes else None
         answer = questions.find_impact(opened, ref, stack, words, touched)
-    say_result(answer.document, answer.lines(width()), as_json=as_json)
+    console.say_result(answer.document, answer.lines(console.width()))
 
 
 def _touched(location: str, commits: str) -> "Touched":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import get_completion_class
 
-from server.terminal.console import note, say
+from server.terminal import console
 from server.terminal.parameters import catalog_command
 from snapshots.errors import InvalidArgument
 
@@ -64,7 +64,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
     if missing_assets(STATIC):
-        note(
+        console.note(
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
             "Build again where npm can fetch packages to include it."
         )
@@ -77,7 +77,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             settings = replace(settings, metrics_dir=folder)
         # Worker processes build the application anew, from their environment.
         os.environ.update(environ_of(settings))
-        say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
+        console.say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
         if workers > 1:
             configure(settings.log_format)  # each worker does so for itself
         serve(
@@ -101,9 +101,9 @@ def _fill(catalog: "Catalog", *, demo: bool) -> None:
         from snapshots.demo import develop_history
 
         catalog.publish(develop_history())
-        note("The catalog was empty; it now holds a synthetic history.")
+        console.note("The catalog was empty; it now holds a synthetic history.")
     else:
-        note(
+        console.note(
             f"The catalog at {catalog.location} is empty. "
             "Fill it with 'cachelog import PATH' while this runs, or start with --demo."
         )

@@ -16,7 +16,7 @@ from server.site.export import Site, export, server_of
 from server.site.folder import SiteFolder
 from server.site.links import SiteLinks
 from server.site.queries import choose, documents_of, own_documents
-from server.terminal.console import note, progress
+from server.terminal import console
 from server.terminal.parameters import open_catalog, require_series
 from snapshots.program import cachelog_version
 from snapshots.texts import counted
@@ -49,11 +49,11 @@ def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
     parts.append(f"{site_folder.num_kept:,} as before")
     if options.prune:
         parts.append(f"{site_folder.num_removed:,} removed")
-    note(f"{', '.join(parts)} in {folder}")
+    console.note(f"{', '.join(parts)} in {folder}")
     for fault in site.faults[:_MOST_FAULTS]:
-        note(f"left out: {fault}")
+        console.note(f"left out: {fault}")
     if site.faults:
-        note(f"{counted(len(site.faults), 'file')} could not be made")
+        console.note(f"{counted(len(site.faults), 'file')} could not be made")
     return not site.faults
 
 
@@ -84,7 +84,7 @@ def _write(site: Site, folder: SiteFolder, location: str) -> None:
     settings = msgspec.structs.replace(settings_from(os.environ), catalog=location)
 
     async def run() -> None:
-        with progress() as bars:
+        with console.progress() as bars:
             async with server_of(settings, site.links) as server:
                 await export(site, server, folder, bars)
 

@@ -132,9 +132,22 @@ def facts_of(record: Any, *names: str) -> dict[str, Any]:
     return {name: None if record is None else getattr(record, name) for name in names}
 
 
-def say_result(document: Callable[[], Any], lines: Iterable[str], *, as_json: bool) -> None:
+_JSON = f"{__name__}.json"
+
+
+def choose_json(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    """Have the result of the command printed as JSON: the callback of ``--json``."""
+    ctx.meta[_JSON] = is_set
+
+
+def prints_json() -> bool:
+    """Tell whether the running command prints JSON."""
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def say_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
     """Print the result of a command: what ``document`` returns as JSON, or lines for people."""
-    if as_json:
+    if prints_json():
         say_json(document())
     else:
         say_pages(lines)

@@ -19,6 +19,7 @@ from server.terminal.completion import (
     complete_stack,
     complete_tag,
 )
+from server.terminal.console import choose_json
 from snapshots.errors import InvalidArgument
 from snapshots.texts import absent_name, nearest_hint, nearest_names, nearest_or_first
 
@@ -156,7 +157,13 @@ _catalog = click.Option(
     metavar="LOCATION",
     help="Where the catalog is: a folder, or a URL of object storage.",
 )
-_json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs.")
+_json = click.Option(
+    ["--json"],
+    is_flag=True,
+    expose_value=False,
+    callback=choose_json,
+    help="Print JSON, for programs.",
+)
 
 
 def catalog_command(

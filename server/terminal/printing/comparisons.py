@@ -39,16 +39,7 @@ from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.columns import Mask
 from snapshots.models import SideInfo, Spec
-from snapshots.notes.changelog import (
-    FORMAT,
-    Changelog,
-    Only,
-    Scope,
-    changelog,
-    coverage_in,
-    scope_of,
-    to_json,
-)
+from snapshots.notes import changelog
 from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -97,7 +88,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 
     base: SideInfo
     head: SideInfo
-    scope: Scope | None
+    scope: changelog.Scope | None
     opened: OpenedCatalog
 
     @cached_property
@@ -150,7 +141,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         """Return the combinations of packages and dimensions in scope that were lost and gained."""
         if self.scope is None:
             return coverage(self.whole, dimensions)
-        return coverage_in(self.scope, self.whole, dimensions)
+        return changelog.coverage_in(self.scope, self.whole, dimensions)
 
     def change_of(self, text: str) -> ReportedChange:
         """Return the change of the hash that begins with a text after its slash.
@@ -170,9 +161,9 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
             raise InvalidArgument("HASH", reason)
         return matches[0]
 
-    def changelog(self) -> Changelog:
+    def changelog(self) -> changelog.Changelog:
         """Return the changes in scope as release notes have them."""
-        return changelog(
+        return changelog.changelog(
             self.base,
             self.head,
             self.why,
@@ -204,11 +195,13 @@ def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -
     names that neither side has, and UnknownPackage for a name in a query that nothing has.
     """
     opened, (base, head) = open_sides(location, texts)
-    only = Only(**scope)
+    only = changelog.Only(**scope)
     return Compared(base, head, _scope(opened, base, head, only) if only else None, opened)
 
 
-def _scope(opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: Only) -> Scope:
+def _scope(
+    opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: changelog.Only
+) -> changelog.Scope:
     frames = opened.frame(base), opened.frame(head)
     require_package(only.package, *frames)
     require_stack(only.stack, *frames)
@@ -221,7 +214,7 @@ def _scope(opened: OpenedCatalog, base: SideInfo, head: SideInfo, only: Only) ->
             for unknown in library.unknown_names(head.content, only.matching):
                 raise UnknownPackage(unknown.name, unknown.nearest)
         matching = before, after
-    return scope_of(only, frames, matching)
+    return changelog.scope_of(only, frames, matching)
 
 
 def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
@@ -563,13 +556,13 @@ def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> di
 
 
 def _notes(compared: Compared) -> dict[str, Any]:
-    notes: dict[str, Any] = orjson.loads(to_json(compared.changelog()))
+    notes: dict[str, Any] = orjson.loads(changelog.to_json(compared.changelog()))
     return notes
 
 
 def _head(compared: Compared) -> dict[str, Any]:
-    only = compared.scope.only if compared.scope is not None else Only()
-    return {"format": FORMAT, "base": compared.base, "head": compared.head, "only": only}
+    only = compared.scope.only if compared.scope is not None else changelog.Only()
+    return {"format": changelog.FORMAT, "base": compared.base, "head": compared.head, "only": only}
 
 
 def spec_changes_facts(

@@ -8,27 +8,9 @@ import msgspec
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.parameters import default_series, unknown_name
-from server.terminal.printing import styles
+from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
-from server.terminal.printing.histories import (
-    counts_text,
-    hash_facts,
-    package_entry_facts,
-    package_line,
-    span_lines,
-)
 from server.terminal.printing.layout import labelled, wrapped
-from server.terminal.printing.listings import (
-    StackLine,
-    holds,
-    proof_text,
-    source_text,
-    spec_facts,
-    stack_facts,
-    stack_lines,
-    stack_listing,
-    types_of,
-)
 from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
@@ -135,7 +117,7 @@ class Neighbour(msgspec.Struct, frozen=True):
         counts = self.counts
         if counts is None:
             return title(self.revision)
-        return f"{title(self.revision)}, {how}: {counts_text(counts)}"
+        return f"{title(self.revision)}, {how}: {histories.counts_text(counts)}"
 
     def facts(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -151,7 +133,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
     before: Neighbour | None
     after: Neighbour | None
     same: Sequence[RevisionInfo]
-    stacks: Sequence[StackLine]
+    stacks: Sequence[listings.StackLine]
     facets: Mapping[str, Counts]
 
     @property
@@ -165,6 +147,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         series = series_of(revision.tag)
         total = len(self.history.of_series(series))
         confirmed_at = self.history.confirmed_at(revision)
+        source_text = listings.source_text(source)
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
         how_large = "" if revision.total_size is None else f", {size(revision.total_size)}"
@@ -176,9 +159,9 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("Taken at", minute(revision.taken_at)),
                 ("Last seen", "" if confirmed_at == revision.taken_at else minute(confirmed_at)),
                 ("Published at", minute(revision.published_at)),
-                ("Source", f"{source_text(source)}{version}{synthetic}, read by {source.importer}"),
-                ("Holds", holds(revision) + how_large),
-                ("Hashes", proof_text(revision)),
+                ("Source", f"{source_text}{version}{synthetic}, read by {source.importer}"),
+                ("Holds", listings.holds(revision) + how_large),
+                ("Hashes", listings.proof_text(revision)),
                 ("Before", self.before.text("from it to this") if self.before else "none"),
                 ("After", self.after.text("from this to it") if self.after else "none"),
                 ("The same as", few(list(map(title, self.same)), _MOST_SAME)),
@@ -188,7 +171,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         )
         if self.stacks:
             yield ""
-            yield from stack_lines(self.stacks, width)
+            yield from listings.stack_lines(self.stacks, width)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -202,7 +185,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
             "before": self.before and self.before.facts(),
             "after": self.after and self.after.facts(),
             "same": self.same,
-            "stacks": stack_facts(revision, self.stacks),
+            "stacks": listings.stack_facts(revision, self.stacks),
             **_facet_facts(self.facets),
         }
 
@@ -226,7 +209,7 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
         before=neighbour(before, before, revision),
         after=neighbour(after, revision, after),
         same=[other for other in alike if other.key != revision.key],
-        stacks=stack_listing(frame),
+        stacks=listings.stack_listing(frame),
         facets=_facets(frame, slice(None)),
     )
 
@@ -267,7 +250,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
                 ("First seen", title(timeline.first_seen)),
                 ("Last seen", title(timeline.last_seen)),
                 *([("Gone in", title(self.gone_in))] if self.gone_in else []),
-                ("Last change", f"{title(newest.head)}: {package_line(newest)}"),
+                ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
                 ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
             ],
             width,
@@ -286,7 +269,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
             **facts_of(timeline, "series", "first_seen", "last_seen"),
             "gone_in": self.gone_in,
             "num_entries": len(timeline.entries),
-            "last_change": package_entry_facts(timeline.entries[0]),
+            "last_change": histories.package_entry_facts(timeline.entries[0]),
         }
 
 
@@ -377,7 +360,7 @@ class Counterpart(msgspec.Struct, frozen=True):
 
     def facts(self) -> dict[str, Any]:
         """Return the counterpart for programs."""
-        return {"revision": self.revision, "spec": spec_facts(self.spec)}
+        return {"revision": self.revision, "spec": listings.spec_facts(self.spec)}
 
 
 class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -404,7 +387,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
         yield from _dependent_lines(self.dependents, width)
         yield ""
         yield "Where it was:"
-        for line in span_lines(self.past.spans, None if width is None else width - 2):
+        for line in histories.span_lines(self.past.spans, None if width is None else width - 2):
             yield f"  {line}"
         if self.took_place_of is not None:
             yield from self.took_place_of.lines("Took the place of", width)
@@ -415,11 +398,11 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
         """Return the same for programs."""
         return {
             "revision": self.revision,
-            "spec": spec_facts(self.spec),
+            "spec": listings.spec_facts(self.spec),
             "dependencies": self.dependencies,
             "dependents": self.dependents
             and [facts_of(spec, "name", "version", "hash") for spec in self.dependents],
-            "history": hash_facts(self.past, self.past.spans),
+            "history": histories.hash_facts(self.past, self.past.spans),
             "took_place_of": self.took_place_of and self.took_place_of.facts(),
             "replaced_by": self.replaced_by and self.replaced_by.facts(),
         }
@@ -498,7 +481,7 @@ def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
                 name=frame.package.at(place),
                 version=frame.version.at(place),
                 hash=frame.hashes.at(place),
-                types=types_of(int(graph.types[edge])),
+                types=listings.types_of(int(graph.types[edge])),
                 virtuals=graph.virtuals.at(edge),
                 is_in_revision=node < graph.num_rows,
                 external_path=frame.columns["external_path"].at(place),

@@ -1,4 +1,4 @@
-"""What became of a series, a package or a hash, revision by revision, as ``git log`` has it.
+"""What became of a series, a package or a hash, as ``git log`` has it, and what rebuilt most.
 
 docs/history.md describes the documents for programs.
 """
@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from heapq import nlargest
 from itertools import islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -27,7 +27,7 @@ from server.terminal.printing.commits import (
     rebuild_lines,
 )
 from server.terminal.printing.comparisons import SIGNS
-from server.terminal.printing.layout import wrapped
+from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from server.terminal.printing.listings import source_text
 from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.diff import SpecChangeKind
@@ -40,8 +40,9 @@ from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec
 from snapshots.refs import title
-from snapshots.texts import counted, in_words, minute, short_digest, short_hash, versioned
+from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
 from snapshots.timelines.availability import CellSpan, nearest_place
+from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
@@ -531,3 +532,120 @@ def _bar(package: PackageCounts, scale: float) -> str:
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
     )
+
+
+# -- what rebuilt most in a series
+
+
+CAUSES_FORMAT = 1
+"""The version of the document of ``causes``."""
+
+_BARS = "·▁▂▃▄▅▆▇█"
+_MOST_BARS = 32
+"""So many bars stand for the revisions; where these are more, each stands for some."""
+
+
+class SeriesReport(msgspec.Struct, frozen=True):
+    """The causes of a series, what explains most first, of some of its revisions.
+
+    ``shown`` are the first of ``num_causes``; ``revisions`` are those that were looked at, oldest
+    first.
+    """
+
+    series: str
+    since: datetime | None
+    until: datetime | None
+    by: Sequence[SeriesCauseKey]
+    revisions: Sequence[RevisionInfo]
+    num_causes: int
+    shown: Sequence[SeriesCause]
+
+    def lines(self, width: int | None) -> Iterator[str]:
+        """Yield a line for each cause, with bars through time, the oldest revision first."""
+        revisions = self.revisions
+        days = sorted({day(revision.taken_at) for revision in revisions})
+        span = f" from {days[0]} to {days[-1]}" if days else ""
+        text = f"{styles.name(self.series)}: {counted(len(revisions), 'revision')}{span}"
+        yield from wrapped(text, width)
+        if not self.num_causes:
+            by_commit = SeriesCauseKey.COMMIT in self.by
+            what = "No commit of the recipes" if by_commit else "Nothing"
+            yield f"{what} is known to have rebuilt anything."
+            return
+        head = ", ".join(key.value for key in self.by) or "causes"
+        columns = [
+            number("rebuilt", 0, attrgetter("num_specs")),
+            *build_times(self.shown, 4),
+            number("reached", 2, attrgetter("num_involved")),
+            number("revisions", 1, attrgetter("num_revisions")),
+            TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
+            TableColumn(head, 0, lambda cause: _name(cause, self.by), styles.name),
+        ]
+        if self.shown:
+            yield from table(self.shown, columns, width)
+        if more := self.num_causes - len(self.shown):
+            yield f"and {more:,} more"
+
+    def document(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        return {
+            "format": CAUSES_FORMAT,
+            **facts_of(self, "series", "since", "until", "by"),
+            "num_revisions": len(self.revisions),
+            "num_causes": self.num_causes,
+            "causes": list(map(_cause_facts, self.shown)),
+        }
+
+
+def report_of(
+    opened: OpenedCatalog,
+    series: str,
+    by: Sequence[SeriesCauseKey],
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+) -> SeriesReport:
+    """Return what rebuilt most; raises IncompleteHistory where what is missing cannot be kept."""
+    opened = opened.complete(series, causes=True)
+    costs = opened.catalog.costs.current
+    every = opened.library.past.causes(opened.history, series, by_package=costs is not None)
+    causes = every.summed(by, since, until, opened.library.recipes.between, costs)
+    revisions = every.revisions(since, until)
+    return SeriesReport(series, since, until, by, revisions, len(causes), causes[:limit])
+
+
+def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
+    commit = cause.commit
+    parts = {
+        SeriesCauseKey.PACKAGE: cause.package or "all packages",
+        SeriesCauseKey.KIND: cause.kind.value.replace("_", " ") if cause.kind else "",
+        SeriesCauseKey.COMMIT: f"{short_digest(commit.oid)} {commit.subject}" if commit else "",
+    }
+    return ", ".join(parts[key] for key in by) or "all causes"
+
+
+def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
+    """Return a bar for each revision, or for a few: what is explained in all of them."""
+    step = max(1, -(-len(revisions) // _MOST_BARS))
+    places = {revision: place // step for place, revision in enumerate(revisions)}
+    heights = [0] * -(-len(revisions) // step)
+    for point in cause.points:
+        heights[places[point.revision]] += point.num_specs or min(1, point.num_involved)
+    most = max(heights, default=0) or 1
+    last = len(_BARS) - 1
+    return "".join(_BARS[-(-height * last // most)] for height in heights)
+
+
+def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
+    commit = facts_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
+    points = [
+        facts_of(point.revision, "tag", "digest", "taken_at")
+        | facts_of(point, "num_specs", "num_involved")
+        for point in cause.points
+    ]
+    return {
+        **facts_of(cause, "package", "kind"),
+        "commit": cause.commit and commit,
+        **facts_of(cause, "num_revisions", "num_specs", "num_involved", "size", "build_cost"),
+        "points": points,
+    }

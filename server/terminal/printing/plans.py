@@ -12,26 +12,9 @@ import numpy as np
 from server.settings import settings_from
 from server.terminal.catalogs import open_sides
 from server.terminal.console import facts_of, note
-from server.terminal.printing import styles
+from server.terminal.printing import comparisons, styles, verdicts
 from server.terminal.printing.commits import ComparedCommits
-from server.terminal.printing.comparisons import (
-    Compared,
-    coverage_cell_lines,
-    rebuilds_lines,
-    spec_changes_facts,
-    title_lines,
-)
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
-from server.terminal.printing.verdicts import (
-    GateReport,
-    annotation_of,
-    annotations,
-    few_breaches,
-    outcome,
-    report_of,
-    verdict_document,
-    verdict_lines,
-)
 from snapshots.catalog.library import judged_plan
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChangeKind
@@ -69,7 +52,7 @@ _NOTES = (
 """What a plan has of release notes."""
 
 
-class Planned(Compared, frozen=True, dict=True):
+class Planned(comparisons.Compared, frozen=True, dict=True):
     """A plan, beside the side that it is made against, as a comparison of the two."""
 
     plan: Plan
@@ -168,13 +151,13 @@ def _commits(
     return RecipesChange(base, head, Attribution(why, between), None, links)
 
 
-def judge_plan(rules: str, planned: Planned) -> GateReport:
+def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
     """Judge a plan by the rules of a file. Raises CachelogError where that cannot be done."""
     library = planned.opened.library
     subject = judged_plan(
         library, planned.plan, lambda counts: planned.commits.recipes.most_rebuilt(counts)
     )
-    return report_of(rules, read_rules(rules), planned.base, planned.head, subject)
+    return verdicts.report_of(rules, read_rules(rules), planned.base, planned.head, subject)
 
 
 # -- lines
@@ -189,20 +172,22 @@ def summary(planned: Planned) -> str:
     return f"{text}; {made.num_reused:,} reused, {made.num_external:,} external"
 
 
-def plan_lines(planned: Planned, report: GateReport | None, width: int | None) -> Iterator[str]:
+def plan_lines(
+    planned: Planned, report: verdicts.GateReport | None, width: int | None
+) -> Iterator[str]:
     """Yield what has to be built, stack by stack, why, and what is lost."""
-    yield from title_lines(planned, width)
+    yield from comparisons.title_lines(planned, width)
     yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})", width)
     yield from table(planned.stack_plans, _columns(planned), width)
-    yield from rebuilds_lines(planned, width)
+    yield from comparisons.rebuilds_lines(planned, width)
     for change in planned.plan.downgrades:
         yield from wrapped(f"downgraded: {styles.name(change.name)} {_fall(change)}", width)
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
-    yield from coverage_cell_lines(cells[:_MOST_LISTED], width)
+    yield from comparisons.coverage_cell_lines(cells[:_MOST_LISTED], width)
     if len(cells) > _MOST_LISTED:
         yield styles.quiet(f"and {len(cells) - _MOST_LISTED:,} more are lost")
     if report is not None:
-        yield from verdict_lines(report, width)
+        yield from verdicts.verdict_lines(report, width)
 
 
 def _columns(planned: Planned) -> list[TableColumn]:
@@ -225,11 +210,16 @@ def _columns(planned: Planned) -> list[TableColumn]:
 # -- a comment
 
 
-def plan_comment(planned: Planned, report: GateReport | None) -> str:
+def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
     """Return the comment of a pull request."""
     broken = [] if report is None else [it for it in report.verdict.results if not it.passed]
     rules = [
-        RuleLine(result.rule.name, outcome(result), result.message, few_breaches(result))
+        RuleLine(
+            result.rule.name,
+            verdicts.outcome(result),
+            result.message,
+            verdicts.few_breaches(result),
+        )
         for result in broken
     ]
     return comment(planned.plan, planned.changelog(), planned.stack_plans, rules)
@@ -238,12 +228,12 @@ def plan_comment(planned: Planned, report: GateReport | None) -> str:
 # -- annotations of GitHub
 
 
-def plan_annotations(planned: Planned, report: GateReport | None) -> Iterator[str]:
+def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield a notice of what has to be built, a warning for what is lost, and broken rules."""
     title = f"Size {planned.plan.size_label}"
     causes = [cause.title for cause in planned.changelog().causes[:3]]
     why = f"; causes: {', '.join(causes)}" if causes else ""
-    yield annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
+    yield verdicts.annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
     for stack in planned.stack_plans:
         lines = [
             f"downgraded: {change.name} {_fall(change)}"
@@ -254,9 +244,9 @@ def plan_annotations(planned: Planned, report: GateReport | None) -> Iterator[st
                 f"{counted(stack.coverage_lost, 'combination')} of package and target lost"
             )
         if lines:
-            yield annotation_of("warning", {"title": f"Stack {stack.stack}"}, lines)
+            yield verdicts.annotation_of("warning", {"title": f"Stack {stack.stack}"}, lines)
     if report is not None:
-        yield from annotations(report)
+        yield from verdicts.annotations(report)
 
 
 def _fall(change: PackageChange) -> str:
@@ -266,7 +256,7 @@ def _fall(change: PackageChange) -> str:
 # -- a document
 
 
-def plan_document(planned: Planned, report: GateReport | None) -> dict[str, Any]:
+def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
     """Return the plan for programs; docs/plan.md describes it."""
     made, costs = planned.plan, planned.costs
     notes: dict[str, Any] = msgspec.json.decode(to_json(planned.changelog()))
@@ -281,7 +271,7 @@ def plan_document(planned: Planned, report: GateReport | None) -> dict[str, Any]
         "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
         **{name: notes[name] for name in _NOTES},
         "to_build": _to_build(planned),
-        "gate": None if report is None else verdict_document(report),
+        "gate": None if report is None else verdicts.verdict_document(report),
     }
 
 
@@ -305,7 +295,7 @@ def _to_build(planned: Planned) -> list[dict[str, Any]]:
     ]
     frame = planned.plan.head.frame
     facts = []
-    for reported, own in zip(added, spec_changes_facts(planned, added), strict=True):
+    for reported, own in zip(added, comparisons.spec_changes_facts(planned, added), strict=True):
         row = reported.change.after or 0
         facts.append(own | {"version": frame.version.at(row), "stacks": frame.stacks.at(row)})
     return facts
