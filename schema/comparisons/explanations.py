@@ -425,7 +425,9 @@ class Cause(Node):
     num_specs: int = _counted("num_specs")
     num_involved: int = _counted("num_involved")
     packages: list[str] = for_many(_packages, cost=PACKAGES)
-    seconds, cost, cost_basis = cost_fields(lambda self, _: self.build_cost())
+    seconds, cost, cost_basis = cost_fields(
+        lambda self, _: cause_cost(self.comparison, [self.number])
+    )
 
     @classmethod
     def of_id(
@@ -434,10 +436,6 @@ class Cause(Node):
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
         comparison = loaded_of_keys(context, base_key, head_key)
         return None if comparison is None else cause_of_key(comparison, key)
-
-    def build_cost(self) -> BuildCost | None:
-        """Return what building the specs takes that it is the main cause of."""
-        return cause_cost(self.comparison, [self.number])
 
     def alone(self) -> CauseRows:
         """Return the list of this cause alone."""

@@ -99,10 +99,10 @@ class PageArguments(msgspec.Struct, frozen=True):
         return self.first, self.last
 
 
-def check_size(argument: str, size: int) -> None:
-    """Raise InvalidArgument for a size that no page has."""
-    if not 0 <= size <= PAGE_MAX:
-        raise InvalidArgument(argument, f"{size} is not between 0 and {PAGE_MAX}")
+def check_size(argument: str, size: int, most: int = PAGE_MAX) -> None:
+    """Raise InvalidArgument for a size that no page has, or no list of ``most`` items."""
+    if not 0 <= size <= most:
+        raise InvalidArgument(argument, f"{size} is not between 0 and {most}")
 
 
 class Paged(Omittable):

@@ -1,15 +1,15 @@
 """Suggestions: what somebody may mean who begins to write a name or a hash."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Self
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
 import strawberry
 
 from schema.context import Context, LoadedRevision
+from schema.fields.connections import check_size
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, field
 from schema.fields.scalars import describe_enum, object_type
-from snapshots.errors import InvalidArgument
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
 from snapshots.texts import counted, day, shortened
@@ -63,23 +63,6 @@ class SuggestionType:
     detail: str
     url: str = field(cost=Cost(num_bytes=80))
 
-    @classmethod
-    def of(
-        cls, suggestion: Suggestion, ref: str | None, loaded: LoadedRevision, history: History
-    ) -> Self:
-        """Return a name with what there is of it."""
-        kind, value = suggestion.kind, suggestion.value
-        return cls(
-            kind=kind,
-            value=value,
-            detail=_detail(suggestion, loaded, history),
-            url=(
-                _path("packages", value)
-                if ref is None and kind is SuggestionKind.PACKAGE
-                else _url(kind, value, ref or loaded.info.tag)
-            ),
-        )
-
 
 def suggest(
     context: Context,
@@ -89,8 +72,7 @@ def suggest(
     first: int,
 ) -> list[SuggestionType]:
     """Return what resembles a text. Raises InvalidArgument, and as History.resolve does."""
-    if not 0 <= first <= SUGGESTED_MAX:
-        raise InvalidArgument("first", f"{first} is not between 0 and {SUGGESTED_MAX}")
+    check_size("first", first, SUGGESTED_MAX)
     history = context.changing_history()
     info = context.resolve(ref)
     text = shortened(text.strip(), _LONGEST)
@@ -103,7 +85,15 @@ def suggest(
     loaded = context.load(info)
     if SuggestionKind.HASH in among:
         chosen += _hashes(loaded, text, first - len(chosen))
-    return [SuggestionType.of(name, ref, loaded, history) for name in chosen]
+    return [
+        SuggestionType(
+            kind=name.kind,
+            value=name.value,
+            detail=_detail(name, loaded, history),
+            url=_url(name.kind, name.value, ref, loaded.info.tag),
+        )
+        for name in chosen
+    ]
 
 
 def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion]:
@@ -133,18 +123,20 @@ def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) ->
     return counted(suggestion.count, "spec")
 
 
-def _url(kind: SuggestionKind, value: str, ref: str) -> str:
+def _url(kind: SuggestionKind, value: str, ref: str | None, tag: str) -> str:
+    """Return the path of a page in the revision that was asked for, else in that of a tag."""
+    revision = ref or tag
     package, _, version = value.partition("@")
     paths = {
-        SuggestionKind.PACKAGE: _path("r", ref, "packages", value),
-        SuggestionKind.STACK: _path("r", ref, "stacks", value),
+        SuggestionKind.PACKAGE: _path(*(() if ref is None else ("r", ref)), "packages", value),
+        SuggestionKind.STACK: _path("r", revision, "stacks", value),
         SuggestionKind.SERIES: _path("series", value),
         SuggestionKind.TAG: _path("r", value),
-        SuggestionKind.VERSION: _path("r", ref, "packages", package, versions=version),
-        SuggestionKind.COMPILER: _path("r", ref, compilers=value),
-        SuggestionKind.TARGET: _path("r", ref, targets=value),
-        SuggestionKind.VARIANT: _path("search", **{"q": value, "in": ref}),
-        SuggestionKind.HASH: _path("r", ref, "specs", value),
+        SuggestionKind.VERSION: _path("r", revision, "packages", package, versions=version),
+        SuggestionKind.COMPILER: _path("r", revision, compilers=value),
+        SuggestionKind.TARGET: _path("r", revision, targets=value),
+        SuggestionKind.VARIANT: _path("search", **{"q": value, "in": revision}),
+        SuggestionKind.HASH: _path("r", revision, "specs", value),
     }
     return paths[kind]
 
