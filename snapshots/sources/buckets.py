@@ -7,7 +7,8 @@ other services offer as well.
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -246,11 +247,14 @@ def _check(access: S3Access, location: str) -> None:
 
 def _error_of(response: "Response") -> tuple[int, str, str, str]:
     """Return the status of an error, its name and message, and the region that it speaks of."""
+    import httpx
+
     data = bytearray()
-    for chunk in _chunks(response):
-        data += chunk
-        if len(data) > _ERROR_BYTES:
-            break
+    with suppress(httpx.DecodingError):
+        for chunk in response.iter_bytes(_ERROR_BYTES):
+            data += chunk
+            if len(data) > _ERROR_BYTES:
+                break
     root = _xml(data)
     texts = ["", "", ""]
     if root is not None and root.tag.endswith("Error"):
@@ -262,15 +266,6 @@ def _error_of(response: "Response") -> tuple[int, str, str, str]:
         message,
         response.headers.get("x-amz-bucket-region", region),
     )
-
-
-def _chunks(response: "Response") -> Iterator[bytes]:
-    import httpx
-
-    try:
-        yield from response.iter_bytes(_ERROR_BYTES)
-    except httpx.DecodingError:
-        return
 
 
 def _xml(data: bytes | bytearray) -> ElementTree.Element | None:

@@ -28,6 +28,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any, Self, TypeVar
 
@@ -601,17 +602,13 @@ class SpecReader:
             key = f"{place}.parameters"
             values = decode_json(text, Parameters, self._location, key)
             self._checked(key, check_number, len(values))
-            spelled = [self._variant(name, value, key) for name, value in values.items()]
+            spelled = [
+                self._checked(f"{key}.{name}", partial(variant_of, name), value)
+                for name, value in values.items()
+            ]
             stated = [variant for variant in spelled if variant is not None]
             variants = self._variants[text] = self._checked(key, checked_variants, stated)
         return variants
-
-    def _variant(self, name: str, value: object, key: str) -> str | None:
-        try:
-            return variant_of(name, value)
-        except TypeError:
-            reason = "is none of true, false, a number, a text or a list of those"
-            raise self._wrong(f"{key}.{name}", reason) from None
 
     def _dependencies(self, raws: Sequence[Raw], place: str) -> tuple[Dependency, ...]:
         self._checked(f"{place}.dependencies", check_number, len(raws))

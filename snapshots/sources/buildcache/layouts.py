@@ -185,11 +185,22 @@ class IndexPlace(msgspec.Struct, frozen=True):
 
 
 class Checksum(msgspec.Struct, frozen=True):
-    """What the checksum of an index should be, and who says so."""
+    """What the checksum of an index or a document should be, and who says so."""
 
     algorithm: str
     value: str
     stated_by: str
+
+    def check(self, data: bytes | bytearray, location: str) -> None:
+        """Raise SourceError where the checksum of the data at a location is another one."""
+        self.compare(hashlib.new(self.algorithm, data).hexdigest(), location)
+
+    def compare(self, actual: str, location: str) -> None:
+        """Raise SourceError where a checksum that was computed is another one."""
+        if actual != self.value:
+            reason = f"its {self.algorithm} is {actual}, but {self.stated_by} says {self.value}"
+            hint = "it is damaged, or was replaced while it was read: try again"
+            raise SourceError(location, f"{reason}; {hint}")
 
 
 class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,12 +233,8 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
                 compression=self.compression,
                 algorithm=algorithm,
             )
-            if stated and checksum != stated.value:
-                reason = (
-                    f"its {algorithm} is {checksum}, but {stated.stated_by} says {stated.value}"
-                )
-                hint = "it is damaged, or was replaced while it was read: try again"
-                raise SourceError(self.body.location, f"{reason}; {hint}")
+            if stated:
+                stated.compare(checksum, self.body.location)
         if self.manifest is None and self.body.etag:
             return data, self.body.etag
         if not self.older:
@@ -606,10 +613,7 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
             data = bytes(transport.read(url))
         except Missing as error:
             raise SourceError(location, f"names the blob {url}: {error.reason}") from None
-        actual = hashlib.new(blob.checksum_algorithm, data).hexdigest()
-        if actual != blob.checksum:
-            reason = f"its {blob.checksum_algorithm} is {actual}, but {location} says"
-            raise SourceError(url, f"{reason} {blob.checksum}; it is damaged")
+        Checksum(blob.checksum_algorithm, blob.checksum, location).check(data, url)
         document = collected(unpacked([data], blob.compression, url), _DOCUMENT_BYTES, url)
         package = package_of(manifest, location)
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)

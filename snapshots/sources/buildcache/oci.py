@@ -256,7 +256,7 @@ class Registry:
             data = self._document(inner).data
         except Missing as error:
             raise SourceError(location, f"names the manifest {inner}: {error.reason}") from None
-        self._check(data, only, inner, location)
+        Checksum(*only.checksum, location).check(data, inner)
         image = decode_json(data, Image, inner)
         if image.manifests:
             raise SourceError(inner, f"is an image index in an image index, {location}")
@@ -280,14 +280,8 @@ class Registry:
             )
         except Missing as error:
             raise SourceError(named_by, f"names the blob {url}: {error.reason}") from None
-        self._check(document.data, blob, url, named_by)
+        Checksum(*blob.checksum, named_by).check(document.data, url)
         return document.data
-
-    def _check(self, data: bytearray, blob: Descriptor, url: str, named_by: str) -> None:
-        algorithm, value = blob.checksum
-        actual = hashlib.new(algorithm, data).hexdigest()
-        if actual != value:
-            raise SourceError(url, f"its {algorithm} is {actual}, but {named_by} says {value}")
 
     def _manifest_url(self, reference: str) -> str:
         return f"{self._repository.url}/manifests/{reference}"

@@ -141,7 +141,7 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
         run(repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}")
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]
         if refs:
-            network = network.named(_REMOTE, end)
+            network = replace(network, config={**network.config, f"remote.{_REMOTE}.url": end})
             run(repository, "symbolic-ref", "HEAD", _HEAD)
             fetch += ["--prune", "--filter=blob:none", "--", _REMOTE, f"+HEAD:{_HEAD}"]
             run(repository, *fetch, *(f"+{ref}:{ref}" for ref in refs), network=network)

@@ -27,7 +27,6 @@ from types import MappingProxyType, TracebackType
 from typing import IO, Self
 
 import msgspec
-from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.inputs import read_regular, walk
@@ -103,10 +102,6 @@ class Network(msgspec.Struct, frozen=True):
     protocols: tuple[str, ...] = ()
     seconds: float = _LONGEST_RUN
     config: Mapping[str, str] = MappingProxyType({})
-
-    def named(self, remote: str, url: str) -> Self:
-        """Return the same where ``remote`` is the name of a repository at a URL."""
-        return replace(self, config={**self.config, f"remote.{remote}.url": url})
 
 
 _NONE = Network()

@@ -85,7 +85,7 @@ class PagesPart(msgspec.Struct, frozen=True):
             report.progress("reading pages", done, self.total)
             file = Path(name)
             try:
-                gathered.add(parse_page(read_bytes(file), name, report), file)
+                gathered.add(parse_page(read_regular(name, MAX_PAGE_BYTES), name, report), file)
             except SourceError as error:
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
@@ -259,11 +259,6 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
                 yield Path(page)
 
 
-def read_bytes(file: Path) -> bytes:
-    """Return the content of a page. Raises SourceError where it cannot be read, or is too large."""
-    return read_regular(str(file), MAX_PAGE_BYTES)
-
-
 def absolute(file: Path) -> Path:
     """Return the whole path of a file. Raises SourceError where the working directory is gone."""
     try:
@@ -339,6 +334,6 @@ def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
 def _stated_tag(file: str) -> str | None:
     """Return the tag that a page states; None where it does not, or cannot be read."""
     try:
-        return parse_page(read_bytes(Path(file)), file, Report(skip_bad=True)).tag
+        return parse_page(read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)).tag
     except SourceError:
         return None
