@@ -633,26 +633,3 @@ def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
     assert GCC not in by_hash(snapshot)
     for spec in (specs[LIBELF], specs[WRAPPER], *snapshot.content.specs()):
         assert (spec.explicit, spec.installed_at) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("record", "key", "reason"),
-    [
-        ({"installation_time": -1}, "installation_time", "expected `float` >= 0"),
-        ({"installation_time": 1e300}, "installation_time", "expected `float` <"),
-        ({"installation_time": "now"}, "installation_time", "expected `float | null`"),
-        ({"explicit": 1}, "explicit", "expected `bool | null`"),
-        ({"installed": "yes"}, "installed", "expected `bool | null`"),
-    ],
-)
-def test_bad_records(tmp_path: Path, record: dict[str, Any], key: str, reason: str) -> None:
-    """The error names the key; on request the entry is left out."""
-    tree = put_installation(tmp_path, installation({LIBELF: record}))
-    with pytest.raises(SourceError) as error:
-        snapshots(tree, "mysite")
-    assert error.value.key == f"installs.{LIBELF}.{key}"
-    assert error.value.reason.startswith(reason)
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(tree, "mysite", report=report)
-    assert LIBELF not in by_hash(snapshot)
-    assert len(report.skipped) == 1

@@ -251,6 +251,9 @@ UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cache
         ("database.installs", [], "", "expected `object`, got `array`"),
         ("database.installs", ..., "", "is missing"),
         ("in_buildcache", 1, "", "expected"),
+        ("explicit", 1, "", "expected `bool | null`"),
+        ("installation_time", -1, "", "expected `float` >= 0"),
+        ("installation_time", 1e300, "", "expected `float` <"),
         ("spec", None, "", "expected `object`, got `null`"),
         ("spec", {"libelf": {}}, ".name", "is missing"),  # as before Spack 0.17
         ("spec.name", ..., "", "is missing"),
