@@ -18,6 +18,8 @@ MAX_ADDRESSES = 10_000
 """Of how many addresses is known what they have asked for; of those that asked last."""
 
 _SECONDS = 60.0
+_LONGEST_ADDRESS = 64
+"""Of an address that a client of a careless proxy has made up, no more is kept."""
 
 
 class Bucket:
@@ -95,7 +97,7 @@ def client_address(scope: Scope) -> str:
     Who a client behind trusted proxies is, the scope says already.
     """
     client = scope.get("client")
-    return _network(client[0] if client else "")
+    return _network(client[0][:_LONGEST_ADDRESS] if client else "")
 
 
 @lru_cache(maxsize=1_024)

@@ -239,7 +239,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         try:
             while True:
                 event = await self._next_event(parsed, subscriber, asgi.charge, write)
-                with self.outgoing.begin_bytes(len(event.text), None):
+                with self.outgoing.begin_bytes(len(event.text), asgi.scope):
                     await write(event.text)
         except StopAsyncIteration:
             if subscriber.fell_behind:

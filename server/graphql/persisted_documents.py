@@ -158,7 +158,7 @@ def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
         operations = msgspec.json.decode(content, type=_ApolloManifest).operations
     except OSError as error:
         raise InvalidArgument(option, f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidArgument(option, f"{path} is no manifest: {error}") from None
     documents: dict[str, str] = {}
     for operation in operations:

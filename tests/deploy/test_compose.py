@@ -1,5 +1,8 @@
 """deploy/compose.yaml and prometheus.yml: valid, and of this cachelog."""
 
+import os
+import shutil
+import subprocess
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -16,6 +19,18 @@ SERVERS = ("server-1", "server-2")
 def test_the_file_is_valid() -> None:
     """By the schema of the Compose specification."""
     assert is_valid("vendor.compose-spec", DEPLOY / "compose.yaml")
+
+
+def test_compose_reads_it() -> None:
+    """Compose itself, which needs no engine for that, takes the file."""
+    commands = [["docker", "compose"], ["docker-compose"]]
+    installed = (command for command in commands if shutil.which(command[0]))
+    command = next((c for c in installed if not subprocess.run([*c, "version"]).returncode), None)
+    if command is None:
+        pytest.skip("Docker Compose is not installed")
+    file = str(DEPLOY / "compose.yaml")
+    environment = os.environ | {"LOCATIONS": "/pages"}
+    subprocess.run([*command, "--file", file, "config", "--quiet"], env=environment, check=True)
 
 
 @pytest.mark.parametrize("name", own_services())

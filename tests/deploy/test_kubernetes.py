@@ -55,9 +55,12 @@ def test_each_container(container: dict[str, Any]) -> None:
 
 
 def test_pods_run_as_the_user_of_the_image() -> None:
-    """By its number."""
+    """By its number, to which volumes belong."""
     assert "\nUSER 1000:1000\n" in (ROOT / "Dockerfile").read_text("utf-8")
-    assert {pod["securityContext"]["runAsUser"] for pod in pods()} == {1000}
+    users = {
+        (pod["securityContext"]["runAsUser"], pod["securityContext"]["fsGroup"]) for pod in pods()
+    }
+    assert users == {(1000, 1000)}
 
 
 def test_servers_are_asked_where_they_listen() -> None:
@@ -87,6 +90,14 @@ def test_selectors_find_the_pods_of_servers() -> None:
     for job in manifests_of("CronJob"):
         pod = job["spec"]["jobTemplate"]["spec"]["template"]
         assert pod["metadata"]["labels"] != labels
+
+
+def test_jobs_that_come_late_do_not_pile_up() -> None:
+    """None runs beside itself, and one that could not start in time is not made up for."""
+    for job in manifests_of("CronJob"):
+        assert job["spec"]["concurrencyPolicy"] == "Forbid"
+        # Where it is missing a hundred missed starts end a cron job for good.
+        assert job["spec"]["startingDeadlineSeconds"] >= 600
 
 
 def test_the_load_says_how_many_servers_there_are() -> None:

@@ -137,12 +137,21 @@ class World:
         return self.drain.__self__
 
     @property
-    def events(self) -> Any:
-        """What makes the events of all subscriptions."""
+    def _streams(self) -> Any:
         endpoint: Any = next(
             route for route in self.app.routes if getattr(route, "path", "") == GRAPHQL_PATH
         )
-        return endpoint.app.streams.events
+        return endpoint.app.streams
+
+    @property
+    def events(self) -> Any:
+        """What makes the events of all subscriptions."""
+        return self._streams.events
+
+    @property
+    def outgoing(self) -> Any:
+        """The room of large responses on their way."""
+        return self._streams.outgoing
 
     async def known(self, revision: RevisionInfo) -> None:
         """Wait until the application has announced a revision."""
@@ -433,6 +442,19 @@ async def test_a_slow_reader_is_ended_with_a_reason(world: World) -> None:
     first, error, end = await following.ended()
     assert (first, end) == (shown(one), END)
     assert error.data["errors"][0]["extensions"]["code"] == "SUBSCRIBER_TOO_SLOW"
+
+
+async def test_a_large_event_takes_room_of_its_client(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a large response does, so that it can be cut off where others need the room."""
+    monkeypatch.setattr("server.asgi.room._LARGE_ANSWER", 1)
+    following = await world.follow()
+    following.may_send.clear()
+    world.publish(MADE_UP[1])
+    await following.until(lambda it: it.is_sending)
+    (place,) = world.outgoing._places
+    assert place.client == "127.0.0.1"
 
 
 async def test_subscriptions_end_when_the_server_stops(world: World) -> None:

@@ -81,6 +81,8 @@ def test_nothing_else_is_executed(
     ("content", "reason"),
     [
         (b"{", "truncated"),
+        (b'{"a1": "\xff"}', "can't decode byte 0xff"),
+        (b'{"a1": ' + b"[" * 100_000, "recursion"),
         ([], "Expected `object`"),
         ({"a1": 1}, "Expected `str`"),
         ({"a1": ""}, "length >= 1"),

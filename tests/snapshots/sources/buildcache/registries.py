@@ -189,6 +189,13 @@ def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
         process.wait(20)
 
 
+def with_password(folder: Path) -> str:
+    """Return the section ``auth`` of a registry that asks for USER and PASSWORD."""
+    file = folder / "htpasswd"
+    file.write_text(f"{_HTPASSWD}\n")
+    return f"auth: {{htpasswd: {{realm: tests, path: {file}}}}}"
+
+
 def with_tokens(realm: str) -> str:
     """Return the section ``auth`` of a registry that wants a token of the realm, any token."""
     return f"auth: {{silly: {{realm: '{realm}', service: tests}}}}"

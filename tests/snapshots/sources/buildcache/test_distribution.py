@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from snapshots.errors import SourceError
 from snapshots.sources.settings import Login
 from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
 from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document
@@ -18,6 +19,7 @@ from tests.snapshots.sources.buildcache.registries import (
     index_image,
     push,
     spec_image,
+    with_password,
     with_tokens,
 )
 
@@ -48,6 +50,26 @@ def test_with_and_without_an_index(host: str) -> None:
     assert all(it.startswith(f"http://{host}/v2/site/indexed/blobs/sha256:") for it in tarballs)
     bare = [msgspec.structs.replace(spec, tarball=None) for spec in indexed.content.specs()]
     assert bare == [msgspec.structs.replace(it, tarball=None) for it in images.content.specs()]
+
+
+def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links of this registry are followed to the last page."""
+    monkeypatch.setattr("snapshots.sources.buildcache.oci._TAGS_A_PAGE", 1)
+    (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
+    assert len(images.content) == len(IMAGES)
+
+
+def test_a_password(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The registry answers nobody without it."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with distribution(folder) as running:
+        push(running, "site/cache", [index_image(INDEX)])
+    with distribution(folder, auth=with_password(folder)) as running:
+        location = f"oci+http://{running}/site/cache"
+        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert len(found.content) == len(IMAGES)
+        with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"):
+            snapshots(location, "mysite")
 
 
 def test_tokens(tmp_path_factory: pytest.TempPathFactory, server: Server) -> None:

@@ -1,0 +1,46 @@
+"""schemathesis, a fuzzer of others, finds nothing either."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from server.settings import Settings
+from tests.expensive import cases
+from tests.hostile.runner import ANSWER_SECONDS_LOADED
+from tests.server.servers import application
+
+_EXAMPLES = cases(15)
+"""How many requests it makes for each field of Query."""
+
+_HOOKS = "tests.hostile.schemathesis_hooks"
+_ROOT = Path(__file__).parents[2]
+
+
+def test_schemathesis_finds_nothing(
+    demo_catalog: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever schemathesis draws from the schema is answered well, and soon."""
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli", "run"),
+            str(client.base_url.join("graphql")),
+            f"--max-examples={_EXAMPLES}",
+            f"--max-response-time={ANSWER_SECONDS_LOADED}",
+            "--generation-deterministic",
+            "--checks=errors_are_the_clients",
+            "--no-color",
+            "--suppress-health-check=all",
+        ]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,  # where it keeps its examples
+            env=os.environ | {"SCHEMATHESIS_HOOKS": _HOOKS, "PYTHONPATH": str(_ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in caplog.text, "the server has logged a traceback"
