@@ -109,6 +109,8 @@ def test_counts() -> None:
         by_target=[("zen4", 2), ("zen3", 1)],
     )
     assert impact(frame, rows_above(frame, graph, ["b"])).size is None
+    largest = largest_impacts(frame, graph, np.ones(len(frame), np.bool_), 2)
+    assert [(of.package, of.num_specs) for of in largest] == [("a", 2), ("b", 1)]
     nothing = impact(frame, rows_above(frame, graph, ["d"]))
     assert (nothing.num_specs, nothing.by_stack, nothing.size_label) == (0, [], "0")
     frame, graph = frame_and_graph(State([a_spec("1", name="a", stacks=())]))

@@ -12,7 +12,7 @@ from snapshots.changes.likeness import Below
 from snapshots.models import Spec
 from tests.model.builds import weeks
 from tests.model.states import State
-from tests.snapshots.changes.graphs import side_of
+from tests.snapshots.changes.graphs import node, side_of
 
 
 def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
@@ -46,3 +46,18 @@ def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
         patch.setattr(likeness, "_KEPT_BYTES", kept_bytes)
         check(base, head)
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ([], []),
+        ([node("a")], []),
+        ([node("a")], [node("b")]),
+        ([node("a", "a")], [node("a:2", "a:3"), node("a:3", "a:2")]),
+        ([node("a", "b"), node("b", "a")], [node("a", "b", "c"), node("b", "a"), node("c", "b")]),
+    ],
+)
+def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
+    """The model agrees where there is nothing, and where specs depend on themselves."""
+    check(base, head)
