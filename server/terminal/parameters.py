@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from server.terminal.completion import (
-    complete_package,
-    complete_range,
-    complete_ref,
-    complete_series,
-    complete_stack,
-    complete_tag,
-)
+from server.terminal import completion
 from server.terminal.console import choose_json
 from snapshots.errors import InvalidArgument
 from snapshots.texts import absent_name, nearest_hint, nearest_names, nearest_or_first
@@ -188,7 +181,7 @@ def catalog_command(
     return declared
 
 
-in_option = described("--in", "ref", metavar="REF", shell_complete=complete_ref)
+in_option = described("--in", "ref", metavar="REF", shell_complete=completion.complete_ref)
 limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
 width_option = click.option(
     "--width",
@@ -201,9 +194,9 @@ width_option = click.option(
 output_option = described(
     "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE"
 )
-series_option = described("--series", metavar="NAME", shell_complete=complete_series)
-stack_option = described("--stack", metavar="NAME", shell_complete=complete_stack)
-tag_option = described("--tag", metavar="TAG", shell_complete=complete_tag)
+series_option = described("--series", metavar="NAME", shell_complete=completion.complete_series)
+stack_option = described("--stack", metavar="NAME", shell_complete=completion.complete_stack)
+tag_option = described("--tag", metavar="TAG", shell_complete=completion.complete_tag)
 since_option = click.option(
     "--since",
     metavar="TIME",
@@ -211,7 +204,10 @@ since_option = click.option(
     help="Only revisions taken at this time or later: a date, a date and time, or as '1 week ago'.",
 )
 package_option = click.option(
-    "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
+    "--package",
+    metavar="NAME",
+    shell_complete=completion.complete_package,
+    help="Only this package.",
 )
 
 
@@ -256,7 +252,7 @@ base_argument = click.argument(
     "base",
     metavar="[BASE]",
     required=False,
-    shell_complete=complete_range,
+    shell_complete=completion.complete_range,
     help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
     f"Without BASE and HEAD, {LATEST}, is compared with the revision before it.",
 )
@@ -266,7 +262,7 @@ ref_argument = click.argument(
     "ref",
     metavar="[REF]",
     required=False,
-    shell_complete=complete_ref,
+    shell_complete=completion.complete_ref,
     help=f"The revision: {REF_FORMS}. By default {LATEST}.",
 )
 
@@ -286,7 +282,7 @@ def two_refs(command: Decorated) -> Decorated:
         "head",
         metavar="[HEAD]",
         required=False,
-        shell_complete=complete_ref,
+        shell_complete=completion.complete_ref,
         help="What to compare to, named likewise.",
     )
     return base_argument(head(command))

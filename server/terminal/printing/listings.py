@@ -8,17 +8,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.console import facts_of
-from server.terminal.printing import styles
-from server.terminal.printing.layout import (
-    SIZE,
-    TAG,
-    TableColumn,
-    digest,
-    number,
-    table,
-    taken_at,
-    wrapped,
-)
+from server.terminal.printing import layout, styles
 from snapshots.catalog.publication import Publication
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.dependencies import DependencyType
@@ -38,37 +28,37 @@ def revision_lines(
 ) -> Iterator[str]:
     """Yield a table with one line a revision; narrow terminals show fewer columns."""
     columns = [
-        TAG,
-        digest(1),
-        taken_at(2),
+        layout.TAG,
+        layout.digest(1),
+        layout.taken_at(2),
         _last_seen(history),
-        number("packages", 5, attrgetter("num_packages")),
-        number("specs", 3, attrgetter("num_specs")),
-        number("stacks", 6, attrgetter("known_stacks")),
-        TableColumn("source", 4, lambda row: _source(row.source)),
-        TableColumn("hashes", 9, proof_text),
-        TableColumn("read from", 8, attrgetter("source.location"), styles.quiet),
+        layout.number("packages", 5, attrgetter("num_packages")),
+        layout.number("specs", 3, attrgetter("num_specs")),
+        layout.number("stacks", 6, attrgetter("known_stacks")),
+        layout.TableColumn("source", 4, lambda row: _source(row.source)),
+        layout.TableColumn("hashes", 9, proof_text),
+        layout.TableColumn("read from", 8, attrgetter("source.location"), styles.quiet),
     ]
-    return table(revisions, columns, width)
+    return layout.table(revisions, columns, width)
 
 
 def tag_lines(history: History, tags: Sequence[str], width: int | None) -> Iterator[str]:
     """Yield a table with one line a tag: its newest revision, and how many there are."""
     columns = [
-        TAG,
-        TableColumn("series", 4, lambda row: series(row.tag)),
-        number("revisions", 3, lambda row: len(history.of_tag(row.tag))),
-        digest(2),
-        taken_at(1),
+        layout.TAG,
+        layout.TableColumn("series", 4, lambda row: series(row.tag)),
+        layout.number("revisions", 3, lambda row: len(history.of_tag(row.tag))),
+        layout.digest(2),
+        layout.taken_at(1),
         _last_seen(history),
-        number("packages", 6, attrgetter("num_packages")),
-        number("specs", 5, attrgetter("num_specs")),
+        layout.number("packages", 6, attrgetter("num_packages")),
+        layout.number("specs", 5, attrgetter("num_specs")),
     ]
-    return table([history.of_tag(tag)[0] for tag in tags], columns, width)
+    return layout.table([history.of_tag(tag)[0] for tag in tags], columns, width)
 
 
-def _last_seen(history: History) -> TableColumn:
-    return TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row)))
+def _last_seen(history: History) -> layout.TableColumn:
+    return layout.TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row)))
 
 
 def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
@@ -173,18 +163,18 @@ class StackLine(msgspec.Struct, frozen=True):
 
 
 _PACKAGE_COLUMNS = [
-    TableColumn("package", 0, attrgetter("name"), styles.name),
-    TableColumn("newest", 1, lambda package: package.versions[0]),
-    number("versions", 3, lambda package: len(package.versions)),
-    number("specs", 2, attrgetter("num_specs")),
-    number("stacks", 4, attrgetter("num_stacks")),
-    SIZE,
+    layout.TableColumn("package", 0, attrgetter("name"), styles.name),
+    layout.TableColumn("newest", 1, lambda package: package.versions[0]),
+    layout.number("versions", 3, lambda package: len(package.versions)),
+    layout.number("specs", 2, attrgetter("num_specs")),
+    layout.number("stacks", 4, attrgetter("num_stacks")),
+    layout.SIZE,
 ]
 _STACK_COLUMNS = [
-    TableColumn("stack", 0, attrgetter("name"), styles.name),
-    number("packages", 2, attrgetter("num_packages")),
-    number("specs", 1, attrgetter("num_specs")),
-    SIZE,
+    layout.TableColumn("stack", 0, attrgetter("name"), styles.name),
+    layout.number("packages", 2, attrgetter("num_packages")),
+    layout.number("specs", 1, attrgetter("num_specs")),
+    layout.SIZE,
 ]
 
 
@@ -216,7 +206,7 @@ def _package_line(frame: Frame, name: str, rows: Rows) -> PackageLine:
 
 def package_lines(packages: Sequence[PackageLine], width: int | None) -> Iterator[str]:
     """Yield a table with one line a package."""
-    return table(packages, _PACKAGE_COLUMNS, width)
+    return layout.table(packages, _PACKAGE_COLUMNS, width)
 
 
 def stack_listing(frame: Frame) -> list[StackLine]:
@@ -236,7 +226,7 @@ def stack_listing(frame: Frame) -> list[StackLine]:
 
 def stack_lines(stacks: Sequence[StackLine], width: int | None) -> Iterator[str]:
     """Yield a table with one line a stack."""
-    return table(stacks, _STACK_COLUMNS, width)
+    return layout.table(stacks, _STACK_COLUMNS, width)
 
 
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
@@ -261,7 +251,7 @@ def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
     """Yield a spec between its hash and its stacks: one line if ``width`` is None."""
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
     in_stacks = f"  (stacks: {' '.join(stacks)})" if stacks else ""
-    first, *others = wrapped(f"{spec.hash} {spec.short}{in_stacks}", width)
+    first, *others = layout.wrapped(f"{spec.hash} {spec.short}{in_stacks}", width)
     yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
     yield from others
 

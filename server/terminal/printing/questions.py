@@ -18,18 +18,10 @@ from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
 from server.terminal.printing.listings import place_title
+from snapshots.changes import impact
 from snapshots.changes.cause_names import CauseName
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.holes import Hole, Holes
-from snapshots.changes.impact import (
-    Impact,
-    PackageImpact,
-    impact,
-    largest_impacts,
-    outcome,
-    rows_above,
-    size_label,
-)
 from snapshots.changes.pairings import tells_stacks
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
@@ -415,7 +407,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     packages: Sequence[str]
     absent: Sequence[str]
     touched: Touched | None
-    counts: Impact | None
+    counts: impact.Impact | None
     later: LaterChange | None
 
     def lines(self, width: int | None) -> Iterator[str]:
@@ -507,8 +499,8 @@ def find_impact(
     present = [name for name in named if name in known]
     counts = later = None
     if place.has_dependencies:
-        rows = rows_above(frame, graph, present) & place.mask
-        counts = impact(frame, rows, opened.library.costs_of(place.revision.digest))
+        rows = impact.rows_above(frame, graph, present) & place.mask
+        counts = impact.impact(frame, rows, opened.library.costs_of(place.revision.digest))
         later = _find_later(opened, place, present)
     return PackagesImpact(place, present, absent, touched, counts, later)
 
@@ -527,7 +519,7 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
         return None
     explanation = opened.library.explanations.get((pair.base.content, pair.head.content))
     mask = None if place.stack is None else explanation.head.frame.in_stack(place.stack)
-    came_to = outcome(explanation, packages, mask)
+    came_to = impact.outcome(explanation, packages, mask)
     names = [explanation.causes.name_of(number) for number in came_to.causes]
     return LaterChange(pair.base, pair.head, names, came_to.num_specs)
 
@@ -539,7 +531,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
     """The packages whose change would build most specs again; None where it is not known."""
 
     place: Place
-    packages: Sequence[PackageImpact] | None
+    packages: Sequence[impact.PackageImpact] | None
 
     def lines(self, width: int | None) -> Iterator[str]:
         """Yield a table of the packages."""
@@ -557,7 +549,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
         top = [
-            msgspec.structs.asdict(package) | {"size_label": size_label(package.num_specs)}
+            msgspec.structs.asdict(package) | {"size_label": impact.size_label(package.num_specs)}
             for package in self.packages or ()
         ]
         return {
@@ -575,4 +567,6 @@ def find_largest(
     if not place.has_dependencies:
         return LargestImpacts(place, None)
     costs = opened.library.costs_of(place.revision.digest)
-    return LargestImpacts(place, largest_impacts(place.frame, place.graph, place.mask, most, costs))
+    return LargestImpacts(
+        place, impact.largest_impacts(place.frame, place.graph, place.mask, most, costs)
+    )
