@@ -137,8 +137,6 @@ CIRCLE = as_bytes(
 @pytest.mark.parametrize(
     ("content", "ref", "stack", "said"),
     [
-        (b"", "develop", "e4s", "Paste a lock file, or choose one."),
-        (b"{nonsense", "develop", "e4s", "spack.lock"),
         (LOCK, "devlop", "e4s", "nearest: develop"),
         (LOCK, "develop", "e 4 s", "'e 4 s' cannot name a stack."),
         (CIRCLE, "develop", "e4s", "depends on itself"),

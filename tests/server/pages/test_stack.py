@@ -1,13 +1,9 @@
 """The page of a stack: its packages and what they can be narrowed down by."""
 
-from pathlib import Path
-
 import httpx
 
 from tests.server.pages.api_answers import asked
-from tests.server.pages.catalogs import served
 from tests.server.pages.page_reader import shown
-from tests.snapshots.factories import a_spec
 
 STACK = """{ revision(ref: "develop") { stack(name: "e4s") { numPackages numSpecs
   packages { nodes { name } } specs { facets { targets { value numSpecs } } } } } }"""
@@ -29,16 +25,3 @@ def test_a_stack_with_its_packages(client: httpx.Client) -> None:
     assert sum(here) == told["numSpecs"]
     package = shown(client, page.links("table.packages tbody th a")[names[0]])
     assert len(package.dom.cssselect("table.specs tbody tr")) == here[0]
-
-
-def test_a_stack_of_any_name(tmp_path: Path) -> None:
-    """A name may have any characters: it is shown as it is, and its links lead on."""
-    name = "a b/c?d&e=<script>\"'%2F#"
-    with served(tmp_path, [a_spec("1", stacks=(name,))]) as client:
-        page = shown(client, "/r/develop")
-        (link,) = page.links(".names a").values()
-        stack = shown(client, link)
-        assert stack.status == 200
-        assert stack.text("h1") == f"Stack {name}"
-        (chosen,) = stack.links("table.packages tbody th a").values()
-        assert len(shown(client, chosen).dom.cssselect("table.specs tbody tr")) == 1
