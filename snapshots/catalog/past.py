@@ -154,13 +154,7 @@ class Past:
     def package_timelines(
         self, history: History, series: str, names: Iterable[str]
     ) -> dict[str, PackageTimeline]:
-        """Return what became of packages in a series, without those that it never had.
-
-        What can be no package, or is asked of no series, is never looked up.
-        """
-        names = [*filter(is_name, names)] if history.of_series(series) else []
-        if not names:
-            return {}
+        """Return what became of packages in a series, without those that it never had."""
         require_complete(self._catalog, history, series)
         return {
             name: timeline
@@ -169,7 +163,12 @@ class Past:
         }
 
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
-        """Return what became of a package in a series; None where it was never in it."""
+        """Return what became of a package in a series; None where it was never in it.
+
+        What can be no package, or is asked of no series, is never looked up.
+        """
+        if not is_name(name) or not history.of_series(series):
+            return None
         return self.package_timelines(history, series, [name]).get(name)
 
     def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
