@@ -99,16 +99,6 @@ def test_pages_and_conditions(world: World) -> None:
     assert [page(text)["totalCount"] for text in arguments] == [2, 1, 0]
 
 
-def test_the_commits_of_a_cause(world: World) -> None:
-    """Those at the closest level, with links."""
-    fields = "commits { level commit { url pullRequest { number url } } comparison { id } }"
-    causes = of_comparison(world, f"id causes(first: 1) {{ nodes {{ {fields} }} }}")
-    (effect,) = causes["causes"]["nodes"][0]["commits"]
-    assert effect["commit"]["pullRequest"] == {"number": 7, "url": f"{URL}/pull/7"}
-    assert effect["commit"]["url"].startswith(f"{URL}/commit/")
-    assert effect["comparison"]["id"] == causes["id"]
-
-
 def test_a_commit_by_its_hash(world: World, repository: Repository) -> None:
     """Or how it begins, or its id; null where no commit has it."""
     oid, spack = repository.oids[1], repository.oids[4]
@@ -157,6 +147,8 @@ def test_every_field_of_commits(world: World, repository: Repository) -> None:
     assert nodes[0]["commit"] == commit
     causes = {cause["title"]: cause["commits"] for cause in compared["causes"]["nodes"]}
     assert causes["recipe of gettext changed"] == nodes[:1]
+    assert commit["pullRequest"] == {"number": 7, "url": f"{URL}/pull/7"}
+    assert commit["url"].startswith(f"{URL}/commit/")
     assert (commit["oid"], commit["subject"]) == (repository.oids[1], "gettext: fix (#7)")
     assert (commit["packages"], commit["stacks"], commit["spack"]) == (["gettext"], [], None)
 
