@@ -68,6 +68,16 @@ async def test_an_error_of_the_work_is_raised() -> None:
         await unless_gone(received(), work())
 
 
+@pytest.mark.anyio
+async def test_a_request_that_is_cancelled_itself_is_cancelled() -> None:
+    """As when the server stops: that is no client who has left."""
+    request = asyncio.create_task(unless_gone(received(), asyncio.sleep(60)))
+    await asyncio.sleep(0.01)
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+
+
 def test_thirty_requests_hung_up_on_leave_an_idle_server(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

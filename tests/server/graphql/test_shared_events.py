@@ -41,3 +41,5 @@ async def test_kept_events_are_bounded_with_their_documents() -> None:
     kept = [question for question, *_ in events._made]
     assert 100 < len(kept) <= EVENT_BYTES // _LONGEST
     assert kept == [request.permanent_key for request in requests[-len(kept) :]]
+    again = [await events.of(requests[-1], revision) for _ in range(2)]
+    assert again[0] is again[1]
