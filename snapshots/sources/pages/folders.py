@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 
 import msgspec
 
@@ -291,12 +291,17 @@ def _is_page(path: str, name: str, report: Report) -> bool:
     Whether it can be read as one shows where it is read.
     """
     is_markdown = name.endswith(".md") and name.lower() != "readme.md"
-    if name == _PAGE or not os.path.isfile(path):  # noqa: PTH113
-        return is_markdown
     try:
+        if name == _PAGE or not S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+            return is_markdown
         file, _ = open_regular(path)
         with file:
             head = file.read(_HEAD_BYTES)
+    except FileNotFoundError:  # a link that leads nowhere
+        return is_markdown
+    except OSError as error:
+        report.bad(unreadable(path, error))
+        return False
     except SourceError as error:
         report.bad(error)
         return False

@@ -247,7 +247,12 @@ def test_a_bad_page(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opens", "closed"), [("open", "develop/b/specs.txt"), ("scandir", "develop/b")]
+    ("opens", "closed"),
+    [
+        ("open", "develop/b/specs.txt"),
+        ("stat", "develop/b/specs.txt"),
+        ("scandir", "develop/b"),
+    ],
 )
 def test_what_cannot_be_opened(
     opens: str, closed: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -257,10 +262,10 @@ def test_what_cannot_be_opened(
     write("develop/b/specs.txt", "2")
     function = getattr(os, opens)
 
-    def refuse(path: str, *more: Any) -> Any:
+    def refuse(path: str, *more: Any, **options: Any) -> Any:
         if path == str(tmp_path / closed):
             raise PermissionError(13, "Permission denied", path)
-        return function(path, *more)
+        return function(path, *more, **options)
 
     monkeypatch.setattr(os, opens, refuse)
     with pytest.raises(SourceError) as caught:
