@@ -23,6 +23,7 @@ REFERENCES = {
     "tiny": "Strawberry",
     "pages": "its document alone",
     "cost": "unit",
+    "bounds": "Python",
     "years": "10 revisions",
 }
 

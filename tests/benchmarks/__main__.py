@@ -25,6 +25,7 @@ BENCHMARKS = {
     "pages": "pages",
     "cost": "costs",
     "scale": "scale",
+    "bounds": "bounds",
 }
 """The modules that measure, by the names of what they measure."""
 
