@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
@@ -153,13 +154,17 @@ class ContentRows(msgspec.Struct, frozen=True):
         """
         if not self.packages or not other.packages:
             return self.table
-        differs = np.zeros(len(self.table), np.bool_)
+        # Slices would be joined for each column, which takes five times as long.
+        return self.table.take(pa.array(np.flatnonzero(~self.alike(other))))
+
+    def alike(self, other: "ContentRows") -> npt.NDArray[np.bool_]:
+        """Return a mask over the rows: those of the packages that both have alike."""
+        mask = np.ones(len(self.table), np.bool_)
         for name, package in self.packages.items():
             theirs = other.packages.get(name)
             if theirs is None or theirs.digest != package.digest:
-                differs[package.start : package.stop] = True
-        # Slices would be joined for each column, which takes five times as long.
-        return self.table.take(pa.array(np.flatnonzero(differs)))
+                mask[package.start : package.stop] = False
+        return mask
 
 
 class SuccessiveTables:

@@ -26,14 +26,10 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
 from snapshots.catalog.pairs import MakePairs, Unmade, changes_of_pairs, keep_all
 from snapshots.catalog.publication import Approve, Planner, Publication, rows_to_write
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import (
-    FRESH_SECONDS,
-    ContentReader,
-    RecentRows,
-    SpecsTable,
-)
+from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.kept_changes import KeptChanges, PairCounts
 from snapshots.changes.sides import Side
@@ -252,7 +248,7 @@ class Catalog:
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with translated(self.location):
             first = next(rows, None)
-            recent = RecentRows()
+            recent = RecentRows(planner.before)
             new = recent.noted(chain([first] if first else (), rows))
             written = self._specs.write(new, known_files, planner.before) if first else {}
         files: Files = {**known_files, **written}

@@ -25,8 +25,9 @@ from snapshots.catalog.past import (
     find_returned,
 )
 from snapshots.catalog.publication import Planned
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
-from snapshots.catalog.specs_table import ContentReader, RecentRows
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain

@@ -64,8 +64,9 @@ class Unmade(msgspec.Struct):
 class PairMaker:
     """Compares pairs one by one, and has the two contents of the last one at hand.
 
-    ``load`` reads a content. ``unmade`` has what could not be made. Of pairs with ``neighbours``
-    the story is made with the rest.
+    ``load`` reads a content, and ``narrow`` returns what decides, of two contents, what is kept,
+    where that is at hand. ``unmade`` has what could not be made. Of the pairs that are ``told`` the
+    story is made with the rest.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class PairMaker:
         load: Callable[[str], Side],
         unmade: Unmade | None = None,
         neighbours: Told | None = None,
+        narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
     ) -> None:
         self._load = load
+        self._narrow = narrow
         self._told = neighbours or {}
         self._sides: dict[str, Side] = {}
         self.unmade = Unmade() if unmade is None else unmade
@@ -82,6 +85,9 @@ class PairMaker:
     def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
         """Yield what is kept of each pair, but of those with a content that cannot be read."""
         for pair in chain:
+            if pair not in self._told and (narrow_sides := self._narrow(pair)) is not None:
+                yield keep_changes(*narrow_sides)
+                continue
             sides = [side for side in map(self._side, pair) if side is not None]
             self._sides = {side.frame.digest: side for side in sides}
             if len(sides) == 2:
@@ -163,7 +169,7 @@ def changes_of_pairs(
     """
     chains = in_chains(pairs)
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        maker = PairMaker(reader.side, unmade, neighbours)
+        maker = PairMaker(reader.side, unmade, neighbours, reader.narrow_sides)
         yield maker.make(chain.from_iterable(chains))
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))

@@ -30,13 +30,14 @@ from snapshots.catalog.overlays import (
     whole_rows,
 )
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
+from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.storage import Found, Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError, StackNotFound
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.history import History
+from snapshots.history import History, Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Kept, source_kind, stack_of_content
 from snapshots.tables import (
     SPEC_ROWS,
@@ -344,27 +345,6 @@ def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> Store
 
 # -- reading contents into memory
 
-_RECENT_BYTES = 32 << 20
-"""How many bytes of rows are kept of the contents that were written last, or two of them."""
-
-
-class RecentRows:
-    """The contents that an import wrote last, which need not be read."""
-
-    def __init__(self) -> None:
-        self.contents: dict[str, ContentRows] = {}
-
-    def noted(self, contents: Iterable[ContentRows]) -> Iterator[ContentRows]:
-        """Yield contents, and keep the last of them."""
-        num_bytes = 0
-        for content in contents:
-            self.contents[content.digest] = content
-            num_bytes += content.table.nbytes
-            while num_bytes > _RECENT_BYTES and len(self.contents) > 2:
-                num_bytes -= self.contents.pop(next(iter(self.contents))).table.nbytes
-            yield content
-
-
 _SAME = "import the same again to replace it"
 
 
@@ -396,8 +376,8 @@ class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
     ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
-    about a content that is damaged: CatalogError says so. ``recent`` are contents that are in
-    memory, and need not be read. In another process it reads there what it reads here.
+    about a content that is damaged: CatalogError says so. ``recent`` are contents and pairs that
+    are in memory, and need not be read. In another process it reads there what it reads here.
     """
 
     def __init__(
@@ -428,6 +408,14 @@ class ContentReader:
         """Read a content with its dependencies."""
         with self._opened(digest) as read:
             return _side(digest, read)
+
+    def narrow_sides(self, pair: Pair) -> tuple[Side, Side] | None:
+        """Return the part of two contents that decides what changed, where it is in memory."""
+        tables = self._recent.pairs.get(pair)
+        if tables is None:
+            return None
+        base, head = (_side(*one) for one in zip(pair, map(_columns_of, tables), strict=True))
+        return base, head
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""

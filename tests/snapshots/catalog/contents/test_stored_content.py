@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog import specs_table
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import Base, Bases, folder_of, whole
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
@@ -18,7 +17,6 @@ from snapshots.catalog.specs_table import (
     _CODED,
     _FRAME_COLUMNS,
     DamagedContent,
-    RecentRows,
     SpecsTable,
     stored_content,
 )
@@ -141,13 +139,3 @@ def test_a_base_that_cannot_be_read(
         rows = ContentRows(head.digest, head.table())
         written = specs.write([rows], files, {head.digest: base.digest}.get)
     assert len(written[head.digest]) == num_files
-
-
-@pytest.mark.parametrize(("most", "kept"), [(3, "bcd"), (1, "cd"), (0, "cd")])
-def test_the_last_contents_are_kept(monkeypatch: pytest.MonkeyPatch, most: int, kept: str) -> None:
-    """Within a limit in bytes, and always two of them, so that they need not be read."""
-    rows = {label: ContentRows(label, Content.of([a_spec(label)]).table()) for label in "abcd"}
-    monkeypatch.setattr(specs_table, "_RECENT_BYTES", most * rows["a"].table.nbytes)
-    recent = RecentRows()
-    assert [*recent.noted(rows.values())] == [*rows.values()]
-    assert [*recent.contents] == [*kept]
