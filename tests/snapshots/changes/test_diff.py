@@ -114,6 +114,18 @@ def test_package_change_kinds(base: str, head: str, kind: PackageChangeKind | No
     assert [(change.name, change.kind) for change in changes] == ([("hdf5", kind)] if kind else [])
 
 
+def test_versions_of_a_package_change() -> None:
+    """Versions are newest first, what was added and what was removed too."""
+    (change,) = compare(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
+    assert (change.newest_before, change.newest_after) == ("1.10", "2.0")
+    assert change.versions_before == ("1.10", "1.9", "1.2")
+    assert change.versions_after == ("2.0", "1.11", "1.10")
+    assert change.versions_added == ["2.0", "1.11"]
+    assert change.versions_removed == ["1.9", "1.2"]
+    (added,) = compare(build(""), build("1.2")).packages
+    assert (added.newest_before, added.newest_after, added.versions_before) == (None, "1.2", ())
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
