@@ -58,8 +58,10 @@ class StackChanges(ChangeTable[StackChange]):
     def __init__(self, pairing: Pairing, stacks: CommonNames, packages: CommonNames) -> None:
         self._pairing, self._stacks, self._packages = pairing, stacks, packages
         base, head, changed = pairing.base, pairing.head, pairing.changed
-        num_before, size_before = _totals(base, pairing.base_rows, stacks.in_base)
-        num_after, size_after = _totals(head, pairing.head_rows, stacks.in_head)
+        num_before = _num_specs(base, pairing.base_rows, stacks.in_base)
+        num_after = _num_specs(head, pairing.head_rows, stacks.in_head)
+        size_before = _sizes(base, pairing.base_rows, stacks.in_base, num_before)
+        size_after = _sizes(head, pairing.head_rows, stacks.in_head, num_after)
         self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
         # A hash that persists and that a stack has on one side alone has other stacks: it changed.
         places = np.arange(changed.size)
@@ -70,8 +72,8 @@ class StackChanges(ChangeTable[StackChange]):
                 (_members(head, changed.head_rows, stacks.from_head, places, changed.size)),
             )
         )
-        added = _totals(head, pairing.added, stacks.in_head)[0] + joined
-        removed = _totals(base, pairing.removed, stacks.in_base)[0] + left
+        added = _num_specs(head, pairing.added, stacks.in_head) + joined
+        removed = _num_specs(base, pairing.removed, stacks.in_base) + left
         differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
         # What a source does not state was neither added nor removed.
         self._places = rows_where(differ & pairing.persisting.tell_stacks)
@@ -135,28 +137,28 @@ class StackChanges(ChangeTable[StackChange]):
         return sum(array.nbytes for array in (self._places, self.kinds, self._numbers, *lists))
 
 
-def _totals(frame: Frame, rows: Rows | slice, places: Codes) -> tuple[Numbers, Numbers]:
-    """Return how many of the rows each stack has, and the sum of their known sizes.
+def _num_specs(frame: Frame, rows: Rows | slice, places: Codes) -> Numbers:
+    """Return how many of the rows each stack has.
 
-    ``places`` are those of the stacks in the frame, -1 for one that it does not have. The sum is -1
-    where there are specs but no known size.
+    ``places`` are those of the stacks in the frame, -1 for one that it does not have.
     """
+    column = frame.stacks
+    of_lists = np.bincount(column.codes[rows], minlength=len(column.values))
+    of_items: Numbers = np.append(column.total_by_item(of_lists), 0)
+    return of_items[places]
+
+
+def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) -> Numbers:
+    """Return the sums of the known sizes; -1 where a stack has specs but no known size."""
     column, sizes = frame.stacks, frame.size.numbers[rows]
-    lists = column.codes[rows]
-
-    def by_stack(of_lists: Numbers) -> Numbers:
-        of_items: Numbers = np.append(column.total_by_item(of_lists), 0)
-        return of_items[places]
-
-    num_specs, num_stated = (
-        by_stack(np.bincount(some, minlength=len(column.values)))
-        for some in (lists, lists[sizes >= 0])
-    )
     of_lists = np.zeros(len(column.values), np.int64)
-    np.add.at(of_lists, lists, np.maximum(sizes, 0))
-    totals = by_stack(of_lists)
-    totals[(num_specs > 0) & (num_stated == 0)] = _UNKNOWN
-    return num_specs, totals
+    np.add.at(of_lists, column.codes[rows], np.maximum(sizes, 0))
+    totals: Numbers = np.append(column.total_by_item(of_lists), 0)[places]
+    is_stated = sizes >= 0
+    if not is_stated.all():
+        stated = np.arange(len(frame), dtype=np.int32)[rows][is_stated]
+        totals[(num_specs > 0) & (_num_specs(frame, stated, places) == 0)] = _UNKNOWN
+    return totals
 
 
 def _members(
