@@ -23,6 +23,11 @@ _STATEMENT = re.compile(
 )
 """The begin of a line that sets a key, or is the head of a table."""
 
+_UP_TO_TEXT = re.compile(
+    r"""(?:[^"'#]|"(?!"")(?:[^"\\]|\\.)*+"|'(?!'')[^']*+')*+(?P<opens>\"{3}|'{3})?"""
+)
+"""What comes before a text of several lines, and the quotes that open it, if there is one."""
+
 Place = tuple[int, str | None]
 """The number of a table of an array of tables, -1 for none, and a key in it; None for its head."""
 
@@ -33,10 +38,10 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
     The keys outside the array have the number -1. The text must be TOML.
     """
     places: dict[Place, int] = {}
-    number, outside, in_text = -1, True, False
+    number, outside, quotes = -1, True, ""
     for line, content in enumerate(text.split("\n"), 1):
-        match = None if in_text else _STATEMENT.match(content)
-        in_text ^= bool((content.count('"""') + content.count("'''")) % 2)
+        match = None if quotes else _STATEMENT.match(content)
+        quotes = _left_open(content, quotes)
         if match is None:
             continue
         names = [part.strip("\"'") for part in re.findall(_PART, match["names"])]
@@ -48,6 +53,21 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
                 key = names[1] if len(names) > 1 else None
         places.setdefault((-1 if outside else number, key), line)
     return places
+
+
+def _left_open(line: str, quotes: str) -> str:
+    """Return the quotes of the text that goes on after a line, and went on before it; or none."""
+    position = 0
+    while True:
+        if quotes:
+            end = line.find(quotes, position)
+            if end < 0:
+                return quotes
+            position = end + len(quotes)
+        match = _UP_TO_TEXT.match(line, position)
+        if match is None or not match["opens"]:
+            return ""
+        quotes, position = match["opens"], match.end()
 
 
 LARGEST_FILE = 1 << 20

@@ -41,10 +41,14 @@ VALUES = st.sampled_from(
         '"""\na\n"]"\n"""',
         "'''\n[[rule]]\nname = 1\n'''",
         "{ a = 1, b = [2] }",
+        '''"it's \'\'\'"''',
+        '''"\\"\'\'\'"''',
+        """'say \"\"\" once'""",
+        "\"\"\"a ''' # b\"\"\" # '''",
     )
 )
 NAMES = st.sampled_from(("name", "forbid", "for-each", '"a key"', "'[k]'", "d.e"))
-NOISE = st.lists(st.sampled_from(("", "# [[rule]]", "  # x = 1")), max_size=2)
+NOISE = st.lists(st.sampled_from(("", "# [[rule]]", "  # x = 1", "# don''' say")), max_size=2)
 
 
 @given(
