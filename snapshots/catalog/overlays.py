@@ -6,7 +6,8 @@ not in the content. A row without a hash has nothing but that: a place takes two
 takes twenty, which nothing compresses.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import numpy as np
@@ -211,7 +212,9 @@ def _with_layers(rows: pa.Table, **values: pa.Array) -> pa.Table:
 
 # -- what is written of a content
 
-# The base is the whole content that the one before in the series is, or is laid over.
+# The base is the whole content that the one before in the series is, or is laid over. It is given
+# up where one more overlay takes more than the contents over that base take on average: overlays
+# grow as time goes on, and the average would from then on.
 
 # A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
 _ENCODINGS = {
@@ -252,6 +255,9 @@ class Bases:
         self._read = read
         self._rows = LRUCache[str, ContentRows](_KEPT_BYTES, lambda rows: rows.table.nbytes)
         self._bases: dict[str, Base] = {}
+        self._sizes: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        """The bytes of each content that is or is laid over a base, by its digest."""
+
         for digest, of_content in files.items():
             self.take(digest, of_content)
 
@@ -261,6 +267,7 @@ class Bases:
         """Know a content; ``rows`` are those of a whole one, where they are at hand."""
         if (base := base_of(digest, files)) is not None:
             self._bases[digest] = base
+            self._sizes[base.digest] |= {base.digest: base.file.size, digest: files[-1].size}
             if base.digest == digest and rows is not None:
                 self._keep(base, rows)
 
@@ -276,7 +283,7 @@ class Bases:
                 own = overlay(base.digest, below.unlike(content), content.unlike(below))
                 if own is not None:
                     data = to_parquet(own, encodings=_ENCODINGS)
-                    if data.size <= whole_bytes * MOST_SHARE:
+                    if data.size <= most_bytes(whole_bytes, self._sizes[base.digest].values()):
                         return Packed(own, data, base)
         kept = whole(content.table)
         return Packed(kept, to_parquet(kept, encodings=_ENCODINGS))
@@ -292,3 +299,11 @@ class Bases:
     def _keep(self, base: Base, rows: ContentRows) -> None:
         if rows.table.nbytes <= _KEPT_BYTES:
             self._rows[base.file.path] = rows
+
+
+def most_bytes(whole_bytes: int, sizes: Collection[int]) -> float:
+    """Return how many bytes an overlay may take of a content that would take so many whole.
+
+    ``sizes`` are those of the base and of what is laid over it.
+    """
+    return min(whole_bytes * MOST_SHARE, sum(sizes) / len(sizes))

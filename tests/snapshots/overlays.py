@@ -12,6 +12,6 @@ def laid_always() -> Iterator[None]:
     """Lay every content within over another one that can be, however small."""
     with (
         mock.patch.object(overlays, "LEAST_BYTES", 0),
-        mock.patch.object(overlays, "MOST_SHARE", 1_000),
+        mock.patch.object(overlays, "most_bytes", return_value=1 << 30),
     ):
         yield

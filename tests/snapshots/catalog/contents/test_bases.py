@@ -83,6 +83,17 @@ def test_what_is_laid_over_another(
     assert from_parquet("file", kept.data)["base"].to_pylist() == kept.rows["base"].to_pylist()
 
 
+def test_a_base_is_given_up_once_overlays_grow() -> None:
+    """An overlay takes no more than what stands over its base takes on average."""
+    size = Bases({"a": (file("a"),)}, lambda _: ROWS).packed(AFTER, "a").data.size
+    files = {"a": (file("a", 3 * overlays.LEAST_BYTES),)}
+    bases = Bases(files, lambda _: ROWS)
+    assert bases.packed(AFTER, "a").base is not None
+    for number in range(1_000):
+        bases.take(f"{number}", (*files["a"], file(f"{number}", size // 2)))
+    assert bases.packed(AFTER, "a").base is None
+
+
 def test_rows_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that memory has a bound, however many series an import has.
 
