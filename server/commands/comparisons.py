@@ -267,7 +267,7 @@ def notes_command(
     if template is not None and parameters.is_written("form"):
         raise click.UsageError("--template says how notes are written; leave --format out.")
     compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
-    text = _rendered(compared.changelog(), form, template)
+    text = _rendered(compared.release_notes(), form, template)
     if output is None:
         click.echo(text, nl=False)
         return

@@ -161,7 +161,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
             raise InvalidArgument("HASH", reason)
         return matches[0]
 
-    def changelog(self) -> changelog.Changelog:
+    def release_notes(self) -> changelog.Changelog:
         """Return the changes in scope as release notes have them."""
         return changelog.changelog(
             self.base,
@@ -556,7 +556,7 @@ def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> di
 
 
 def _notes(compared: Compared) -> dict[str, Any]:
-    notes: dict[str, Any] = orjson.loads(changelog.to_json(compared.changelog()))
+    notes: dict[str, Any] = orjson.loads(changelog.to_json(compared.release_notes()))
     return notes
 
 

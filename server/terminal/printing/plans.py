@@ -222,7 +222,7 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
         )
         for result in broken
     ]
-    return comment(planned.plan, planned.changelog(), planned.stack_plans, rules)
+    return comment(planned.plan, planned.release_notes(), planned.stack_plans, rules)
 
 
 # -- annotations of GitHub
@@ -231,7 +231,7 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
 def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield a notice of what has to be built, a warning for what is lost, and broken rules."""
     title = f"Size {planned.plan.size_label}"
-    causes = [cause.title for cause in planned.changelog().causes[:3]]
+    causes = [cause.title for cause in planned.release_notes().causes[:3]]
     why = f"; causes: {', '.join(causes)}" if causes else ""
     yield verdicts.annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
     for stack in planned.stack_plans:
@@ -259,7 +259,7 @@ def _fall(change: PackageChange) -> str:
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
     """Return the plan for programs; docs/plan.md describes it."""
     made, costs = planned.plan, planned.costs
-    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.changelog()))
+    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.release_notes()))
     return {
         "format": FORMAT,
         "base": planned.base,

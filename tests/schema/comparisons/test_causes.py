@@ -109,8 +109,8 @@ def test_why_each_hash_came_or_went(answer: Any) -> None:
     reasons = added_reasons(BASE, HEAD, EARLIER.specs.keys()) | removed_reasons(BASE, HEAD)
     assert {it["hash"]: it["reason"].lower() for it in answer["specs"]["nodes"]} == reasons
     assert "returned" in reasons.values()
-    pairs = counterparts(BASE, HEAD)
-    pairs |= {before: after for after, before in pairs.items()}
+    replaced = counterparts(BASE, HEAD)
+    pairs = replaced | {before: after for after, before in replaced.items()}
     for change in answer["specs"]["nodes"]:
         if change["hash"] not in pairs:
             assert (change["cause"], change["causes"], change["path"]) == (None, [], [])

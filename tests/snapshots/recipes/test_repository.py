@@ -1,5 +1,7 @@
 """Repositories of recipes: the commit of a revision, the commits between, and bad input."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -256,16 +258,31 @@ def test_a_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "value", "reason"),
-    [("MAX_BYTES", 100, "more paths"), ("LONGEST", 0.0, "longer"), ("MAX_COMMITS", 1, "more than")],
+    [("MAX_BYTES", 100, "more paths"), ("MAX_COMMITS", 1, "more than")],
 )
 def test_bounds(
     repository: RecipesRepository,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
-    value: float,
+    value: int,
     reason: str,
 ) -> None:
-    """More commits, paths or seconds than bounds allow are an error that says so."""
+    """More commits or paths than bounds allow are an error that says so."""
     monkeypatch.setattr(module, limit, value)
     with pytest.raises(SourceError, match=reason):
+        graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
+
+
+def test_commits_that_take_too_long(
+    repository: RecipesRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git is ended when reading commits takes longer than the bound."""
+    git = shutil.which("git")
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\n[ "$1" = diff-tree ] && exec sleep 60\nexec {git} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(module, "LONGEST", 0.1)
+    with pytest.raises(SourceError, match=r"git took longer than 0\.1 s"):
         graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
