@@ -75,7 +75,7 @@ def test_colour(
     assert bool(ESCAPE.search(done.out)) is is_coloured
 
 
-@pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
+@pytest.mark.parametrize(("rows", "is_paged"), [(80, False), (5, True)])
 def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
     """It states its size; what does not fit goes through the pager that PAGER names."""
     ours, its = pty.openpty()
