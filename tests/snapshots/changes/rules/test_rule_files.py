@@ -89,6 +89,13 @@ def test_what_is_outside_the_array() -> None:
     assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
 
 
+@pytest.mark.parametrize("quotes", ['"""', "'''"])
+def test_texts_of_several_lines_hold_no_statements(quotes: str) -> None:
+    """What looks like a table or a key in one is none; after its end there are keys again."""
+    text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
+    assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
+
+
 GOOD = """\
 # Before publishing.
 [[rule]]
