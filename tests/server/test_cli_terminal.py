@@ -75,12 +75,12 @@ def test_colour(
     assert bool(ESCAPE.search(done.out)) is is_coloured
 
 
-@pytest.mark.parametrize(("rows", "is_paged"), [(80, False), (5, True)])
+@pytest.mark.parametrize(("rows", "is_paged"), [(50, False), (5, True)])
 def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_paged: bool) -> None:
     """It states its size; what does not fit goes through the pager that PAGER names."""
     ours, its = pty.openpty()
     ioctl(its, TIOCSWINSZ, pack("HHHH", rows, 100, 0, 0))
-    unset = ("COLUMNS", "NO_COLOR")
+    unset = ("COLUMNS", "LINES", "NO_COLOR")
     variables = {name: text for name, text in environ().items() if name not in unset}
     variables |= {"TERM": "xterm", "PAGER": f"tee {tmp_path / 'read'}"}
     command: list[str | Path] = [CACHELOG, "show", "develop", "--catalog", demo_catalog]
