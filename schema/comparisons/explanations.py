@@ -249,8 +249,8 @@ def commits_of_cause(
     comparison: LoadedComparison, number: int, first: int
 ) -> list[CommitEffectType] | None:
     """Return the commits that explain a cause, with what each did; None if they are not known."""
-    found = attribution(comparison)
-    if found is None:
+    explained = attribution(comparison)
+    if explained is None:
         return None
     causes = comparison.explanation().causes
     numbers = causes.num_specs(number), causes.num_involved(number)
@@ -262,7 +262,7 @@ def commits_of_cause(
             effect=CommitEffect(commit.commit, commit.level, commit.taken_back, [number], *numbers),
             loaded=comparison,
         )
-        for commit in found.of_cause(number)[:first]
+        for commit in explained.of_cause(number)[:first]
     ]
 
 
@@ -292,11 +292,11 @@ def _effects_of(context: Context, commit: Commit) -> list[CommitEffectType]:
         ):
             continue
         comparison = load_comparison(context, both.base, both.head)
-        found = attribution(comparison)
-        if found is not None:
+        explained = attribution(comparison)
+        if explained is not None:
             shown += [
                 CommitEffectType(effect=effect, loaded=comparison)
-                for effect in found.effects()
+                for effect in explained.effects()
                 if effect.commit.oid == commit.oid
             ]
     return shown

@@ -409,14 +409,14 @@ def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleCon
     graph = loaded.dependencies()
     if graph.num_rows and not graph.is_known:
         return None
-    found = loaded.context.holes(loaded.info)
-    part = window_at(arguments, len(found), found.find)
-    shown = found[part.start : part.stop]
+    holes = loaded.context.holes(loaded.info)
+    part = window_at(arguments, len(holes), holes.find)
+    shown = holes[part.start : part.stop]
     items = frozenset((hole.hash, hole.name) for hole in shown)
     topic = HistoryTopic(About.HASHES, items=items)
     objects = [
-        HoleType(loaded=loaded, holes=found, place=place, hole=hole, topic=topic)
+        HoleType(loaded=loaded, holes=holes, place=place, hole=hole, topic=topic)
         for place, hole in enumerate(shown, part.start)
     ]
     page = ListPage(part, objects, [hole.hash for hole in shown])
-    return HoleConnection(page=page, holes=found, graph=graph)
+    return HoleConnection(page=page, holes=holes, graph=graph)

@@ -68,8 +68,8 @@ class RequestIds:
         client = scope.get("client")
         if self._is_trusted is None or not client or not self._is_trusted(client[0]):
             return None
-        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
-        return str(given, "ascii") if _GIVEN.fullmatch(given) else None
+        value = next((text for name, text in scope["headers"] if name == HEADER), b"")
+        return str(value, "ascii") if _GIVEN.fullmatch(value) else None
 
 
 CDN = "https://unpkg.com"

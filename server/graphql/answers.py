@@ -106,9 +106,9 @@ class Answers:
 
         What takes long to read is read in a thread.
         """
-        known = self._parsed.get(received)
-        if known is not None and (self._is_quickly_parsed(known) or self._kept(known)):
-            return known
+        before = self._parsed.get(received)
+        if before is not None and (self._is_quickly_parsed(before) or self._kept(before)):
+            return before
         parsed: ParsedRequest | None = None
         if len(received.content) <= _SHORT_CONTENT:
             request, media_type = self._request(received)

@@ -42,8 +42,8 @@ def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
     return chains
 
 
-Told = Mapping[Pair, Neighbours]
-"""The pairs whose stories are to be kept, too, and the revisions that they are told of."""
+NeighboursOfPairs = Mapping[Pair, Neighbours]
+"""The pairs whose stories are kept, too, and the revisions that these are about."""
 
 
 class Unmade(msgspec.Struct):
@@ -65,7 +65,7 @@ class PairMaker:
     """Compares pairs one by one, and has the two contents of the last one at hand.
 
     ``load`` reads a content, and ``narrow`` returns what decides, of two contents, what is kept,
-    where that is at hand. ``unmade`` has what could not be made. Of the pairs that are ``told`` the
+    where that is at hand. ``unmade`` has what could not be made. Of the pairs in ``neighbours`` the
     story is made with the rest.
     """
 
@@ -73,25 +73,25 @@ class PairMaker:
         self,
         load: Callable[[str], Side],
         unmade: Unmade | None = None,
-        neighbours: Told | None = None,
+        neighbours: NeighboursOfPairs | None = None,
         narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
     ) -> None:
         self._load = load
         self._narrow = narrow
-        self._told = neighbours or {}
+        self._neighbours = neighbours or {}
         self._sides: dict[str, Side] = {}
         self.unmade = Unmade() if unmade is None else unmade
 
     def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
         """Yield what is kept of each pair, but of those with a content that cannot be read."""
         for pair in chain:
-            if pair not in self._told and (narrow_sides := self._narrow(pair)) is not None:
+            if pair not in self._neighbours and (narrow_sides := self._narrow(pair)) is not None:
                 yield keep_changes(*narrow_sides)
                 continue
             sides = [side for side in map(self._side, pair) if side is not None]
             self._sides = {side.frame.digest: side for side in sides}
             if len(sides) == 2:
-                neighbours = self._told.get(pair)
+                neighbours = self._neighbours.get(pair)
                 yield _with_story(neighbours, *sides) if neighbours else keep_changes(*sides)
             else:
                 unreadable = self.unmade.unreadable
@@ -145,7 +145,7 @@ _PAIRS_EACH = 8
 loaded by two workers."""
 
 MakePairs = Callable[
-    [ContentReader, str, Sequence[Pair], Unmade, Told],
+    [ContentReader, str, Sequence[Pair], Unmade, NeighboursOfPairs],
     AbstractContextManager[Iterator[KeptChanges]],
 ]
 """``making``, or that with jobs or a cluster."""
@@ -157,14 +157,14 @@ def changes_of_pairs(
     location: str,
     pairs: Sequence[Pair],
     unmade: Unmade,
-    neighbours: Told,
+    neighbours: NeighboursOfPairs,
     *,
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[Iterator[KeptChanges]]:
     """Have what is kept of the pairs, as it is made; what could not be made is in ``unmade``.
 
-    Those that are ``told`` have their story with it. ``jobs`` and ``cluster`` are those of
+    Those with ``neighbours`` have their story with it. ``jobs`` and ``cluster`` are those of
     ``mapping``.
     """
     chains = in_chains(pairs)
@@ -174,8 +174,8 @@ def changes_of_pairs(
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
-    told = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
-    make = partial(_make, reader, told)
+    of_pairs = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
+    make = partial(_make, reader, of_pairs)
     with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as made:
         yield _gathered(made, unmade)
 
@@ -189,6 +189,6 @@ def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
         yield from made
 
 
-def _make(reader: ContentReader, neighbours: Told, pairs: Sequence[Pair]) -> _Made:
+def _make(reader: ContentReader, neighbours: NeighboursOfPairs, pairs: Sequence[Pair]) -> _Made:
     maker = PairMaker(reader.side, neighbours=neighbours)
     return list(maker.make(pairs)), maker.unmade
