@@ -60,7 +60,7 @@ def check_command(
     else:
         locked = lock_files.read(file)
     checked = check(catalog, locked, ref, best=best, series=series)
-    console.say_result(lambda: check_document(checked), check_lines(checked, console.width()))
+    console.say_result(lambda: check_document(checked), check_lines(checked))
     if fail_under is not None and checked.is_under(fail_under):
         console.note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
@@ -123,7 +123,7 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
         raise SystemExit(NOT_JUDGED) from None
     match form:
         case "text":
-            console.say_pages(verdicts.verdict_lines(report, console.width()))
+            console.say_pages(verdicts.verdict_lines(report))
         case "json":
             console.say_json(verdicts.verdict_document(report))
         case "junit":
@@ -201,7 +201,7 @@ def plan_command(
             case "json":
                 console.say_json(plans.plan_document(planned, report))
             case "text":
-                console.say_pages(plans.plan_lines(planned, report, console.width()))
+                console.say_pages(plans.plan_lines(planned, report))
             case "markdown":
                 click.echo(plans.plan_comment(planned, report), nl=False)
             case "github":

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from server.terminal import console, parameters
-from server.terminal.completion import (
-    DIMENSIONS,
-    complete_dimensions,
-    complete_head_or_package,
-)
+from server.terminal.completion import DIMENSIONS, complete_dimensions, complete_head_or_package
 from snapshots.errors import CachelogError, InvalidArgument, OutputError
 from snapshots.notes.formats import NotesFormat
 
@@ -136,10 +132,10 @@ def _diff_sides(
     if dimensions is not None:
         cells = compared.coverage(dimensions)
         document = partial(comparisons.coverage_document, compared, cells)
-        console.say_result(document, comparisons.coverage_lines(compared, cells, console.width()))
+        console.say_result(document, comparisons.coverage_lines(compared, cells))
         return bool(cells)
     document = partial(comparisons.difference_document, compared)
-    lines = comparisons.difference_lines(compared, console.width(), stat=stat)
+    lines = comparisons.difference_lines(compared, stat=stat)
     console.say_result(document, lines)
     return bool(compared.changes)
 
@@ -155,7 +151,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
         compared = compare_specs(parameters.open_catalog(catalog), *sides)
     else:
         compared = compare_specs_of(catalog, sides, spec or "")
-    console.say_result(compared.document, compared.lines(console.width()))
+    console.say_result(compared.document, compared.lines())
     return bool(compared.pair.hashes[0] != compared.pair.hashes[1])
 
 
@@ -208,12 +204,12 @@ def why_command(
     if console.prints_json():
         console.say_json(comparisons.causes_document(compared, changes))
     elif subject is None:
-        causes = comparisons.rebuilds_lines(compared, console.width(), all_commits=commits)
-        console.say_pages(chain(comparisons.title_lines(compared, console.width()), causes))
+        causes = comparisons.rebuilds_lines(compared, all_commits=commits)
+        console.say_pages(chain(comparisons.title_lines(compared), causes))
         if compared.why.why_unknown:
             console.note(f"Some causes cannot be known: {compared.why.why_unknown}.")
     elif changes:
-        console.say_pages(comparisons.stories_lines(compared, changes, console.width()))
+        console.say_pages(comparisons.stories_lines(compared, changes))
     else:
         console.note("Nothing changed.")
 

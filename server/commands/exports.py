@@ -116,12 +116,7 @@ def _require_fitting(
 @_server_url_option()
 @click.option("--prune", is_flag=True)
 def export_site_command(
-    *,
-    folder: Path,
-    catalog: str,
-    base_url: str | None,
-    server_url: str | None,
-    **options: Any,
+    *, folder: Path, catalog: str, base_url: str | None, server_url: str | None, **options: Any
 ) -> None:
     """Write a static site.
 

@@ -88,22 +88,13 @@ def log_command(
         raise click.UsageError("--target, --stack and --version are of a package alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
     is_short = oneline and not console.prints_json()
-    log = log_of(
-        opened,
-        subject,
-        series,
-        selection,
-        console.width(),
-        oneline=is_short,
-        commits=commits,
-        cell=cell,
-    )
+    log = log_of(opened, subject, series, selection, oneline=is_short, commits=commits, cell=cell)
     if console.prints_json():
         console.say_json(log.document())
     elif oneline:
         console.say_pages(log.short_lines())
     else:
-        console.say_blocks(log.blocks(console.width()))
+        console.say_blocks(log.blocks())
 
 
 # -- causes
@@ -157,7 +148,7 @@ def causes_command(
     opened = parameters.open_catalog(catalog)
     series = parameters.series_or_default(series, opened.history)
     report = report_of(opened, series, by, since, until, limit)
-    console.say_result(report.document, report.lines(console.width()))
+    console.say_result(report.document, report.lines())
 
 
 # -- history fill
@@ -304,4 +295,4 @@ def blame_command(subject: str, *, series: str | None, limit: int | None, catalo
     if console.prints_json():
         console.say_json(blame_facts(subject, entries))
     else:
-        console.say_pages(blame_lines(entries, series, console.width()))
+        console.say_pages(blame_lines(entries, series))

@@ -15,9 +15,7 @@ from snapshots.texts import counted
 @parameters.tag_option()
 @parameters.limit_option()
 @parameters.width_option
-def revisions_command(
-    tag: str | None, *, limit: int | None, columns: int | None, catalog: str
-) -> None:
+def revisions_command(tag: str | None, *, limit: int | None, catalog: str) -> None:
     """List the published revisions, newest first.
 
     - tag: Only the revisions of this tag.
@@ -40,14 +38,14 @@ def revisions_command(
         return
     console.say_result(
         lambda: [listed_facts(revision, history) for revision in revisions],
-        revision_lines(revisions, history, columns or console.width()),
+        revision_lines(revisions, history),
     )
 
 
 @parameters.catalog_command("tags")
 @parameters.limit_option()
 @parameters.width_option
-def tags_command(*, limit: int | None, columns: int | None, catalog: str) -> None:
+def tags_command(*, limit: int | None, catalog: str) -> None:
     """List the tags, and the newest revision of each.
 
     - limit: Only the first N.
@@ -57,7 +55,7 @@ def tags_command(*, limit: int | None, columns: int | None, catalog: str) -> Non
 
     history = Catalog(catalog).require_history()
     tags = history.tags[:limit]
-    lines = tag_lines(history, tags, columns or console.width())
+    lines = tag_lines(history, tags)
     console.say_result(lambda: tag_facts(history, tags), lines)
 
 
@@ -87,7 +85,7 @@ def packages_command(
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
     total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
-    lines = chain(package_lines(packages, console.width()), () if ref else [total])
+    lines = chain(package_lines(packages), () if ref else [total])
     console.say_result(lambda: document, lines)
 
 
@@ -109,7 +107,7 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
-    lines = chain(stack_lines(stacks, console.width()), () if ref else [total])
+    lines = chain(stack_lines(stacks), () if ref else [total])
     console.say_result(lambda: document, lines)
 
 
@@ -170,7 +168,7 @@ def find_command(
             console.note(f"In this catalog {name}.")
         return
     for spec in specs:
-        console.say_lines(listings.spec_lines(spec, console.width()))
+        console.say_lines(listings.spec_lines(spec))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     console.say_lines([f"{shown}{counted(len(rows), 'spec')} in {where}"])
 
@@ -208,4 +206,4 @@ def show_command(words: tuple[str, ...], *, series: str | None, catalog: str) ->
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series says where to look for a package; leave REF out.")
     shown = subject_of(opened, words, series)
-    console.say_result(shown.document, shown.lines(console.width()))
+    console.say_result(shown.document, shown.lines())

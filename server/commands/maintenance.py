@@ -75,7 +75,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, catalog: str) -> Non
 
     opened = parameters.open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
-    lines = removed_lines(removal, opened.history, console.width(), dry_run=dry_run)
+    lines = removed_lines(removal, opened.history, dry_run=dry_run)
     console.say_result(lambda: removal_facts(removal, dry_run=dry_run), lines)
 
 
@@ -108,7 +108,7 @@ def prune_command(
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
-    lines = pruned_lines(removal, choices, history, console.width(), dry_run=dry_run)
+    lines = pruned_lines(removal, choices, history, dry_run=dry_run)
     console.say_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
 
 
@@ -183,7 +183,7 @@ def keep_list_command(
     if console.prints_json():
         console.say_json(kept.document())
     elif impact:
-        console.say_lines(kept.lines(console.width()))
+        console.say_lines(kept.lines())
     elif output is not None:
         console.say(kept.summary)
     else:
@@ -249,12 +249,7 @@ def verify_command(
 
     with console.progress() as bars:
         verified = verify(
-            catalog,
-            deep=deep,
-            repair=repair,
-            jobs=jobs,
-            cluster=cluster or None,
-            progress=bars,
+            catalog, deep=deep, repair=repair, jobs=jobs, cluster=cluster or None, progress=bars
         )
     console.say_result(lambda: verified_facts(verified), verified_lines(verified))
     if not verified.is_sound:

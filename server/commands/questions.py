@@ -29,7 +29,7 @@ def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
     from server.terminal.printing.questions import find_holes
 
     holes = find_holes(parameters.open_catalog(catalog), ref, limit)
-    console.say_result(holes.document, holes.lines(console.width()))
+    console.say_result(holes.document, holes.lines())
 
 
 # -- twins
@@ -54,7 +54,7 @@ def twins_command(
     from server.terminal.printing.questions import find_twins
 
     twins = find_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
-    console.say_result(twins.document, twins.lines(console.width()))
+    console.say_result(twins.document, twins.lines())
 
 
 # -- impact
@@ -103,7 +103,7 @@ def impact_command(
     else:
         touched = _touched(recipes, words[0]) if is_range and recipes else None
         answer = questions.find_impact(opened, ref, stack, words, touched)
-    console.say_result(answer.document, answer.lines(console.width()))
+    console.say_result(answer.document, answer.lines())
 
 
 def _touched(location: str, commits: str) -> "Touched":

@@ -164,11 +164,30 @@ def say_fault(error: Exception) -> None:
     note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
 
 
-def width() -> int | None:
-    """Return how many columns a line of the result may take; None where it is no terminal.
+_WIDTH = f"{__name__}.width"
 
-    Other programs, such as grep, need whole lines.
+
+def choose_width(ctx: click.Context, _param: click.Parameter, columns: int | None) -> None:
+    """Fit the lines of the command's result into so many columns: the callback of ``--width``."""
+    if columns is not None:
+        ctx.meta[_WIDTH] = columns
+
+
+def keep_lines_whole() -> None:
+    """Let lines of the running command be as long as they are, also at a terminal."""
+    click.get_current_context().meta[_WIDTH] = None
+
+
+def width() -> int | None:
+    """Return how many columns a line of the result may take; None for any number.
+
+    They are those of ``--width``, else of the terminal. Other programs, such as grep, need whole
+    lines.
     """
+    context = click.get_current_context(silent=True)
+    if context is not None and _WIDTH in context.meta:
+        columns: int | None = context.meta[_WIDTH]
+        return columns
     return get_terminal_size().columns if sys.stdout.isatty() else None
 
 

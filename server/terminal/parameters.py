@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from server.terminal import completion
-from server.terminal.console import choose_json
+from server.terminal.console import choose_json, choose_width
 from snapshots.errors import InvalidArgument
 from snapshots.texts import absent_name, nearest_hint, nearest_names, nearest_or_first
 
@@ -185,9 +185,10 @@ in_option = described("--in", "ref", metavar="REF", shell_complete=completion.co
 limit_option = described("-n", "--limit", metavar="N", type=click.IntRange(min=0))
 width_option = click.option(
     "--width",
-    "columns",
     metavar="COLUMNS",
     type=click.IntRange(min=20),
+    expose_value=False,
+    callback=choose_width,
     help="Fit lines into so many columns. By default those of the terminal; elsewhere lines are "
     "whole.",
 )

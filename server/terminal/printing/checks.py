@@ -134,22 +134,22 @@ def find_last_seen(
     return {text: last_seen(history, own) for text, history in histories.items()}
 
 
-def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
+def check_lines(checked: Checked) -> Iterator[str]:
     """Yield what is there, what is missing, and what was left out."""
     if checked.covered:
-        yield from _best_lines(checked, width)
+        yield from _best_lines(checked)
         yield ""
-    yield from _summary(checked, width)
+    yield from _summary(checked)
     if left_out := checked.locked.left_out:
         left = (f"{versioned(spec.name, spec.version)} ({spec.why.value})" for spec in left_out)
-        yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
+        yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.")
     for place, missing in enumerate(checked.missing()):
         if place == 0:
             yield ""
-        yield from _missing_lines(missing, width, is_seen_known=checked.seen is not None)
+        yield from _missing_lines(missing, is_seen_known=checked.seen is not None)
 
 
-def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
+def _best_lines(checked: Checked) -> Iterator[str]:
     covered = checked.covered[:_MOST_LISTED]
     needed = checked.lookup.wanted
     columns = [
@@ -159,18 +159,18 @@ def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
         number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(needed):,}"),
         number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {needed.num_roots:,}"),
     ]
-    yield from table(covered, columns, width)
+    yield from table(covered, columns)
     if further := len(checked.covered) - len(covered):
         yield styles.quiet(f"and {counted(further, 'revision')} more")
 
 
-def _summary(checked: Checked, width: int | None) -> Iterator[str]:
+def _summary(checked: Checked) -> Iterator[str]:
     lookup, writer = checked.lookup, checked.locked.writer
     num_roots, found_roots = lookup.wanted.num_roots, lookup.num_roots_found
     looked = f"Looked in {title(checked.revision)}"
     if writer is not None:
         looked += f", for a lock file of {writer}"
-    yield from wrapped(looked, width)
+    yield from wrapped(looked)
     of_groups = [
         (f"  {shortened(group.name, _LONGEST_GROUP)}", group.num_roots_found, group.num_roots)
         for group in checked.groups()
@@ -188,7 +188,7 @@ def _summary(checked: Checked, width: int | None) -> Iterator[str]:
         yield f"  {name:<{widest}}  {numbers}  {percent(num_found, num_wanted):>7}"
 
 
-def _missing_lines(missing: UnmetSpec, width: int | None, *, is_seen_known: bool) -> Iterator[str]:
+def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
     spec, nearest = missing.spec, missing.nearest
     root = ", a root" if spec.is_root else ""
     name = styles.name(versioned(spec.name, spec.version))
@@ -202,7 +202,7 @@ def _missing_lines(missing: UnmetSpec, width: int | None, *, is_seen_known: bool
         texts.append(f"nearest: {other}: {what}")
     yield f"{styles.removed('-')} {name} {short_hash(spec.hash)}{root}"
     for text in texts:
-        yield from (f"    {line}" for line in wrapped(text, width and width - 4))
+        yield from wrapped(f"    {text}", " " * 8)
 
 
 def _seen_text(seen: LastSeen | None) -> str:

@@ -59,9 +59,7 @@ class ComparedCommits(msgspec.Struct, frozen=True):
         texts = [_recipes_text(recipes) for recipes in sides if recipes is not None]
         return f"recipes: {' -> '.join(texts)}"
 
-    def lines(
-        self, number: int, width: int | None, indent: str, *, all_: bool = False
-    ) -> Iterator[str]:
+    def lines(self, number: int, indent: str, *, all_: bool = False) -> Iterator[str]:
         """Yield the commits that explain a cause: the first one, or all; or that none does."""
         attribution = self.recipes.attribution
         if attribution is None:
@@ -75,7 +73,7 @@ class ComparedCommits(msgspec.Struct, frozen=True):
         for commit in commits if all_ else commits[:1]:
             more = "" if all_ or len(commits) == 1 else f" and {len(commits) - 1:,} more"
             text = f"{_commit_text(commit)}{more}"
-            for line in wrapped(f"{indent}{text}", width, indent + "  "):
+            for line in wrapped(f"{indent}{text}", indent + "  "):
                 yield styles.quiet(line)
             if all_:
                 entry = CommitEntry.of(commit, self.recipes.links)
@@ -121,18 +119,18 @@ def _recipes_text(recipes: Recipes) -> str:
 # -- what was rebuilt with a revision
 
 
-def rebuild_lines(compared: ComparedCommits, rows: Rows | None, width: int | None) -> Iterator[str]:
+def rebuild_lines(compared: ComparedCommits, rows: Rows | None) -> Iterator[str]:
     """Yield the causes of what was rebuilt, each with all commits that explain it."""
     rebuilds = compared.rebuilds(rows)
     if not rebuilds:
         return
     if compared.recipes.attribution is None:
-        yield from wrapped(f"    no commits: {compared.recipes.why_unknown}", width, " " * 6)
+        yield from wrapped(f"    no commits: {compared.recipes.why_unknown}", " " * 6)
         return
     for rebuild in rebuilds:
         text = f"    {counted(rebuild.num_specs, 'spec')}: {styles.name(compared.title(rebuild))}"
-        yield from wrapped(text, width, " " * 6)
-        yield from compared.lines(rebuild.number, width, " " * 6, all_=True)
+        yield from wrapped(text, " " * 6)
+        yield from compared.lines(rebuild.number, " " * 6, all_=True)
 
 
 def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[str, Any]:
@@ -240,7 +238,7 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
             subject = why.base.frame.hashes.at(before)
 
 
-def blame_lines(entries: Iterable[Blamed], series: str, width: int | None) -> Iterator[str]:
+def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
     """Yield the rebuilds with their commits; or that there was none in the series."""
     is_empty = True
     for entry in entries:
@@ -250,7 +248,7 @@ def blame_lines(entries: Iterable[Blamed], series: str, width: int | None) -> It
         yield f"{styles.name(title(entry.revision))}{subject}: {commits.title(entry.rebuild)}"
         if (unknown := commits.recipes.why_unknown) is not None:
             yield f"  {styles.quiet(unknown)}"
-        yield from commits.lines(entry.rebuild.number, width, "  ", all_=True)
+        yield from commits.lines(entry.rebuild.number, "  ", all_=True)
     if is_empty:
         yield f"nothing of it took the place of another in {series}"
 

@@ -242,14 +242,14 @@ _PAIR_SIGN = "~"
 _INDENT = " " * 8
 
 
-def title_lines(compared: Compared, width: int | None) -> list[str]:
+def title_lines(compared: Compared) -> list[str]:
     """Return which two revisions are compared."""
-    return wrapped(f"{title(compared.base)} -> {title(compared.head)}", width)
+    return wrapped(f"{title(compared.base)} -> {title(compared.head)}")
 
 
-def difference_lines(compared: Compared, width: int | None, *, stat: bool) -> Iterator[str]:
+def difference_lines(compared: Compared, *, stat: bool) -> Iterator[str]:
     """Yield the changes package by package, or with ``stat`` one line a package; and totals."""
-    yield from title_lines(compared, width)
+    yield from title_lines(compared)
     packages = {change.name: change for change in compared.comparison.packages}
     in_order = sorted(
         compared.changes,
@@ -262,7 +262,7 @@ def difference_lines(compared: Compared, width: int | None, *, stat: bool) -> It
         if not stat:
             for reported in shown:
                 lines = _pair_lines if reported.reason in PAIRED else _spec_lines
-                yield from lines(compared, reported, width)
+                yield from lines(compared, reported)
     yield _totals(compared.changes)
 
 
@@ -294,12 +294,12 @@ def package_headline(change: PackageChange) -> str:
     return kind
 
 
-def _pair_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+def _pair_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
     before, after = compared.pair(reported)
     hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
     text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(compared, reported)}"
-    yield from map(styles.changed, wrapped(text, width, _INDENT))
-    yield from map(styles.quiet, _ambiguity_lines(reported, width, "      "))
+    yield from map(styles.changed, wrapped(text, _INDENT))
+    yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
 
 def _cause_text(compared: Compared, reported: ReportedChange) -> str:
@@ -311,21 +311,21 @@ def _cause_text(compared: Compared, reported: ReportedChange) -> str:
     return "" if is_shown else f" ({cause_title(cause)})"
 
 
-def _spec_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+def _spec_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
     change = reported.change
     spec = compared.own(reported)
     sign, style = SIGNS[change.kind]
-    for line in wrapped(f"  {sign} {change.hash} {spec.short}", width, _INDENT):
+    for line in wrapped(f"  {sign} {change.hash} {spec.short}", _INDENT):
         yield style(line)
     if change.kind is SpecChangeKind.CHANGED:
         for field in compared.comparison.field_changes(change):
-            yield from wrapped(f"      {field_text(field)}", width, _INDENT)
+            yield from wrapped(f"      {field_text(field)}", _INDENT)
         return
     text = in_words(reported.reason.value)
     if reported.reason is SpecChangeReason.REPLACED:
         text += f" by {short_hash(compared.pair(reported)[1].hash)}"
     yield styles.quiet(f"      {text}")
-    yield from map(styles.quiet, _ambiguity_lines(reported, width, "      "))
+    yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
 
 
 def pair_text(before: Spec, after: Spec) -> str:
@@ -376,10 +376,10 @@ _CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
 }
 
 
-def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None) -> Iterator[str]:
+def coverage_lines(compared: Compared, cells: CoverageChanges) -> Iterator[str]:
     """Yield the cells package by package, below a lost one the nearest that is left; and totals."""
-    yield from title_lines(compared, width)
-    yield from coverage_cell_lines(cells, width)
+    yield from title_lines(compared)
+    yield from coverage_cell_lines(cells)
     counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
     dimensions = ", ".join(
         ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
@@ -387,16 +387,16 @@ def coverage_lines(compared: Compared, cells: CoverageChanges, width: int | None
     yield f"{counts} ({dimensions})"
 
 
-def coverage_cell_lines(cells: CoverageChanges, width: int | None) -> Iterator[str]:
+def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
     """Yield the cells package by package, below a lost one the nearest that is left."""
     for package, inside in groupby(cells, key=attrgetter("package")):
         yield styles.name(package)
         for cell in inside:
             sign, style = _CELL_SIGNS[cell.kind]
             text = f"  {sign} {' '.join(cell.values) or package}"
-            yield from map(style, wrapped(text, width, _INDENT))
+            yield from map(style, wrapped(text, _INDENT))
             if cell.kind is CoverageChangeKind.LOST:
-                yield from map(styles.quiet, wrapped(_nearest(cells, cell), width, _INDENT))
+                yield from map(styles.quiet, wrapped(_nearest(cells, cell), _INDENT))
 
 
 def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
@@ -416,24 +416,21 @@ _MOST_TOGETHER = 5
 """So many causes are named that go together with another."""
 
 
-def rebuilds_lines(
-    compared: Compared, width: int | None, *, all_commits: bool = False
-) -> Iterator[str]:
+def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator[str]:
     """Yield how many specs were rebuilt or replaced, and a table of what set that off.
 
     It says of how many specs each cause is the main one, in how many it is involved, and where
     they are known the first commit that explains it, or with ``all_commits`` all of them.
     """
     if line := compared.commits.title_line():
-        yield from wrapped(line, width)
+        yield from wrapped(line)
     elif all_commits:
-        yield from wrapped(f"no commits: {compared.commits.recipes.why_unknown}", width)
+        yield from wrapped(f"no commits: {compared.commits.recipes.why_unknown}")
     reasons = Counter(reported.reason for reported in compared.changes)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
         f"{counted(rebuilt + replaced, 'spec')} took the place of another: "
-        f"{rebuilt:,} as they were, {replaced:,} whose own facts differ",
-        width,
+        f"{rebuilt:,} as they were, {replaced:,} whose own facts differ"
     )
     causes = compared.why.causes
     head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
@@ -449,11 +446,11 @@ def rebuilds_lines(
     if compared.costs is not None:
         costs = costs_by_number(compared.costs, paired, causes.main_of(paired))
         columns.insert(2, number("build time", 2, lambda row: str(costs.get(row.number, NO_COST))))
-    head, *lines = table(rows, columns, width)
+    head, *lines = table(rows, columns)
     yield head
     for row, line in zip(rows, lines, strict=True):
         yield line
-        yield from compared.commits.lines(row.number, width, _BELOW_CAUSE, all_=all_commits)
+        yield from compared.commits.lines(row.number, _BELOW_CAUSE, all_=all_commits)
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:
@@ -466,48 +463,46 @@ def _cause_and_others(causes: Causes, number: int) -> str:
     return text
 
 
-def stories_lines(
-    compared: Compared, changes: Sequence[ReportedChange], width: int | None
-) -> Iterator[str]:
+def stories_lines(compared: Compared, changes: Sequence[ReportedChange]) -> Iterator[str]:
     """Yield all that is known of why each hash came, went or changed; nothing without changes."""
     if changes:
-        yield from title_lines(compared, width)
+        yield from title_lines(compared)
     for reported in without_replaced(changes):
-        yield from _story_lines(compared, reported, width)
+        yield from _story_lines(compared, reported)
 
 
-def _story_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+def _story_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
     own = compared.own(reported)
-    yield from wrapped(f"{styles.digest(own.hash)} {own.short}", width)
+    yield from wrapped(f"{styles.digest(own.hash)} {own.short}")
     if reported.counterpart is None:
         yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
-        yield from _ambiguity_lines(reported, width, "  ")
+        yield from _ambiguity_lines(reported, "  ")
         return
     before, after = compared.pair(reported)
     is_removed = reported.reason is SpecChangeReason.REPLACED
     verb, other = ("replaced by", after) if is_removed else ("took the place of", before)
-    yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}", width)
-    yield from _ambiguity_lines(reported, width, "  ")
-    yield from _path_lines(compared, reported, width)
+    yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
+    yield from _ambiguity_lines(reported, "  ")
+    yield from _path_lines(compared, reported)
 
 
-def _ambiguity_lines(reported: ReportedChange, width: int | None, indent: str) -> Iterator[str]:
+def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
     """Yield what is not known of what took the place of what."""
     if reported.why_ambiguous is not None:
-        yield from wrapped(f"{indent}{reported.why_ambiguous}", width)
+        yield from wrapped(f"{indent}{reported.why_ambiguous}")
 
 
-def _path_lines(compared: Compared, reported: ReportedChange, width: int | None) -> Iterator[str]:
+def _path_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
     """Yield the way from a spec with a counterpart down to its main cause, and other causes."""
     why, causes = compared.why, compared.why.causes
     row = reported.head_row
     if reported.cause is None or row is None:
         return
     main = cause_title(causes.name_of(reported.cause))
-    yield from wrapped(f"  main cause: {styles.name(main)}", width)
+    yield from wrapped(f"  main cause: {styles.name(main)}")
     if unknown := causes.why_unknown(reported.cause):
-        yield from wrapped(f"    {unknown}", width)
-    yield from compared.commits.lines(reported.cause, width, "    ", all_=True)
+        yield from wrapped(f"    {unknown}")
+    yield from compared.commits.lines(reported.cause, "    ", all_=True)
     path = path_facts(why, causes.path(row))
     for depth, step in enumerate(path if len(path) > 1 else ()):
         hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
@@ -517,7 +512,7 @@ def _path_lines(compared: Compared, reported: ReportedChange, width: int | None)
     if others:
         yield f"  also reached by: {counted(len(others), 'cause')}"
         for other in others:
-            yield from wrapped(f"    {cause_title(causes.name_of(other))}", width)
+            yield from wrapped(f"    {cause_title(causes.name_of(other))}")
 
 
 # -- documents

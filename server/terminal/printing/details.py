@@ -141,7 +141,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         """The place of the revision in its series, from 1."""
         return len(self.history.earlier(self.revision)) + 1
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
         revision, source = self.revision, self.revision.source
         series = series_of(revision.tag)
@@ -166,12 +166,11 @@ class ShownRevision(msgspec.Struct, frozen=True):
                 ("After", self.after.text("from this to it") if self.after else "none"),
                 ("The same as", few(list(map(title, self.same)), _MOST_SAME)),
                 *_facet_labels(self.facets),
-            ],
-            width,
+            ]
         )
         if self.stacks:
             yield ""
-            yield from listings.stack_lines(self.stacks, width)
+            yield from listings.stack_lines(self.stacks)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -235,7 +234,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
     timeline: PackageTimeline
     gone_in: RevisionInfo | None
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
         timeline, newest = self.timeline, self.timeline.entries[0]
         how_large = "" if self.total_size is None else f", {size(self.total_size)}"
@@ -252,8 +251,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
                 *([("Gone in", title(self.gone_in))] if self.gone_in else []),
                 ("Last change", f"{title(newest.head)}: {histories.package_line(newest)}"),
                 ("Changes", f"{counted(len(timeline.entries), 'revision')} touched it"),
-            ],
-            width,
+            ]
         )
 
     def document(self) -> dict[str, Any]:
@@ -353,10 +351,10 @@ class Counterpart(msgspec.Struct, frozen=True):
     spec: Spec
     text: str
 
-    def lines(self, words: str, width: int | None) -> Iterator[str]:
+    def lines(self, words: str) -> Iterator[str]:
         """Yield the counterpart behind some words, and what differs."""
-        yield from wrapped(f"{words} /{self.spec.hash} in {title(self.revision)}:", width)
-        yield from wrapped(f"  {self.text}", width)
+        yield from wrapped(f"{words} /{self.spec.hash} in {title(self.revision)}:")
+        yield from wrapped(f"  {self.text}")
 
     def facts(self) -> dict[str, Any]:
         """Return the counterpart for programs."""
@@ -378,21 +376,20 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     took_place_of: Counterpart | None
     replaced_by: Counterpart | None
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
-        yield from map(styles.name, wrapped(self.spec.short, width))
+        yield from map(styles.name, wrapped(self.spec.short))
         facts = ((_label(fact), _fact_text(self, fact)) for fact in SPEC_FACTS.values())
-        yield from labelled([*facts, ("As of", title(self.revision))], width)
-        yield from _dependency_lines(self.dependencies, width)
-        yield from _dependent_lines(self.dependents, width)
+        yield from labelled([*facts, ("As of", title(self.revision))])
+        yield from _dependency_lines(self.dependencies)
+        yield from _dependent_lines(self.dependents)
         yield ""
         yield "Where it was:"
-        for line in histories.span_lines(self.past.spans, None if width is None else width - 2):
-            yield f"  {line}"
+        yield from histories.span_lines(self.past.spans, "  ")
         if self.took_place_of is not None:
-            yield from self.took_place_of.lines("Took the place of", width)
+            yield from self.took_place_of.lines("Took the place of")
         if self.replaced_by is not None:
-            yield from self.replaced_by.lines("Its place was taken by", width)
+            yield from self.replaced_by.lines("Its place was taken by")
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -517,9 +514,7 @@ def _fact_text(shown: ShownSpec, fact: Fact) -> str:
     return single_value(value)
 
 
-def _dependency_lines(
-    dependencies: Sequence[DirectDependency] | None, width: int | None
-) -> Iterator[str]:
+def _dependency_lines(dependencies: Sequence[DirectDependency] | None) -> Iterator[str]:
     yield ""
     if dependencies is None:
         yield "What it depends on is not known."
@@ -534,12 +529,10 @@ def _dependency_lines(
         if needed.external_path is not None:
             outside = f", external at {needed.external_path}"
         facts = f"({', '.join(needed.types)}{virtuals}{outside})"
-        yield from wrapped(
-            f"  /{needed.hash} {versioned(needed.name, needed.version)} {facts}", width
-        )
+        yield from wrapped(f"  /{needed.hash} {versioned(needed.name, needed.version)} {facts}")
 
 
-def _dependent_lines(dependents: Sequence[Spec] | None, width: int | None) -> Iterator[str]:
+def _dependent_lines(dependents: Sequence[Spec] | None) -> Iterator[str]:
     if dependents is None:
         return
     yield ""
@@ -549,6 +542,6 @@ def _dependent_lines(dependents: Sequence[Spec] | None, width: int | None) -> It
     needs = "needs" if len(dependents) == 1 else "need"
     yield f"{counted(len(dependents), 'spec')} {needs} it directly:"
     for spec in dependents[:_MOST_DEPENDENTS]:
-        yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}", width)
+        yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}")
     if len(dependents) > _MOST_DEPENDENTS:
         yield f"  and {len(dependents) - _MOST_DEPENDENTS:,} more"

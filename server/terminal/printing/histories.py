@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
+from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import facts_of
 from server.terminal.parameters import default_series
@@ -108,11 +109,11 @@ class Log(msgspec.Struct, frozen=True):
             digest = styles.digest(short_digest(revision.digest))
             yield f"{digest} {minute(revision.taken_at)} {revision.tag}: {entry.text}"
 
-    def blocks(self, width: int | None) -> Iterator[Sequence[str]]:
+    def blocks(self) -> Iterator[Sequence[str]]:
         """Yield the lines of each entry."""
         yield self.title
         for entry in self.entries:
-            yield [*_head(entry.revision, width), "", *entry.lines]
+            yield [*_head(entry.revision), "", *entry.lines]
 
     def document(self) -> dict[str, Any]:
         """Return the log for programs."""
@@ -124,7 +125,6 @@ def log_of(
     subject: str | None,
     series: str | None,
     selection: Selection,
-    width: int | None,
     *,
     oneline: bool = False,
     commits: bool = False,
@@ -138,28 +138,26 @@ def log_of(
     package were in it.
     """
     if subject is not None and cell:
-        return _cell_log(opened, subject, series, cell, selection, width)
+        return _cell_log(opened, subject, series, cell, selection)
     rows: Callable[[Frame], Rows] | None = None
     if subject is not None and subject.startswith("/"):
         past = opened.hash_history(subject)
-        log = _hash_log(past, opened.history, series, selection, width)
+        log = _hash_log(past, opened.history, series, selection)
         rows = partial(_hash_rows, hash_=past.hash)
     elif subject is not None:
         timeline = opened.package_timeline(subject, series or default_series(opened.history))
-        log = _package_log(timeline, opened.history, selection, width)
+        log = _package_log(timeline, opened.history, selection)
         rows = partial(package_rows, name=timeline.name)
     else:
         series = series or default_series(opened.history)
-        log = _series_log(opened.complete(series), series, selection, width, oneline=oneline)
-    return _with_commits(log, opened, rows, width) if commits else log
+        log = _series_log(opened.complete(series), series, selection, oneline=oneline)
+    return _with_commits(log, opened, rows) if commits else log
 
 
 # -- the commits that rebuilt specs
 
 
-def _with_commits(
-    log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows] | None, width: int | None
-) -> Log:
+def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows] | None) -> Log:
     """Return a log with the commits that rebuilt some rows of each revision; None for all."""
 
     def entries() -> Iterator[LogEntry]:
@@ -168,7 +166,7 @@ def _with_commits(
             if entry.base is not None:
                 commits = ComparedCommits.of(opened, entry.base, entry.revision)
                 rows = rows_in and rows_in(commits.why.head.frame)
-                lines = list(rebuild_lines(commits, rows, width))
+                lines = list(rebuild_lines(commits, rows))
             yield msgspec.structs.replace(
                 entry,
                 lines=[*entry.lines, *([""] if lines else []), *lines],
@@ -187,12 +185,10 @@ def _hash_rows(frame: Frame, hash_: str) -> Rows:
 # -- a series
 
 
-def _series_log(
-    opened: OpenedCatalog, series: str, selection: Selection, width: int | None, *, oneline: bool
-) -> Log:
+def _series_log(opened: OpenedCatalog, series: str, selection: Selection, *, oneline: bool) -> Log:
     points = opened.library.past.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
-    entries = _short_entries(selected) if oneline else _entries(opened, series, selected, width)
+    entries = _short_entries(selected) if oneline else _entries(opened, series, selected)
     return Log(
         [f"{styles.name(series)}: {counted(len(points), 'revision')}, newest first"],
         {"series": series, "num_revisions": len(points)},
@@ -206,7 +202,7 @@ def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
 
 
 def _entries(
-    opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint], width: int | None
+    opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint]
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read; raises CatalogError where what is kept is damaged."""
     past = opened.library.past
@@ -218,7 +214,7 @@ def _entries(
             packages = past.package_counts(map(_pair, read_at_once))
             for point in read_at_once:
                 reasons = with_returned(point.counts, returned.get(point.revision, {}))
-                yield _series_entry(point, reasons, packages.get(_pair(point), ()), width)
+                yield _series_entry(point, reasons, packages.get(_pair(point), ()))
 
 
 def _pair(point: GrowthPoint) -> Pair:
@@ -226,16 +222,13 @@ def _pair(point: GrowthPoint) -> Pair:
 
 
 def _series_entry(
-    point: GrowthPoint,
-    reasons: Mapping[SpecChangeReason, int],
-    packages: Sequence[PackageCounts],
-    width: int | None,
+    point: GrowthPoint, reasons: Mapping[SpecChangeReason, int], packages: Sequence[PackageCounts]
 ) -> LogEntry:
     """Return the totals by reason, those that returned apart, and the packages changed most."""
     most_changed = nlargest(MOST_CHANGED, packages, _weight)
-    lines = list(_count_lines(point.counts, reasons, width))
+    lines = list(_count_lines(point.counts, reasons))
     if most_changed:
-        lines += ["", *_bars(most_changed, width)]
+        lines += ["", *_bars(most_changed)]
     if more := len(packages) - len(most_changed):
         lines.append(f" and {counted(more, 'more package')}")
     facts = {
@@ -256,16 +249,14 @@ def _weight(package: PackageCounts) -> tuple[int, bool]:
 # -- a package
 
 
-def _package_log(
-    timeline: PackageTimeline, history: History, selection: Selection, width: int | None
-) -> Log:
+def _package_log(timeline: PackageTimeline, history: History, selection: Selection) -> Log:
     revisions = counted(len(history.of_series(timeline.series)), "revision")
     touched = f"{len(timeline.entries):,} of {revisions} touched it"
     return Log(
         [
             f"{styles.name(timeline.name)} in {timeline.series}: {touched}",
-            *wrapped(f"first seen in {title(timeline.first_seen)}", width),
-            *wrapped(f"last seen in {title(timeline.last_seen)}", width),
+            *wrapped(f"first seen in {title(timeline.first_seen)}"),
+            *wrapped(f"last seen in {title(timeline.last_seen)}"),
         ],
         {
             "series": timeline.series,
@@ -279,8 +270,8 @@ def _package_log(
                 entry.base,
                 package_line(entry),
                 [
-                    *wrapped(f"{_INDENT}{_package_text(entry)}", width, _INDENT * 2),
-                    *_count_lines(entry, entry.reasons, width),
+                    *wrapped(f"{_INDENT}{_package_text(entry)}", _INDENT * 2),
+                    *_count_lines(entry, entry.reasons),
                 ],
                 package_entry_facts(entry),
             )
@@ -325,7 +316,6 @@ def _cell_log(
     series: str | None,
     values: Mapping[str, str],
     selection: Selection,
-    width: int | None,
 ) -> Log:
     opened, package, cells = opened.package_cells(name)
     cell = {CoverageDimension(dimension): value for dimension, value in values.items()}
@@ -347,12 +337,12 @@ def _cell_log(
     return Log(
         [
             f"{styles.name(name)}: {what}",
-            *_cell_lines(shown, width),
+            *_cell_lines(shown),
             *(
                 line
                 for revision, spec in nearest
                 for line in wrapped(
-                    f"nearest in {title(revision)}: {spec.short} /{short_hash(spec.hash)}", width
+                    f"nearest in {title(revision)}: {spec.short} /{short_hash(spec.hash)}"
                 )
             ),
         ],
@@ -369,22 +359,20 @@ def _cell_log(
     )
 
 
-def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], width: int | None) -> Iterator[str]:
+def _cell_lines(spans: Mapping[str, Sequence[CellSpan]]) -> Iterator[str]:
     """Yield when specs of a cell were there, in each series, and why they went."""
     for series, several in spans.items():
         if not several:
             yield f"{series}: never"
         for span in several:
             about = counted(span.num_specs, "spec")
-            yield from wrapped(_span_text(series, span, about, reasons_text(span.reasons)), width)
+            yield from wrapped(_span_text(series, span, about, reasons_text(span.reasons)))
 
 
 # -- a hash
 
 
-def _hash_log(
-    past: HashHistory, history: History, series: str | None, selection: Selection, width: int | None
-) -> Log:
+def _hash_log(past: HashHistory, history: History, series: str | None, selection: Selection) -> Log:
     spans = [span for span in past.spans if series in (None, span.series)]
 
     def why(span: Span, *, came: bool) -> tuple[str, dict[str, Any]]:
@@ -393,7 +381,7 @@ def _hash_log(
 
     name = styles.name(versioned(past.name, past.version))
     return Log(
-        [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans, width)],
+        [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans)],
         hash_facts(past, spans),
         _span_entries([(span.series, span) for span in spans], why, history, selection),
     )
@@ -412,11 +400,11 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
     }
 
 
-def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
+def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
     """Yield when a hash was there, why it came, and why it went."""
     for span in spans:
         came, gone = _reason_text(span.reason_came), _reason_text(span.reason_gone)
-        yield from wrapped(_span_text(span.series, span, came, gone), width)
+        yield from wrapped(indent + _span_text(span.series, span, came, gone), indent + _INDENT)
 
 
 # -- spans of a cell or a hash
@@ -476,17 +464,15 @@ def counts_text(counts: SpecCounts) -> str:
     )
 
 
-def _head(revision: RevisionInfo, width: int | None) -> Iterator[str]:
+def _head(revision: RevisionInfo) -> Iterator[str]:
     source = revision.source
     version = f" ({source.version})" if source.version else ""
     yield styles.digest(f"revision {short_digest(revision.digest)} ({revision.tag})")
     yield f"Date:   {minute(revision.taken_at)}"
-    yield from wrapped(f"Source: {source_text(source)}{version}", width, " " * 8)
+    yield from wrapped(f"Source: {source_text(source)}{version}", " " * 8)
 
 
-def _count_lines(
-    counts: SpecCounts, reasons: Mapping[SpecChangeReason, int], width: int | None
-) -> Iterator[str]:
+def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) -> Iterator[str]:
     """Yield a line for each kind of change that there is, with its reasons."""
     if not any(_three(counts)):
         yield f"{_INDENT}nothing changed"
@@ -496,10 +482,10 @@ def _count_lines(
             text = f"{_INDENT}{sign} {count:,} {kind.value}"
             if kind is not SpecChangeKind.CHANGED and (parts := counted_reasons(kind, reasons)):
                 text += f": {parts}"
-            yield from map(style, wrapped(text, width, _INDENT * 2))
+            yield from map(style, wrapped(text, _INDENT * 2))
 
 
-def _bars(packages: Sequence[PackageCounts], width: int | None) -> Iterator[str]:
+def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
     """Yield a line a package, with a bar as long as its changes are many, and what became of it.
 
     Where that does not fit beside the shortest bars, it is left out.
@@ -508,7 +494,8 @@ def _bars(packages: Sequence[PackageCounts], width: int | None) -> Iterator[str]
     texts = list(map(_headline, packages))
     widest = max(len(package.name) for package in packages)
     digits = max(len(f"{total:,}") for total in totals)
-    room = sys.maxsize if width is None else width - widest - digits - len(" " + " | " + " ")
+    width = console.width() or sys.maxsize
+    room = width - widest - digits - len(" " + " | " + " ")
     left = room - max(len(text) + 1 for text in texts)
     has_texts = left >= _NARROWEST_BAR
     longest = min(_WIDEST_BAR, left if has_texts else room)
@@ -560,13 +547,13 @@ class SeriesReport(msgspec.Struct, frozen=True):
     num_causes: int
     shown: Sequence[SeriesCause]
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield a line for each cause, with bars through time, the oldest revision first."""
         revisions = self.revisions
         days = sorted({day(revision.taken_at) for revision in revisions})
         span = f" from {days[0]} to {days[-1]}" if days else ""
         text = f"{styles.name(self.series)}: {counted(len(revisions), 'revision')}{span}"
-        yield from wrapped(text, width)
+        yield from wrapped(text)
         if not self.num_causes:
             by_commit = SeriesCauseKey.COMMIT in self.by
             what = "No commit of the recipes" if by_commit else "Nothing"
@@ -582,7 +569,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
             TableColumn(head, 0, lambda cause: _name(cause, self.by), styles.name),
         ]
         if self.shown:
-            yield from table(self.shown, columns, width)
+            yield from table(self.shown, columns)
         if more := self.num_causes - len(self.shown):
             yield f"and {more:,} more"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from server.terminal.console import width
 from server.terminal.printing import styles
 from snapshots.models import RevisionInfo
 from snapshots.texts import minute, short_digest, size
@@ -31,10 +32,10 @@ class TableColumn(msgspec.Struct, frozen=True):
     is_number: bool = False
 
     def texts(self, rows: Iterable[Any]) -> list[str]:
-        """Return the head and all cells, padded to one width."""
+        """Return the head and all cells, padded to equal length."""
         texts = [self.head, *(_cell_text(self.cell(row)) for row in rows)]
-        width = max(map(len, texts))
-        return [text.rjust(width) if self.is_number else text.ljust(width) for text in texts]
+        widest = max(map(len, texts))
+        return [text.rjust(widest) if self.is_number else text.ljust(widest) for text in texts]
 
 
 def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> TableColumn:
@@ -77,13 +78,14 @@ def _cell_text(value: str | int | None) -> str:
     return "unknown" if value is None else f"{value:,}"
 
 
-def table(rows: Sequence[Any], columns: Sequence[TableColumn], width: int | None) -> Iterator[str]:
-    """Yield the lines of a table no wider than ``width``; None is as wide as it takes.
+def table(rows: Sequence[Any], columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Yield the lines of a table that fits ``console.width()``.
 
-    Columns are left out until the others fit; the one of rank 0 always stays.
+    Columns are left out until the others fit; those of rank 0 always stay.
     """
     shown = [(column, column.texts(rows)) for column in columns]
-    while width is not None and _width_of(shown) > width and any(c.rank for c, _ in shown):
+    limit = width()
+    while limit is not None and _width_of(shown) > limit and any(c.rank for c, _ in shown):
         shown.remove(max(shown, key=lambda pair: pair[0].rank))
     for place in range(len(rows) + 1):
         cells = [texts[place] for _, texts in shown]
@@ -97,28 +99,29 @@ def _width_of(columns: Sequence[tuple[TableColumn, list[str]]]) -> int:
     return sum(len(texts[0]) + _GAP for _, texts in columns) - _GAP
 
 
-def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
+def wrapped(text: str, indent: str = _INDENT) -> list[str]:
     """Return the lines of a text of specs; all but the first are indented.
 
-    Lines are parted at blanks and between the switches of variants. Only a piece that alone is
-    wider than ``width`` is left as it is.
+    Lines are parted at blanks and between the switches of variants to fit ``console.width()``. Only
+    a piece that alone is wider is left as it is.
     """
-    if width is None or len(text) <= width:
+    limit = width()
+    if limit is None or len(text) <= limit:
         return [text]
     lines = [""]
     for piece in filter(None, _PIECE.findall(text)):
-        if lines[-1].strip() and len(lines[-1]) + len(piece) > width:
+        if lines[-1].strip() and len(lines[-1]) + len(piece) > limit:
             lines.append(indent + piece.lstrip())
         else:
             lines[-1] += piece
     return lines
 
 
-def labelled(facts: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+def labelled(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a line for each label and its text, the texts aligned; long ones take more lines."""
     shown = [(f"{label}:", text) for label, text in facts if text]
     widest = max((len(label) for label, _ in shown), default=0) + _GAP
     for label, text in shown:
-        first, *others = wrapped(label.ljust(widest) + text, width, " " * widest)
+        first, *others = wrapped(label.ljust(widest) + text, " " * widest)
         yield styles.quiet(first[:widest]) + first[widest:]
         yield from others

@@ -23,9 +23,7 @@ from snapshots.texts import counted, day, minute, proven, short_digest
 # -- revisions and tags
 
 
-def revision_lines(
-    revisions: Sequence[RevisionInfo], history: History, width: int | None
-) -> Iterator[str]:
+def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Iterator[str]:
     """Yield a table with one line a revision; narrow terminals show fewer columns."""
     columns = [
         layout.TAG,
@@ -39,10 +37,10 @@ def revision_lines(
         layout.TableColumn("hashes", 9, proof_text),
         layout.TableColumn("read from", 8, attrgetter("source.location"), styles.quiet),
     ]
-    return layout.table(revisions, columns, width)
+    return layout.table(revisions, columns)
 
 
-def tag_lines(history: History, tags: Sequence[str], width: int | None) -> Iterator[str]:
+def tag_lines(history: History, tags: Sequence[str]) -> Iterator[str]:
     """Yield a table with one line a tag: its newest revision, and how many there are."""
     columns = [
         layout.TAG,
@@ -54,7 +52,7 @@ def tag_lines(history: History, tags: Sequence[str], width: int | None) -> Itera
         layout.number("packages", 6, attrgetter("num_packages")),
         layout.number("specs", 5, attrgetter("num_specs")),
     ]
-    return layout.table([history.of_tag(tag)[0] for tag in tags], columns, width)
+    return layout.table([history.of_tag(tag)[0] for tag in tags], columns)
 
 
 def _last_seen(history: History) -> layout.TableColumn:
@@ -204,9 +202,9 @@ def _package_line(frame: Frame, name: str, rows: Rows) -> PackageLine:
     )
 
 
-def package_lines(packages: Sequence[PackageLine], width: int | None) -> Iterator[str]:
+def package_lines(packages: Sequence[PackageLine]) -> Iterator[str]:
     """Yield a table with one line a package."""
-    return layout.table(packages, _PACKAGE_COLUMNS, width)
+    return layout.table(packages, _PACKAGE_COLUMNS)
 
 
 def stack_listing(frame: Frame) -> list[StackLine]:
@@ -224,9 +222,9 @@ def stack_listing(frame: Frame) -> list[StackLine]:
     ]
 
 
-def stack_lines(stacks: Sequence[StackLine], width: int | None) -> Iterator[str]:
+def stack_lines(stacks: Sequence[StackLine]) -> Iterator[str]:
     """Yield a table with one line a stack."""
-    return layout.table(stacks, _STACK_COLUMNS, width)
+    return layout.table(stacks, _STACK_COLUMNS)
 
 
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
@@ -247,11 +245,11 @@ def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
     return in_order
 
 
-def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
-    """Yield a spec between its hash and its stacks: one line if ``width`` is None."""
+def spec_lines(spec: Spec) -> Iterator[str]:
+    """Yield a spec between its hash and its stacks: one line if its width is not limited."""
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
     in_stacks = f"  (stacks: {' '.join(stacks)})" if stacks else ""
-    first, *others = layout.wrapped(f"{spec.hash} {spec.short}{in_stacks}", width)
+    first, *others = layout.wrapped(f"{spec.hash} {spec.short}{in_stacks}")
     yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
     yield from others
 

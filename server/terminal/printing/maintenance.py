@@ -59,34 +59,27 @@ def costs_facts(rows: pa.Table) -> dict[str, Any]:
 # -- removing, deleting, copying
 
 
-def removed_lines(
-    removal: Removal, history: History, width: int | None, *, dry_run: bool
-) -> Iterator[str]:
+def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Iterator[str]:
     """Yield the revisions that were removed, and what that came to."""
-    yield from revision_lines(removal.revisions, history, width)
-    yield from wrapped(_summary(removal, dry_run=dry_run), width)
+    yield from revision_lines(removal.revisions, history)
+    yield from wrapped(_summary(removal, dry_run=dry_run))
 
 
 def pruned_lines(
-    removal: Removal,
-    choices: Sequence[RetentionChoice],
-    history: History,
-    width: int | None,
-    *,
-    dry_run: bool,
+    removal: Removal, choices: Sequence[RetentionChoice], history: History, *, dry_run: bool
 ) -> Iterator[str]:
     """Yield how many revisions of each series stay and go; for a dry run each of them first."""
     if dry_run:
         columns = [TAG, digest(1), taken_at(2), TableColumn("kept by", 1, _kept_by)]
-        yield from table(choices, columns, width)
+        yield from table(choices, columns)
     stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
     go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
     if held := sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices):
         text = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
-        yield from wrapped(text, width)
-    yield from wrapped(_summary(removal, dry_run=dry_run), width)
+        yield from wrapped(text)
+    yield from wrapped(_summary(removal, dry_run=dry_run))
 
 
 def _kept_by(choice: RetentionChoice) -> str:
@@ -221,7 +214,7 @@ class Kept(msgspec.Struct, frozen=True):
         text = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
         return f"{text} and {counted(len(self.locks), 'lock file')}" if self.locks else text
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield how much is kept, and what the rest is."""
         yield f"kept: {self.summary}"
         rest = self.rest
@@ -232,11 +225,11 @@ class Kept(msgspec.Struct, frozen=True):
             text += f", {size(rest.size)}"
         if rest.num_unknown and rest.hashes:
             text += f", {counted(rest.num_unknown, 'spec')} of unknown size"
-        yield from wrapped(text, width)
+        yield from wrapped(text)
         yield f"nothing is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
         for package, stack, target in rest.cells[:_MOST_CELLS]:
             cell = f"{package} {stack or '(no stack)'} {target}"
-            yield from wrapped(f"  {styles.removed('-')} {cell}", width)
+            yield from wrapped(f"  {styles.removed('-')} {cell}")
         if (more := len(rest.cells) - _MOST_CELLS) > 0:
             yield styles.quiet(f"  and {counted(more, 'cell')} more")
         for lock in self.checked:
@@ -244,7 +237,7 @@ class Kept(msgspec.Struct, frozen=True):
             lost = f"{num_left:,} of {counted(lock.num_specs, 'spec')} are not kept"
             if lock.num_absent:
                 lost += f", {lock.num_absent:,} of them in no revision"
-            yield from wrapped(f"{lock.file}: {lost}", width)
+            yield from wrapped(f"{lock.file}: {lost}")
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs; docs/keeping.md describes it."""

@@ -172,22 +172,20 @@ def summary(planned: Planned) -> str:
     return f"{text}; {made.num_reused:,} reused, {made.num_external:,} external"
 
 
-def plan_lines(
-    planned: Planned, report: verdicts.GateReport | None, width: int | None
-) -> Iterator[str]:
+def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield what has to be built, stack by stack, why, and what is lost."""
-    yield from comparisons.title_lines(planned, width)
-    yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})", width)
-    yield from table(planned.stack_plans, _columns(planned), width)
-    yield from comparisons.rebuilds_lines(planned, width)
+    yield from comparisons.title_lines(planned)
+    yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})")
+    yield from table(planned.stack_plans, _columns(planned))
+    yield from comparisons.rebuilds_lines(planned)
     for change in planned.plan.downgrades:
-        yield from wrapped(f"downgraded: {styles.name(change.name)} {_fall(change)}", width)
+        yield from wrapped(f"downgraded: {styles.name(change.name)} {_fall(change)}")
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
-    yield from comparisons.coverage_cell_lines(cells[:_MOST_LISTED], width)
+    yield from comparisons.coverage_cell_lines(cells[:_MOST_LISTED])
     if len(cells) > _MOST_LISTED:
         yield styles.quiet(f"and {len(cells) - _MOST_LISTED:,} more are lost")
     if report is not None:
-        yield from verdicts.verdict_lines(report, width)
+        yield from verdicts.verdict_lines(report)
 
 
 def _columns(planned: Planned) -> list[TableColumn]:

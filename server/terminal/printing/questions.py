@@ -101,14 +101,12 @@ class Place(msgspec.Struct, frozen=True):
         """Whether the source says of any spec what it depends on."""
         return bool(self.graph.is_known or not self.graph.num_rows)
 
-    def unknown_lines(self, width: int | None) -> list[str]:
+    def unknown_lines(self) -> list[str]:
         """Return a remark on specs whose dependencies are not known, if there are any."""
         if not self.num_unknown:
             return []
         specs = counted(self.num_unknown, "spec")
-        return wrapped(
-            f"not known of {specs}: its source does not tell what specs depend on", width
-        )
+        return wrapped(f"not known of {specs}: its source does not tell what specs depend on")
 
 
 # -- holes
@@ -126,14 +124,14 @@ class RevisionHoles(msgspec.Struct, frozen=True):
     shown: Sequence[Hole]
     seen: Mapping[str, LastSeen] | None
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield how many specs are whole, and a line for each hole."""
-        yield from wrapped(self.place.title, width)
+        yield from wrapped(self.place.title)
         holes = self.holes
         if holes is not None:
             whole = f"{holes.num_whole:,} of {counted(self.place.graph.num_rows, 'spec')} are whole"
             yield f"{whole}, {counted(len(holes), 'hole')}"
-        yield from self.place.unknown_lines(width)
+        yield from self.place.unknown_lines()
         if self.shown:
             columns = [
                 number("affects", 0, attrgetter("num_affected")),
@@ -143,7 +141,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
                 TableColumn("hash", 1, attrgetter("hash"), styles.digest),
                 TableColumn("history", 2, self._history_text),
             ]
-            yield from table(self.shown, columns, width)
+            yield from table(self.shown, columns)
         if holes is not None and (more := len(holes) - len(self.shown)):
             yield styles.quiet(f"and {counted(more, 'hole')} more")
 
@@ -224,15 +222,15 @@ class RevisionTwins(msgspec.Struct, frozen=True):
     shown: Sequence[tuple[TwinGroup, Rows]]
     causes: Sequence[TwinsCause]
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield how many specs are built again, why, and the first groups."""
         place, twins = self.place, self.twins
         of_stacks = f"{' and '.join(place.stacks)} of " if place.stacks else ""
-        yield from wrapped(f"{of_stacks}{title(place.revision)}", width)
+        yield from wrapped(f"{of_stacks}{title(place.revision)}")
         total = place.frame.size.total(twins.others)
         again = f"{len(twins.others):,} of {counted(place.num_specs, 'spec')} are built again"
         yield f"{again}{'' if total is None else f': {size(total)}'}"
-        yield from place.unknown_lines(width)
+        yield from place.unknown_lines()
         if not self.causes:
             return
         columns = [
@@ -242,22 +240,22 @@ class RevisionTwins(msgspec.Struct, frozen=True):
             TableColumn("cause", 0, attrgetter("title"), styles.name),
         ]
         main = [cause for cause in self.causes if cause.num_specs]
-        yield from table(main, columns, width)
+        yield from table(main, columns)
         if others := len(self.causes) - len(main):
             yield styles.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
         for group, saved in self.shown:
-            yield from self._group_lines(group, saved, width)
+            yield from self._group_lines(group, saved)
         if more := len(twins) - len(self.shown):
             yield styles.quiet(f"and {counted(more, 'group')} more")
 
-    def _group_lines(self, group: TwinGroup, saved: Rows, width: int | None) -> Iterator[str]:
+    def _group_lines(self, group: TwinGroup, saved: Rows) -> Iterator[str]:
         frame, rows = self.place.frame, group.rows.tolist()
         name = versioned(frame.package.at(rows[0]), frame.version.at(rows[0]))
         hashes = few([short_hash(frame.hashes.at(row)) for row in rows], _MOST_NAMES + 1, " / ")
-        yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}", width)
+        yield from wrapped(f"{styles.name(name)} {styles.digest(hashes)}")
         titles = few(list(map(twins_title, self._causes_of(group))), _MOST_NAMES)
         text = f"{titles}; joined, they save {counted(len(saved), 'spec')}"
-        yield from (f"  {line}" for line in wrapped(text, width))
+        yield from (f"  {line}" for line in wrapped(text))
 
     def _causes_of(self, group: TwinGroup) -> list[CauseName]:
         """Return the causes of a group, each once for both ways."""
@@ -295,11 +293,7 @@ def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
 
 
 def find_twins(
-    opened: OpenedCatalog,
-    ref: str | None,
-    stacks: Sequence[str],
-    package: str | None,
-    limit: int,
+    opened: OpenedCatalog, ref: str | None, stacks: Sequence[str], package: str | None, limit: int
 ) -> RevisionTwins:
     """Return what of a revision is built more than once, and why.
 
@@ -410,17 +404,17 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     counts: impact.Impact | None
     later: LaterChange | None
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield how many specs would be built again, and how many of each stack and target."""
         place, touched, counts = self.place, self.touched, self.counts
-        yield from wrapped(place.title, width)
+        yield from wrapped(place.title)
         if touched is not None:
             touch = counted(len(self.packages) + len(self.absent), "package")
             text = f"{counted(touched.num_commits, 'commit')} in {touched.base}..{touched.head}"
             if self.absent:
                 touch += f", {len(self.absent):,} of them not in this revision"
-            yield from wrapped(f"{text} touch {touch}", width)
-        yield from place.unknown_lines(width)
+            yield from wrapped(f"{text} touch {touch}")
+        yield from place.unknown_lines()
         if counts is None:
             return
         specs = f"{counts.num_specs:,} of {counted(place.num_specs, 'spec')}"
@@ -432,9 +426,9 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             text += f": {size(counts.size)}"
         if counts.build_cost is not None:
             text += f"; building them takes {counts.build_cost}"
-        yield from wrapped(text, width)
+        yield from wrapped(text)
         if self.later is not None:
-            yield from wrapped(self.later.text(), width)
+            yield from wrapped(self.later.text())
         for head, rows in self._parts():
             if rows:
                 columns = [
@@ -442,7 +436,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
                     *build_times(rows, 1),
                     TableColumn(head, 0, lambda row: shortened(row.name, 60), styles.name),
                 ]
-                yield from table(rows, columns, width)
+                yield from table(rows, columns)
 
     def _parts(self) -> Iterator[tuple[str, list[ImpactPart]]]:
         """Yield the kinds of parts that the impact is counted by, with its parts."""
@@ -533,18 +527,18 @@ class LargestImpacts(msgspec.Struct, frozen=True):
     place: Place
     packages: Sequence[impact.PackageImpact] | None
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield a table of the packages."""
         place = self.place
-        yield from wrapped(f"{place.title}, {counted(place.num_specs, 'spec')}", width)
-        yield from place.unknown_lines(width)
+        yield from wrapped(f"{place.title}, {counted(place.num_specs, 'spec')}")
+        yield from place.unknown_lines()
         if self.packages:
             columns = [
                 number("specs", 0, attrgetter("num_specs")),
                 *build_times(self.packages, 1),
                 TableColumn("if changed", 0, attrgetter("package"), styles.name),
             ]
-            yield from table(self.packages, columns, width)
+            yield from table(self.packages, columns)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""

@@ -53,20 +53,20 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
         (base, head), (before, after) = self.pair.sides, self.pair.rows
         return base.frame.spec(before), head.frame.spec(after)
 
-    def lines(self, width: int | None) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
         """Yield what differs of the two themselves, of their dependencies, why, and below."""
         pair, (before, after) = self.pair, self.specs
         for spec, revision in ((before, self.base), (after, self.head)):
             text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
-            yield from wrapped(f"{text} in {title(revision)}", width)
+            yield from wrapped(f"{text} in {title(revision)}")
         if before.hash == after.hash:
             yield ""
             yield "Both are one spec: they have one hash."
             return
-        yield from _own_lines(pair, width)
-        yield from _dependency_lines(pair, width)
-        yield from _cause_lines(pair, width)
-        yield from _below_lines(pair, width)
+        yield from _own_lines(pair)
+        yield from _dependency_lines(pair)
+        yield from _cause_lines(pair)
+        yield from _below_lines(pair)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -171,7 +171,7 @@ def _some(frame: Frame, rows: Sequence[int]) -> str:
 # -- lines
 
 
-def _own_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+def _own_lines(pair: SpecPair) -> Iterator[str]:
     yield ""
     own = [*pair.facts, *variant_changes(pair.variants)]
     if not own:
@@ -180,10 +180,10 @@ def _own_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
     yield "Of their own:"
     for change in own:
         phrase = difference_phrase(change.path.split(PATH_SEPARATOR), change)
-        yield from wrapped(f"  {phrase}", width, _INDENT)
+        yield from wrapped(f"  {phrase}", _INDENT)
 
 
-def _dependency_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+def _dependency_lines(pair: SpecPair) -> Iterator[str]:
     yield ""
     if not pair.are_known:
         yield "What they depend on is not known of both."
@@ -194,7 +194,7 @@ def _dependency_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
     yield "Direct dependencies that differ:"
     for change in pair.dependencies:
         sign, style = _SIGNS[change.before is None, change.after is None]
-        yield from map(style, wrapped(f"  {sign} {_dependency_text(change)}", width, _INDENT))
+        yield from map(style, wrapped(f"  {sign} {_dependency_text(change)}", _INDENT))
 
 
 _SIGNS = {
@@ -243,7 +243,7 @@ def _way_text(path: Sequence[CauseStep]) -> str:
     return _WAY.join(step.name for step in path)
 
 
-def _cause_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+def _cause_lines(pair: SpecPair) -> Iterator[str]:
     causes = pair.explanation.causes
     if not len(causes):
         return
@@ -255,13 +255,13 @@ def _cause_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
         TableColumn("  cause", 0, lambda row: f"  {cause_title(causes.name_of(row[0]))}"),
         TableColumn("way to it", 1, lambda row: _way_text(row[1])),
     ]
-    yield from table(rows, columns, width)
+    yield from table(rows, columns)
     for number in range(len(causes)):
         if reason := causes.why_unknown(number):
-            yield from wrapped(f"  {reason}", width)
+            yield from wrapped(f"  {reason}")
 
 
-def _below_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
+def _below_lines(pair: SpecPair) -> Iterator[str]:
     if not pair.are_known:
         return
     below = pair.below
@@ -276,10 +276,10 @@ def _below_lines(pair: SpecPair, width: int | None) -> Iterator[str]:
         if count
     ]
     yield ""
-    yield from wrapped(f"Below: {', '.join(parts)}", width)
+    yield from wrapped(f"Below: {', '.join(parts)}")
     for name, changes in changes_below(pair.nested_changes):
         text = ", ".join(difference_phrase(path, change) for path, change in changes)
-        yield from wrapped(f"  {styles.name(name)}: {text}", width, _INDENT)
+        yield from wrapped(f"  {styles.name(name)}: {text}", _INDENT)
 
 
 def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:

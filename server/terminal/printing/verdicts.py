@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from server.terminal.catalogs import open_sides
-from server.terminal.console import facts_of, note
+from server.terminal.console import facts_of, keep_lines_whole, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import judge_planned, judged
@@ -67,6 +67,7 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
     to standard error; ``names`` returns the packages of the catalog.
     """
     rule_set = read_rules(rules)
+    keep_lines_whole()
 
     def approve(planned: Planned) -> None:
         is_refused = False
@@ -74,7 +75,7 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
             for judgement in judge_planned(rule_set, planned, names):
                 base, head, verdict = judgement.base, judgement.head, judgement.verdict
                 if any(not result.passed for result in verdict.results):
-                    lines = verdict_lines(GateReport(rules, base, head, verdict), None)
+                    lines = verdict_lines(GateReport(rules, base, head, verdict))
                     note(click.unstyle("\n".join(lines)))
                 is_refused |= not verdict.passed
         if is_refused:
@@ -106,17 +107,17 @@ _STYLES: dict[str, Style] = {
 }
 
 
-def verdict_lines(report: GateReport, width: int | None) -> Iterator[str]:
+def verdict_lines(report: GateReport) -> Iterator[str]:
     """Yield what was judged, each rule with its first breaches, and how many are broken."""
     base = f"{title(report.base)} -> " if report.base else ""
-    yield from wrapped(f"{base}{title(report.head)}", width)
+    yield from wrapped(f"{base}{title(report.head)}")
     for result in report.verdict.results:
         word = outcome(result)
-        first, *others = wrapped(f"{word}: {result.rule.name}: {result.message}", width)
+        first, *others = wrapped(f"{word}: {result.rule.name}: {result.message}")
         yield _STYLES[word](first[: len(word)]) + first[len(word) :]
         yield from others
         for line in few_breaches(result):
-            yield from wrapped(f"  {line}", width)
+            yield from wrapped(f"  {line}")
     yield summary(report.verdict)
 
 

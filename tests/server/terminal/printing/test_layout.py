@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from server.terminal.printing import layout
+from server.terminal.printing.layout import TableColumn, number, table
 
 ROWS = [("develop", 9, "here"), ("v1", 1_000, "elsewhere")]
 COLUMNS = [
@@ -15,6 +16,13 @@ COLUMNS = [
     number("specs", 1, itemgetter(1)),
     TableColumn("read from", 2, itemgetter(2)),
 ]
+
+
+def wrapped(text: str, width: int | None, indent: str = "    ") -> list[str]:
+    """Return the lines of a text at a terminal of so many columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "width", lambda: width)
+        return layout.wrapped(text, indent)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +41,18 @@ COLUMNS = [
         (3, ["tag", "develop", "v1"]),
     ],
 )
-def test_a_table_leaves_out_columns_until_it_fits(width: int | None, lines: list[str]) -> None:
+def test_a_table_leaves_out_columns_until_it_fits(
+    width: int | None, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those with the highest rank first, never the one of rank 0; numbers stand at the right."""
-    assert list(table(ROWS, COLUMNS, width)) == lines
+    monkeypatch.setattr(layout, "width", lambda: width)
+    assert list(table(ROWS, COLUMNS)) == lines
 
 
 def test_styles_do_not_count_as_width() -> None:
     """Cells are styled when they have their width; heads are not."""
     columns = [TableColumn("tag", 0, itemgetter(0), lambda text: f"<{text}>"), COLUMNS[1]]
-    assert list(table([("a", None)], columns, None)) == ["tag    specs", "<a  >  unknown"]
+    assert list(table([("a", None)], columns)) == ["tag    specs", "<a  >  unknown"]
 
 
 SPEC = (
