@@ -246,8 +246,11 @@ class SpecPair:
 
     @property
     def difference(self) -> Document:
-        """The nested difference of the two documents, as deepdiff has it."""
+        """The nested difference of the two documents, as the JSON of deepdiff has it."""
         difference: Document = self._deepdiff.to_dict()
+        for change in difference.get("type_changes", {}).values():
+            change["old_type"] = change["old_type"].__name__
+            change["new_type"] = change["new_type"].__name__
         for change in self._changed_hashes:
             path = f"root['{HASHES}']['{change.path}']"
             if change.before is None:

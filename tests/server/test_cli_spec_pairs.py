@@ -136,6 +136,10 @@ def test_a_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in done.lines
+    done = cachelog("diff", str(lock), "develop", "--spec", "zlib", "--json", catalog=catalog)
+    compiler = {"old_type": "NoneType", "old_value": None}
+    compiler |= {"new_type": "str", "new_value": "gcc@13.2.0"}
+    assert done.json["document"]["type_changes"] == {"root['compiler']": compiler}
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
     assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
     assert "has no such spec" in none.err

@@ -1,5 +1,6 @@
 """Two specs beside each other: what differs, why, and what they share, beside the model."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -192,7 +193,7 @@ def check_document(pair: SpecPair) -> None:
     }
     assert changes == expected
     whole = DeepDiff(base, head, verbose_level=2, threshold_to_diff_deeper=0)
-    assert pair.difference == whole.to_dict()
+    assert pair.difference == json.loads(whole.to_json())
     phrases = [
         difference_phrase(path, change)
         for _, inside in changes_below(pair.nested_changes)
