@@ -7,8 +7,6 @@ kept, each question raises IncompleteHistory.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise, starmap
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -22,7 +20,6 @@ from snapshots.changes.kept_changes import (
     KeptCause,
     KeptChanges,
     PackageCounts,
-    PairCounts,
     causes_of_package,
     packages_of,
 )
@@ -58,38 +55,21 @@ _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20
 
 
-_Missing = tuple[Mapping[Pair, PairCounts], list[Pair]]
-"""Counts of pairs, and the pairs of a history that they lack."""
-
-_MISSING: WeakKeyDictionary[History, dict[tuple[str | None, bool], _Missing]] = WeakKeyDictionary()
-_LOCK = Lock()
-
-
 def missing_pairs(
     catalog: Catalog, history: History, series: str | None = None, *, causes: bool = False
 ) -> list[Pair]:
     """Return the pairs whose changes are not kept, of one series or of all.
 
-    With ``causes`` also those of which the causes are not kept. Every question asks for them, so
-    they are looked for once, until more is kept.
+    With ``causes`` also those of which the causes are not kept.
     """
-    counts = catalog.counts
-    key = series, causes
-    with _LOCK:
-        of_counts, missing = _MISSING.setdefault(history, {}).get(key, (None, []))
-    if of_counts is not counts:
-        there = catalog.changes.explained if causes else counts.keys()
-        missing = [pair for pair in history.pairs_of(series) if pair not in there]
-        with _LOCK:
-            _MISSING[history][key] = counts, missing
-    return [*missing]
+    there = catalog.changes.explained if causes else catalog.counts.keys()
+    return [pair for pair in history.pairs_of(series) if pair not in there]
 
 
 def prepare(catalog: Catalog) -> None:
     """Make what every question to the past needs, so that the first one does not wait for it."""
     Steps.of(catalog.history, catalog.history.series_names)
     with suppress(CatalogError):  # who asks is told
-        missing_pairs(catalog, catalog.history)
         catalog.changes.open()
 
 
