@@ -40,7 +40,7 @@ from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import told_in_any
-from snapshots.tables import Files, StoredFile, split_by_cache
+from snapshots.tables import Files, StoredFile, revisions_table, split_by_cache
 
 
 class Catalog:
@@ -263,7 +263,7 @@ class Catalog:
                 used = {row.digest for row in planner.added}
                 is_long = monotonic() - started >= FRESH_SECONDS
                 self._hold(used, files, () if is_long else written.keys())
-                self._revisions.append(planner.added, files)
+                self._revisions.append(revisions_table(planner.added, files))
                 self._take_over()
                 self._revisions.compact()
             # Another import may have put a revision beside these.

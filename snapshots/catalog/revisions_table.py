@@ -5,8 +5,9 @@ from itertools import chain
 
 import msgspec
 import pyarrow as pa
+from deltalake import DeltaTable
 
-from snapshots.catalog.delta import CatalogTable, keeps_the_first_commit
+from snapshots.catalog.delta import keeps_the_first_commit
 from snapshots.catalog.overlays import by_owner
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
@@ -15,11 +16,9 @@ from snapshots.models import RevisionInfo
 from snapshots.tables import (
     LATER_COLUMNS,
     REVISIONS,
-    Files,
     StoredFile,
     files_of,
     revisions_of,
-    revisions_table,
 )
 
 FORMAT = 1
@@ -39,26 +38,21 @@ class _Rows(msgspec.Struct, frozen=True):
     files: dict[str, tuple[StoredFile, ...]]
 
 
-class RevisionsTable:
-    """The rows in a storage as of the last ``refresh``. Errors are those of the store."""
+class RevisionsTable(WholeTable[_Rows]):
+    """The rows in a storage as of the last ``refresh``, which also raises NewerCatalog."""
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._table = WholeTable(
-            storage,
-            "revisions",
-            REVISIONS,
-            _decoded,
-            required=_REQUIRED,
-            check=self._require_format,
-            properties={_FORMAT: str(FORMAT)},
+        properties = {_FORMAT: str(FORMAT)}
+        super().__init__(
+            storage, "revisions", REVISIONS, _decoded, required=_REQUIRED, properties=properties
         )
 
-    def _require_format(self, table: CatalogTable) -> None:
+    def _check(self, table: DeltaTable) -> None:
         # Catalogs that do not state it are of the first format.
-        number = table.properties.get(_FORMAT, "1")
+        number = table.metadata().configuration.get(_FORMAT, "1")
         if not (number.isdecimal() and int(number) <= FORMAT):
             raise NewerCatalog(self._storage.location.text, number, FORMAT)
+        super()._check(table)
 
     def require_conditional_writes(self) -> None:
         """Raise CatalogError for a store where two imports at once would lose what one publishes.
@@ -68,7 +62,7 @@ class RevisionsTable:
         store = self._storage.identity
         if store is None:
             return
-        probed = self._table.table.properties.get(_PROBED, "").split()
+        probed = self.table.properties.get(_PROBED, "").split()
         if store in probed:
             return
         if not keeps_the_first_commit(self._storage):
@@ -77,30 +71,18 @@ class RevisionsTable:
                 "that run at once would lose revisions, and nothing is imported; use a store with "
                 "conditional writes, or a folder: see docs/object-storage.md"
             )
-        self._table.table.remember({_PROBED: " ".join([*probed, store])})
-
-    @property
-    def table(self) -> CatalogTable:
-        """The table's log, and what is open of it."""
-        return self._table.table
-
-    def refresh(self) -> bool:
-        """Read what is new, and tell whether anything is.
-
-        Raises as ``WholeTable.refresh``, and NewerCatalog.
-        """
-        return self._table.refresh()
+        self.table.remember({_PROBED: " ".join([*probed, store])})
 
     @property
     def revisions(self) -> list[RevisionInfo]:
         """All rows, in no order."""
-        return list(chain.from_iterable(rows.revisions for rows in self._table.rows))
+        return list(chain.from_iterable(rows.revisions for rows in self.rows))
 
     @property
     def files(self) -> dict[str, tuple[StoredFile, ...]]:
         """The files of contents, by digest, of those contents whose files are known."""
         files: dict[str, tuple[StoredFile, ...]] = {}
-        for rows in self._table.rows:
+        for rows in self.rows:
             files |= rows.files
         return files
 
@@ -114,14 +96,6 @@ class RevisionsTable:
             revision.digest: () for revision in self.revisions
         }
         return needed | by_owner(self.files)
-
-    def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
-        """Add rows in one commit, and read them: from then on readers see them."""
-        self._table.append(revisions_table(revisions, files))
-
-    def compact(self) -> None:
-        """Merge the files where they are many, so that opening stays fast."""
-        self._table.compact()
 
 
 def _decoded(table: pa.Table) -> _Rows:

@@ -37,7 +37,6 @@ class WholeTable(Generic[Rows]):
     ``on_demand`` are large columns that are none of those, and so need not be read with them.
     ``required`` are the columns that the table must have; others are null where they are not there.
     ``advice`` says what to do about damage.
-    ``check`` is called with the table before anything new is read of it.
     """
 
     def __init__(
@@ -51,12 +50,10 @@ class WholeTable(Generic[Rows]):
         columns: Sequence[str] | None = None,
         on_demand: Collection[str] = (),
         advice: str = RESTORE,
-        check: Callable[[CatalogTable], None] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         self._storage = storage
         self._name = name
-        self._check = check
         self._schema = schema
         self._decode = decode
         self._required = required
@@ -81,9 +78,7 @@ class WholeTable(Generic[Rows]):
             if missing_ok:
                 return was_there
             raise
-        if self._check is not None and self.table.mark() != self._mark:
-            self._check(self.table)
-        self._check_columns(table)
+        self._check(table)
         return self._read_new()
 
     @property
@@ -107,34 +102,14 @@ class WholeTable(Generic[Rows]):
     ) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.
 
-        Texts in the columns ``coded`` come as codes where the file has them so. Rows come twice
-        where their file was merged with others, and deleted, since the last ``refresh``. Raises
-        CatalogError where a file is damaged or lost, or lacks a column.
+        Texts in the columns ``coded`` come as codes where the file has them so. Files that were
+        merged with others since the last ``refresh`` are still there: they are kept for a day.
+        Raises CatalogError where a file is damaged or lost, or lacks a column.
         """
         sizes = {path: size for path, (size, rows) in self._read.items() if has(rows)}
-        gone: dict[str, str] = {}
-
-        def read(path: str) -> pa.Table:
-            try:
-                return self._read_whole(path, sizes[path], columns, coded)
-            except FileNotFoundError as error:
-                gone[path] = reason_of(error)
-                return self._schema.empty_table()
-
-        for path, table in self._tables(sizes, read):
+        read = self._tables(sizes, lambda path: self._read_whole(path, sizes[path], columns, coded))
+        for path, table in read:
             yield self._checked(path, table, columns)
-        if not gone:
-            return
-        # What is kept stays as of the last refresh, so that the next one tells what is new.
-        before = {*self._read}
-        self.table.current()
-        listed = {f"{self._name}/{file.path}": file.size for file in self.table.files()}
-        if lost := [reason for path, reason in gone.items() if path in listed]:
-            raise self._storage.error(f"{lost[0]}; {self._advice}")
-        merged = {path: size for path, size in listed.items() if path not in before}
-        for path, table in self._tables(merged, lambda path: self._read_whole(path, merged[path])):
-            if has(self._decode(table)):
-                yield self._checked(path, table, columns)
 
     def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
         missing = set(columns).difference(table.column_names)
@@ -176,7 +151,8 @@ class WholeTable(Generic[Rows]):
     ) -> pa.Table:
         return from_parquet(path, self._storage.read(path, size), columns, coded=coded)
 
-    def _check_columns(self, table: DeltaTable) -> None:
+    def _check(self, table: DeltaTable) -> None:
+        """Raise CatalogError for a table that is not cachelog's, before anything is read of it."""
         if missing := missing_columns(table, self._required):
             raise self._storage.error(
                 f"the table {self._name} is not cachelog's: it has no column "

@@ -32,7 +32,7 @@ from snapshots.contents import Content, ContentRows, Snapshot, SuccessiveTables
 from snapshots.demo.revisions import write_pages
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec
-from snapshots.tables import StoredFile
+from snapshots.tables import StoredFile, revisions_table
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import CACHE, made_once, source_digest
 from tests.benchmarks.processes import FRESH
@@ -167,7 +167,7 @@ def publish_years(
     rows = [row for part in written for row in part.revisions]
     files = {digest: found for part in written for digest, found in part.files.items()}
     for start in range(0, len(rows), _ROWS_IN_A_COMMIT):
-        table.append(rows[start : start + _ROWS_IN_A_COMMIT], files)
+        table.append(revisions_table(rows[start : start + _ROWS_IN_A_COMMIT], files))
 
 
 def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Written]:

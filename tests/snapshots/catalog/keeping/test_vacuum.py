@@ -262,26 +262,6 @@ def test_merges_delete_what_earlier_ones_merged(
     assert verify(catalog.location, deep=True).is_sound
 
 
-def test_a_reader_that_has_not_looked_for_long(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It finds what it knows in the files that those it knows were merged into."""
-    monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
-    reader = Catalog(catalog.location)
-    reader.refresh()
-    pairs, before = reader.history.pairs, Past(reader).package_counts(reader.history.pairs)
-    with hours_ago():
-        for number in range(3, 8):
-            publish(catalog, number, number)
-    known = stored(catalog, "comparisons")
-    assert clean(catalog).files["comparisons"]
-    assert stored(catalog, "comparisons") < known
-    assert Past(reader).package_counts(pairs) == before
-    assert len(before) == len(pairs)
-    assert reader.refresh()
-    assert reader.counts.keys() >= set(reader.history.pairs) > set(pairs)
-
-
 def test_a_file_that_is_lost_is_named(catalog: Catalog) -> None:
     """What the table still lists was not merged: that is damage."""
     lost = min(Path(catalog.location, "comparisons").glob("*.parquet"))

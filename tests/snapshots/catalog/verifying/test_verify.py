@@ -31,7 +31,7 @@ from snapshots.changes.kept_changes import (
 )
 from snapshots.contents import ContentRows
 from snapshots.errors import NoCatalog
-from snapshots.tables import CHANGES, COMPARISONS
+from snapshots.tables import CHANGES, COMPARISONS, revisions_table
 from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -147,7 +147,7 @@ def rewrite_row(catalog: Catalog, **facts: object) -> None:
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
     table = RevisionsTable(storage_of(catalog))
     table.refresh()
-    table.append([row], table.files)
+    table.append(revisions_table([row], table.files))
 
 
 def write_other_content(catalog: Catalog) -> None:
@@ -158,7 +158,8 @@ def write_other_content(catalog: Catalog) -> None:
     files = table.write([ContentRows(digest, other.table())], {digest: catalog.files_of(digest)})
     rows = RevisionsTable(storage_of(catalog))
     rows.refresh()
-    rows.append([replace(catalog.history.resolve("develop"), taken_at=day(40))], files)
+    row = replace(catalog.history.resolve("develop"), taken_at=day(40))
+    rows.append(revisions_table([row], files))
 
 
 def flip_content(catalog: Catalog) -> None:
