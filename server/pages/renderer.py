@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -224,22 +225,8 @@ class Renderer:
         has_docs: bool = False,
         recipes_url: str = "",
     ) -> None:
-        self._environment = Environment(
-            loader=PackageLoader("server.pages"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            finalize=seen,
-            auto_reload=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters.update(FILTERS)
-        links = links_of(recipes_url, "")
-        self._environment.filters["spack_compare"] = lambda change: links.spack(
-            SpackChange(change["before"], change["after"])
-        )
-        self._environment.globals.update(
-            assets=assets(), has_graphiql=has_graphiql, has_docs=has_docs, ROOT_STACK=ROOT_STACK
+        self._environment = _environment(
+            has_graphiql=has_graphiql, has_docs=has_docs, recipes_url=recipes_url
         )
         self._public_url = public_url
         self._has_graphiql = has_graphiql
@@ -286,6 +273,29 @@ class Renderer:
             "here": address.here,
             "absolute": lambda link: link and address.absolute(link.strip(), self._public_url),
         }
+
+
+@cache
+def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Environment:
+    """Return the environment that all renderers with these settings share: it compiles templates."""
+    environment = Environment(
+        loader=PackageLoader("server.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=seen,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    links = links_of(recipes_url, "")
+    environment.filters |= FILTERS
+    environment.filters["spack_compare"] = lambda change: links.spack(
+        SpackChange(change["before"], change["after"])
+    )
+    environment.globals.update(
+        assets=assets(), has_graphiql=has_graphiql, has_docs=has_docs, ROOT_STACK=ROOT_STACK
+    )
+    return environment
 
 
 class _Seen(dict[int, str]):

@@ -75,7 +75,8 @@ def test_a_build_without_npm_has_plainer_pages(
 ) -> None:
     """They load what is cachelog's own, and nothing from anywhere else."""
     assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
-    monkeypatch.setattr("server.pages.renderer.VENDOR", ())
+    monkeypatch.setattr(renderer, "VENDOR", ())
+    monkeypatch.setattr(renderer, "_environment", renderer._environment.__wrapped__)
     page = (
         Renderer()
         .error(Address("/a/b", {}), 404, "Not found", {"message": "m"}, Nearest())
