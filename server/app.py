@@ -165,7 +165,7 @@ def create_app(
         addresses,
     )
 
-    recorder = Recorder(Gauges(watch, library, answers, execution, maker))
+    recorder = Recorder(Gauges(watch, library, answers, execution))
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
     access_log = AccessLog(as_json=settings.log_format == "json")

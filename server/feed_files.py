@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.feeds import SUFFIX, FeedAddresses, entry_commits
+from server.feeds import SUFFIX, FeedAddresses, entry_story
 from server.output_files import write
 from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory
-from snapshots.notes.atom import package_feed, series_feed, to_xml
+from snapshots.notes.atom import package_feed, series_feed
 from snapshots.notes.stories import told_in
-from snapshots.notes.templates import story
 from snapshots.spack.names import is_name
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 
@@ -32,31 +31,16 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
     except IncompleteHistory:  # of a damaged content: the totals of revisions are told
         counts = {}
     newest = told_in(history, series)
-    stories = library.past.kept_stories(newest)
-    stories |= {
-        neighbours.pair: story(neighbours, library.explain(*neighbours.pair))
-        for neighbours in newest
-        if neighbours.pair not in stories
-    }
-    found = {both.head: entry_commits(library, both) for both in newest}
-    commits = {head: of_head for head, of_head in found.items() if of_head is not None}
-    return to_xml(
-        series_feed(
-            history,
-            series,
-            addresses,
-            counts=counts,
-            stories=stories,
-            commits=commits,
-        )
-    )
+    kept = library.past.kept_stories(newest)
+    stories = {step.pair: entry_story(library, step, kept.get(step.pair)) for step in newest}
+    return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 
 
 def package_document(
     past: "OpenedCatalog", series: str, name: str, addresses: FeedAddresses
 ) -> bytes:
     """Return the feed of a package; raises InvalidArgument where the series never had it."""
-    return to_xml(package_feed(past.package_timeline(name, series), addresses))
+    return package_feed(past.package_timeline(name, series), addresses).xml
 
 
 def write_all(
@@ -80,7 +64,7 @@ def write_all(
             progress(f"feeds of {series}", done, len(names))
             if timeline is not None:
                 feed = package_feed(timeline, addresses(timeline.name))
-                num_written += write(folder / series / f"{timeline.name}{SUFFIX}", to_xml(feed))
+                num_written += write(folder / series / f"{timeline.name}{SUFFIX}", feed.xml)
     return num_written
 
 

@@ -1,8 +1,8 @@
 """Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
 
 import logging
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import datetime
 from email.utils import format_datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -35,22 +35,20 @@ from snapshots.catalog.history_answers import (
     HistoryQuestion,
     HistoryTopic,
 )
-from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.library import Library
 from snapshots.changes.kept_changes import PairCounts
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import RevisionInfo, utc
+from snapshots.models import utc
 from snapshots.notes.atom import (
     MEDIA_TYPE,
-    EntryCommits,
+    EntryStory,
     Feed,
     package_feed,
     series_feed,
-    to_xml,
 )
 from snapshots.notes.stories import told_in
 from snapshots.notes.templates import commits_story, story
-from snapshots.recipes.commits import Recipes
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import Growth
@@ -135,28 +133,32 @@ def parse_path(path: str) -> tuple[str, str | None] | None:
 
 _MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 
-STORY_BYTES = 8 << 20
-"""How many bytes of stories are kept: those of some 300 pairs of revisions."""
-
 _log = logging.getLogger("cachelog.server")
 
 
-_Explained = tuple[Neighbours, Recipes | None, Recipes | None]
+def entry_story(library: Library, neighbours: Neighbours, kept: str | None) -> EntryStory:
+    """Return the content of an entry: the stored story, else a new one, and the commits behind it.
 
-
-def entry_commits(library: Library, neighbours: Neighbours) -> EntryCommits | None:
-    """Return the commits that explain what changed between two neighbours; None without any.
-
-    The two are explained only where the commits between their recipes are known.
+    The two are explained only without a stored story, or where the commits between their recipes
+    are known. Raises CatalogError where a content that is needed cannot be read.
     """
-    base, head = neighbours
-    moments = [library.recipes.recorded_at(one) for one in (base, head) if one is not None]
+    recorded = _recorded_at(library, neighbours)
+    if kept is not None and recorded is None:
+        return EntryStory(kept)
+    explanation = library.explain(*neighbours.pair)
+    html = kept or story(neighbours, explanation)
+    if recorded is None or neighbours.base is None:
+        return EntryStory(html)
+    change = library.recipes_change(neighbours.base, neighbours.head)
+    commits = commits_story(change, explanation)
+    return EntryStory(html + commits, recorded if commits else None)
+
+
+def _recorded_at(library: Library, neighbours: Neighbours) -> datetime | None:
+    """Return when the recipes of both revisions were recorded; None where one has none."""
+    moments = [library.recipes.recorded_at(side) for side in neighbours if side is not None]
     recorded = [moment for moment in moments if moment is not None]
-    if base is None or len(recorded) < 2:
-        return None
-    explanation = library.explain(base.digest, head.digest)
-    html = commits_story(library.recipes_change(base, head), explanation)
-    return EntryCommits(html, max(recorded)) if html else None
+    return max(recorded) if len(recorded) == 2 else None
 
 
 class NoSuchFeed(Exception):
@@ -176,7 +178,7 @@ class FeedResponse(Response):
     def __init__(self, feed: Feed) -> None:
         self.modified = format_datetime(utc(feed.updated), usegmt=True)
         more: Headers = [(b"last-modified", self.modified.encode())]
-        super().__init__(200, to_xml(feed), _MEDIA_TYPE, REVALIDATE, more=more)
+        super().__init__(200, feed.xml, _MEDIA_TYPE, REVALIDATE, more=more)
 
     def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
         """Tell whether a client that sends no ETag has it, by the headers of its request.
@@ -192,23 +194,13 @@ class FeedMaker:
 
     The numbers come from what the history keeps, without loading a revision, and so do the stories
     of the newest revisions. Those that it lacks are made of their contents, one at a time so that
-    other explanations come in between, and stay in memory.
+    other explanations come in between.
     """
 
     def __init__(self, library: Library, answers: HistoryAnswers, lanes: Lanes) -> None:
         self._library = library
         self._answers = answers
         self._lanes = lanes
-        self.stories: SharedCache[Neighbours, str] = SharedCache(
-            lambda neighbours: story(neighbours, library.explain(*neighbours.pair)),
-            STORY_BYTES,
-            sys.getsizeof,
-        )
-        self.commits: SharedCache[_Explained, EntryCommits | None] = SharedCache(
-            lambda key: entry_commits(library, key[0]),
-            STORY_BYTES,
-            lambda commits: 100 + (0 if commits is None else sys.getsizeof(commits.html)),
-        )
 
     async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
         """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
@@ -218,8 +210,7 @@ class FeedMaker:
         await self._require_series(history, series)
         counts, has_counts = await self._counts(history, series)
         newest = [] if after else told_in(history, series)
-        stories = await self._told(newest)
-        commits = await self._commits(newest)
+        stories = await self._stories(newest)
         response = await self._made(
             lambda: series_feed(
                 history,
@@ -227,12 +218,10 @@ class FeedMaker:
                 FeedAddresses.of_server(None),
                 counts=counts,
                 stories=stories,
-                commits=commits,
                 after=after,
             )
         )
-        has_stories = all(neighbours.pair in stories for neighbours in newest)
-        response.is_whole = has_counts and has_stories
+        response.is_whole = has_counts and len(stories) == len(newest)
         return response
 
     async def package(
@@ -274,49 +263,22 @@ class FeedMaker:
             return {}, False
         return growth.counts, True
 
-    async def _told(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
-        """Return the stories of neighbours, made where neither the catalog nor memory has them.
-
-        That of a content that cannot be read is left out.
-        """
-        in_memory = {step.pair: self.stories.kept(step) for step in neighbours}
-        stories = {pair: text for pair, text in in_memory.items() if text is not None}
-        missing = [step for step in neighbours if step.pair not in stories]
-        if missing:
-            stories |= await self._lanes.loading.run(partial(self._read_stories, missing))
-        for step in missing:
-            if step.pair not in stories and (text := await self._kept(self.stories, step)):
-                stories[step.pair] = text
+    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Pair, EntryStory]:
+        """Return the stories of neighbours; that of a content that cannot be read is left out."""
+        if not newest:
+            return {}
+        library, lanes = self._library, self._lanes
+        kept = await lanes.loading.run(partial(library.past.kept_stories, newest))
+        stories = {}
+        for step in newest:
+            html = kept.get(step.pair)
+            is_light = html is not None and _recorded_at(library, step) is None
+            lane = lanes.loading if is_light else lanes.explaining
+            try:
+                stories[step.pair] = await lane.run(partial(entry_story, library, step, html))
+            except CatalogError as error:
+                _log.error("%s", visible(str(error)))
         return stories
-
-    def _read_stories(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
-        stories = self._library.past.kept_stories(neighbours)
-        for step in neighbours:
-            if (text := stories.get(step.pair)) is not None:
-                self.stories.keep(step, text)
-        return stories
-
-    async def _commits(self, neighbours: Sequence[Neighbours]) -> dict[RevisionInfo, EntryCommits]:
-        """Return the commits that explain what changed between neighbours, where they are known.
-
-        To explain a content that cannot be read is left out.
-        """
-        tables = self._library.recipes
-        commits: dict[RevisionInfo, EntryCommits] = {}
-        for pair in neighbours:
-            before = None if pair.base is None else tables.of(pair.base)
-            key = pair, before, tables.of(pair.head)
-            if None not in key and (made := await self._kept(self.commits, key)):
-                commits[pair.head] = made
-        return commits
-
-    async def _kept(self, cache: SharedCache[Key, Value], key: Key) -> Value | None:
-        """Return what a cache has or makes; None where a content cannot be read."""
-        try:
-            return cache.kept(key) or await self._lanes.explaining.run(partial(cache.get, key))
-        except CatalogError as error:
-            _log.error("%s", visible(str(error)))
-            return None
 
     async def _ask(self, history: History, topic: HistoryTopic) -> Any:
         """Return what the history says; what is missing is made first, for a bounded time."""

@@ -30,7 +30,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from server.asgi.exchanges import Exchange
-from server.feeds import FeedMaker
 from server.graphql.answers import Answers
 from server.graphql.execution import Execution
 from server.watch import CatalogWatch
@@ -317,14 +316,16 @@ class Gauges(msgspec.Struct, frozen=True):
     library: Library
     answers: Answers
     execution: Execution
-    feeds: FeedMaker
 
     def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
         """Yield each instrument with the value of its label, empty for none, and its number."""
         yield CACHE_HITS, "", self.answers.responses.num_hits
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
-        caches |= {"responses": self.answers.responses, "stories": self.feeds.stories}
-        caches |= {"histories": self.execution.answers, "rows": self.execution.api.rows}
+        caches |= {
+            "responses": self.answers.responses,
+            "histories": self.execution.answers,
+            "rows": self.execution.api.rows,
+        }
         for name, cache in caches.items():
             yield CACHE_BYTES, name, cache.num_bytes
         yield FRAMES, "", self.library.frames.num_kept

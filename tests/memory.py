@@ -6,7 +6,6 @@ from schema.documents.documents import KEPT_BYTES
 from schema.execution.kept_rows import ROW_BYTES
 from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.asgi.room import LARGE_BODY
-from server.feeds import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.event_streams import EVENT_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
@@ -59,7 +58,6 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "names of revisions": NAMES_BYTES,
         "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
-        "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,
         "rendered rows": ROW_BYTES,
         "parsed requests": PARSED_BYTES,

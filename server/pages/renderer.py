@@ -277,7 +277,7 @@ class Renderer:
 
 @cache
 def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Environment:
-    """Return the environment that all renderers with these settings share: it compiles templates."""
+    """Return the environment that renderers with these settings share: it compiles templates."""
     environment = Environment(
         loader=PackageLoader("server.pages"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""Atom feeds of a series and of a package: records, XML, ids, links and words; pure.
+"""Atom feeds of a series and of a package: XML, ids, links and words; pure.
 
 Sources: RFC 4287, The Atom Syndication Format, and RFC 5005 for feeds in several documents.
 """
@@ -29,77 +29,20 @@ MEDIA_TYPE = "application/atom+xml"
 AUTHOR = "cachelog"
 
 
-class Link(msgspec.Struct, frozen=True):
-    """A link: how what it leads to is related, where that is, and its media type."""
+class Feed(msgspec.Struct, frozen=True):
+    """A document of a feed as ``xml`` in UTF-8, and when any of its entries last changed."""
 
-    rel: str
-    href: str
-    media_type: str
-
-
-class FeedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a feed tells of one revision.
-
-    ``title`` and ``summary`` are plain texts, ``html`` is the content as a piece of HTML. ``id`` is
-    the same for ever. ``published`` is when the cache stood so; ``updated`` when the entry last
-    came to say something else.
-    """
-
-    id: str
-    title: str
-    published: datetime
+    xml: bytes
     updated: datetime
-    category: str
-    summary: str
-    html: str
-    links: Sequence[Link]
-
-
-class Feed(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed, or one document of a feed that has several; the newest entry stands first."""
-
-    id: str
-    title: str
-    updated: datetime
-    links: Sequence[Link]
-    entries: Sequence[FeedEntry]
-
-
-def to_xml(feed: Feed) -> bytes:
-    """Return a feed as an XML document in UTF-8; what XML cannot hold is written out."""
-    root = Element("feed", {"xmlns": NAMESPACE, "xml:lang": "en"})
-    _add(root, "id", feed.id)
-    _add(root, "title", feed.title)
-    _add(root, "updated", _moment(feed.updated))
-    _add(SubElement(root, "author"), "name", AUTHOR)
-    _add(root, "generator", AUTHOR, version=cachelog_version())
-    _add_links(root, feed.links)
-    for entry in feed.entries:
-        _add_entry(SubElement(root, "entry"), entry)
-    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
-    return document + b"\n"
-
-
-def _add_entry(element: Element, entry: FeedEntry) -> None:
-    _add(element, "id", entry.id)
-    _add(element, "title", entry.title)
-    _add(element, "published", _moment(entry.published))
-    _add(element, "updated", _moment(entry.updated))
-    _add_links(element, entry.links)
-    SubElement(element, "category", {"term": visible(entry.category)})
-    _add(element, "summary", entry.summary)
-    # Line by line: a line break is no text that has to be written out.
-    html = "\n".join(map(visible, entry.html.split("\n")))
-    SubElement(element, "content", {"type": "html"}).text = html
 
 
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
+    """Add an element with a text; what XML cannot hold is written out."""
     SubElement(parent, name, attributes).text = visible(text)
 
 
-def _add_links(parent: Element, links: Sequence[Link]) -> None:
-    for link in links:
-        SubElement(parent, "link", {"rel": link.rel, "type": link.media_type, "href": link.href})
+def _add_link(parent: Element, rel: str, href: str, media_type: str) -> None:
+    SubElement(parent, "link", {"rel": rel, "type": media_type, "href": href})
 
 
 def _moment(moment: datetime) -> str:
@@ -127,23 +70,6 @@ class Addresses(Protocol):
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
         """Return where people find what changed; None where nothing shows it."""
-
-
-def feed_links(
-    addresses: Addresses, series: str, package: str | None, after: str | None, following: str | None
-) -> list[Link]:
-    """Return the links of a document of a feed.
-
-    ``after`` is the key that it begins after, ``following`` the one that the next document does;
-    None where the one is the first or the other does not exist. Source: RFC 5005, 3.
-    """
-    itself, further = addresses.feed(series, package, after), None
-    if following is not None:
-        further = addresses.feed(series, package, following)
-    is_one_of_several = after is not None or further is not None
-    first = addresses.feed(series, package) if is_one_of_several else None
-    links = [("self", itself), ("first", first), ("next", further)]
-    return [Link(rel, href, MEDIA_TYPE) for rel, href in links if href is not None]
 
 
 PAGE = 50
@@ -304,11 +230,11 @@ def _versions(versions: Iterable[str]) -> list[str]:
     return enumerated([[Value(version)] for version in versions], _FEW_VERSIONS)
 
 
-class EntryCommits(msgspec.Struct, frozen=True):
-    """The commits behind what changed, as a piece of HTML, and since when they are known."""
+class EntryStory(msgspec.Struct, frozen=True):
+    """The content of an entry as a piece of HTML, and since when the commits in it are known."""
 
     html: str
-    known_since: datetime
+    known_since: datetime | None = None
 
 
 def series_feed(
@@ -317,17 +243,15 @@ def series_feed(
     addresses: Addresses,
     *,
     counts: Mapping[Pair, PairCounts],
-    stories: Mapping[Pair, str],
-    commits: Mapping[RevisionInfo, EntryCommits] | None = None,
+    stories: Mapping[Pair, EntryStory],
     after: str | None = None,
 ) -> Feed:
-    """Return the feed of a series that the history knows: one entry a revision.
+    """Return the feed of a series that the history knows: one entry per revision, newest first.
 
     ``counts`` are those of the pairs for which they are known: an entry without them has the totals
-    of its revision alone. ``stories`` are pieces of HTML, of the pairs of ``told_in``, and
-    ``commits`` those that explain them, by the second revision, as far as they are known. With
-    ``after`` it is the document with the entries after that of the revision with this key; raises
-    RevisionNotFound where there is none.
+    of its revision alone. ``stories`` are those of the pairs of ``told_in``, as far as they can be
+    made. With ``after`` it is the document with the entries after that of the revision with this
+    key; raises RevisionNotFound where there is none.
     """
     every = history.neighbours(series)[::-1]
     page, following = page_after(every, lambda neighbours: neighbours.head, after)
@@ -339,17 +263,15 @@ def series_feed(
             None,
             series_title(neighbours, counts.get(neighbours.pair)),
             series_summary(neighbours, counts.get(neighbours.pair)),
-            stories.get(neighbours.pair, ""),
-            (commits or {}).get(neighbours.head),
+            stories.get(neighbours.pair),
         )
         for neighbours in page
     ]
-    links = feed_links(addresses, series, None, after, following)
-    return _feed(series, None, links, entries)
+    return _feed(addresses, series, None, entries, after, following)
 
 
 def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
-    """Return the feed of a package in a series: one entry a revision that touched it.
+    """Return the feed of a package in a series: one entry per revision that touched it.
 
     ``after`` is as for ``series_feed``.
     """
@@ -366,21 +288,40 @@ def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | N
         )
         for entry in page
     ]
-    links = feed_links(addresses, series, name, after, following)
-    return _feed(series, name, links, entries)
+    return _feed(addresses, series, name, entries, after, following)
 
 
 def _feed(
-    series: str, package: str | None, links: list[Link], entries: Sequence[FeedEntry]
+    addresses: Addresses,
+    series: str,
+    package: str | None,
+    entries: Sequence[tuple[datetime, Element]],
+    after: str | None,
+    following: str | None,
 ) -> Feed:
+    """Return a document of a feed, of entries with the moments of their last changes.
+
+    ``after`` is the key that it begins after, ``following`` the one that the next document does;
+    None where the one is the first or the other does not exist. Source of the links: RFC 5005, 3.
+    """
+    updated = max(moment for moment, _ in entries)
     subject = [series] if package is None else [package, " in ", series]
-    return Feed(
-        id=_urn("feed", series, package),
-        title=plain(Sentence("Spack build cache: ", *subject)),
-        updated=max(entry.updated for entry in entries),
-        links=links,
-        entries=entries,
-    )
+    root = Element("feed", {"xmlns": NAMESPACE, "xml:lang": "en"})
+    _add(root, "id", _urn("feed", series, package))
+    _add(root, "title", plain(Sentence("Spack build cache: ", *subject)))
+    _add(root, "updated", _moment(updated))
+    _add(SubElement(root, "author"), "name", AUTHOR)
+    _add(root, "generator", AUTHOR, version=cachelog_version())
+    further = None if following is None else addresses.feed(series, package, following)
+    is_one_of_several = after is not None or further is not None
+    first = addresses.feed(series, package) if is_one_of_several else None
+    itself = addresses.feed(series, package, after)
+    for rel, href in (("self", itself), ("first", first), ("next", further)):
+        if href is not None:
+            _add_link(root, rel, href, MEDIA_TYPE)
+    root.extend(element for _, element in entries)
+    document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
+    return Feed(document + b"\n", updated)
 
 
 def _entry(
@@ -390,27 +331,27 @@ def _entry(
     package: str | None,
     title: Sentence,
     summary: Sequence[Sentence],
-    story: str = "",
-    commits: EntryCommits | None = None,
-) -> FeedEntry:
-    """Return an entry; its content is the story, or where there is none what the summary says.
+    story: EntryStory | None = None,
+) -> tuple[datetime, Element]:
+    """Return an entry, and when it last changed; its content is the story, or else the summary.
 
-    It came to say so when the later of the two revisions was published: one that is put in between
-    two others later changes what the entry of the second one tells.
+    It last changed when the later of the two revisions was published: one that is inserted between
+    two others later changes the entry of the second one. Its id never changes.
     """
     head, updated = neighbours.head, max(it.published_at for it in neighbours if it is not None)
-    href = addresses.comparison(neighbours, package)
-    content = story or f"<p>{' '.join(map(html, summary))}</p>"
-    if commits is not None:
-        updated = max(updated, commits.known_since)
-        content += commits.html
-    return FeedEntry(
-        id=_urn("entry", series, package, head.key),
-        title=plain(title),
-        published=head.taken_at,
-        updated=updated,
-        category=head.tag,
-        summary=" ".join(map(plain, summary)),
-        html=content,
-        links=[] if href is None else [Link("alternate", href, "text/html")],
-    )
+    if story is not None and story.known_since is not None:
+        updated = max(updated, story.known_since)
+    element = Element("entry")
+    _add(element, "id", _urn("entry", series, package, head.key))
+    _add(element, "title", plain(title))
+    _add(element, "published", _moment(head.taken_at))
+    _add(element, "updated", _moment(updated))
+    if (href := addresses.comparison(neighbours, package)) is not None:
+        _add_link(element, "alternate", href, "text/html")
+    SubElement(element, "category", {"term": visible(head.tag)})
+    _add(element, "summary", " ".join(map(plain, summary)))
+    content = f"<p>{' '.join(map(html, summary))}</p>" if story is None else story.html
+    # Line by line: a line break is no text that has to be written out.
+    shown = "\n".join(map(visible, content.split("\n")))
+    SubElement(element, "content", {"type": "html"}).text = shown
+    return updated, element

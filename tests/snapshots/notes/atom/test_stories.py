@@ -5,7 +5,7 @@ from lxml import etree
 from msgspec.structs import replace
 
 from snapshots.history import History, Neighbours
-from snapshots.notes.atom import series_feed, to_xml
+from snapshots.notes.atom import EntryStory, series_feed
 from snapshots.notes.sentences import html
 from snapshots.notes.stories import NUM_TOLD, told_in
 from snapshots.notes.templates import story, story_of
@@ -54,11 +54,11 @@ def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
     awkward = "&" * 150
     base = [a_spec(f"b{n}", name=f"p{n}", version=f"1{awkward}{n}") for n in range(NUM_MANY)]
     head = [a_spec(f"h{n}", name=f"p{n}", version=f"2{awkward}{n}") for n in range(NUM_MANY)]
-    story = story_of(told(base, head))
+    story = EntryStory(story_of(told(base, head)))
     history = grown(60)
     stories = {it.pair: story for it in told_in(history, "develop")}
     assert len(stories) == NUM_TOLD
-    document = to_xml(series_feed(history, "develop", Somewhere(), counts={}, stories=stories))
+    document = series_feed(history, "develop", Somewhere(), counts={}, stories=stories).xml
     assert len(document) < MOST_BYTES
     assert read_feed(document).entries[0].content[0].value.startswith("<p>All 2,000 specs")
 
