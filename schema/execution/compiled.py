@@ -1,8 +1,8 @@
-"""Operations that come again, compiled to closures: the third way to the same answer.
+"""Operations compiled to closures, which give the same answers as graphql-core's executor.
 
 The stock executor looks up types, collects fields and reads arguments for every object of every
-request. All of that follows from the document, so for an operation that comes again it is done
-once: each field is a closure that calls the resolver with its arguments and returns JSON text.
+request. All of that follows from the document, so for each operation it is done once: each field
+is a closure that calls the resolver with its arguments and returns JSON text.
 
 A compiled operation answers requests that succeed. Whatever is not plain (an error, null where none
 may be, a type that cannot be told) raises Declined, and the executor answers instead: errors, with
@@ -10,7 +10,9 @@ their paths and places, are made in one way only. Nothing is changed by an execu
 be begun anew. A budget counts the same bytes in all ways.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
 
@@ -22,16 +24,11 @@ from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
+from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
 from schema.execution.budget import Budget
-from schema.execution.executor import (
-    STRUCTURE,
-    JsonObjects,
-    RenderingExecutor,
-    rendered_values,
-    resolver_arguments,
-)
+from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_values
 from schema.execution.kept_rows import KeptRows
 from schema.fields.many import FIXED, LazyList, NotForMany, Places, function_for_many, json_text
 from snapshots.frames.columns import Rows
@@ -76,13 +73,14 @@ class CompiledField(msgspec.Struct, frozen=True):
     """A field of a selection: ``one`` writes it for an object, ``many`` has its texts for a list.
 
     ``many`` is None where the field answers for single objects alone. Where the values follow from
-    the rows of a frame, ``fixed`` names the field with its arguments and what is selected below it.
+    the rows of a frame, ``fixed`` returns what names the field, its arguments and what is selected
+    below it; None for others.
     """
 
     key: str
     one: Write
     many: Callable[[Any, Run], Any] | None
-    fixed: Hashable = None
+    fixed: Callable[[], Hashable]
 
 
 class CompiledSelection:
@@ -97,12 +95,15 @@ class CompiledSelection:
         ]
         self._end = "}" if fields else "{}"
         self._is_for_many = all(field.many is not None for field in fields)
-        is_fixed = self._is_for_many and all(field.fixed is not None for field in fields)
-        self.fixed: bytes | None = None
-        if fields and is_fixed:
-            # A digest, because literal arguments can be as long as the document.
-            names = repr([(field.key, field.fixed) for field in fields])
-            self.fixed = sha256(names.encode()).digest()
+
+    @cached_property
+    def fixed(self) -> bytes | None:
+        """What names the selection where its values follow from the rows of a frame."""
+        names = [(field.key, field.fixed()) for field in self._fields]
+        if not names or not self._is_for_many or any(name is None for _, name in names):
+            return None
+        # A digest, because literal arguments can be as long as the document.
+        return sha256(repr(names).encode()).digest()
 
     def one(self, source: Any, run: Run, out: Out) -> None:
         """Write the JSON of an object."""
@@ -124,7 +125,7 @@ class CompiledSelection:
         """Return the JSON of each object of a list; raises NotForMany."""
         if not self._is_for_many:
             raise NotForMany
-        if self.fixed and run.rows is not None and isinstance(objects, LazyList):
+        if run.rows is not None and self.fixed and isinstance(objects, LazyList):
             places = objects.places()
             if places is not None:
                 return self._kept(objects, places, run, run.rows)
@@ -154,7 +155,7 @@ class CompiledSelection:
 
 
 class Operations:
-    """The compiled operations of a document: those that come again, a few at most.
+    """The compiled operations of a document: a few at most.
 
     ``conditions`` are the variables that its directives depend on, of which each use is compiled
     for itself. What is often declined is left to the executor for a while. ``num_bytes`` is about
@@ -166,8 +167,8 @@ class Operations:
         self._document = document
         self._conditions = _conditions(document)
         self.num_bytes = 0
-        self._seen: dict[tuple[Any, ...], CompiledSelection | None] = {}
-        self._declined: dict[tuple[Any, ...], int] = {}
+        self._selections: dict[tuple[Any, ...], CompiledSelection] = {}
+        self._declined: Counter[tuple[Any, ...]] = Counter()
 
     def execute(
         self,
@@ -180,24 +181,19 @@ class Operations:
 
         ``rows`` are the rendered rows that it may use and add to.
         """
-        if self._conditions is None:
-            raise Declined
         values = self._coerced(operation, variables)
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
-        if key not in self._seen:
-            if len(self._seen) < MOST_COMPILED:
-                self._declined[key] = 0
-                self._seen[key] = None
+        if key not in self._declined and len(self._declined) >= MOST_COMPILED:
             raise Declined
         if self._declined[key] > _MOST_DECLINED:
             self._declined[key] -= 1
             raise Declined
+        # Rows are kept of operations that come again.
+        run = Run(context, values, rows if key in self._selections else None)
         try:
-            selection = self._seen[key]
-            if selection is None:
-                selection = self._compiled(operation, variables)
-                self._seen[key] = selection
-            data = selection.members(None, Run(context, values, rows))
+            if key not in self._selections:
+                self._selections[key] = self._compiled(operation, variables)
+            data = self._selections[key].members(None, run)
         except Exception as error:
             self._declined[key] += _EACH_DECLINED
             context.budget.begin_again()
@@ -220,7 +216,7 @@ class Operations:
     def _compiled(
         self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
     ) -> CompiledSelection:
-        executor = RenderingExecutor.build(
+        executor = Executor.build(
             self._schema,
             self._document,
             raw_variable_values=dict(variables),
@@ -228,7 +224,7 @@ class Operations:
         )
         if isinstance(executor, list):
             raise Declined
-        compiler = _Compiler(executor)
+        compiler = Compiler(executor, MOST_FIELDS)
         selection = compiler.operation()
         self.num_bytes += _BYTES_A_FIELD * compiler.num_fields
         return selection
@@ -242,20 +238,10 @@ _EACH_DECLINED, _MOST_DECLINED = 4, 12
 """Each time that an operation is declined counts so much; with more it is not tried."""
 
 
-def _conditions(document: graphql.DocumentNode) -> list[str] | None:
-    """Return the variables that ``@skip`` and ``@include`` of a document depend on.
-
-    None where it has other directives, or fragments with variables.
-    """
-    names: list[str] = []
-    for node in nodes_of([document]):
-        if isinstance(node, graphql.FragmentDefinitionNode) and node.variable_definitions:
-            return None
-        if isinstance(node, graphql.DirectiveNode):
-            if node.name.value not in ("skip", "include"):
-                return None
-            names += _variables_in(node)
-    return sorted({*names})
+def _conditions(document: graphql.DocumentNode) -> list[str]:
+    """Return the variables that ``@skip`` and ``@include`` of a document depend on."""
+    directives = (node for node in nodes_of([document]) if isinstance(node, graphql.DirectiveNode))
+    return sorted({name for directive in directives for name in _variables_in(directive)})
 
 
 def nodes_of(nodes: Iterable[graphql.Node]) -> Iterator[graphql.Node]:
@@ -278,12 +264,16 @@ def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
     return [value.name.value for value in values if isinstance(value, graphql.VariableNode)]
 
 
-class _Compiler:
-    """Makes closures of an operation; raises whatever an executor would, and Declined."""
+class Compiler:
+    """Makes closures of an operation, or of what is below one of its fields.
 
-    def __init__(self, executor: Executor[Any]) -> None:
+    Raises whatever an executor would, and Declined for more than ``most_fields``.
+    """
+
+    def __init__(self, executor: Executor[Any], most_fields: int | None = None) -> None:
         self._executor = executor
         self._schema = executor.schema
+        self._most_fields = most_fields
         self.num_fields = 0
 
     def operation(self) -> CompiledSelection:
@@ -297,7 +287,8 @@ class _Compiler:
         )
         return self._selection(root, grouped.grouped_field_set)
 
-    def _below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
+    def below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
+        """Return what is selected of the objects of a type below a field."""
         grouped = self._executor.collect_subfields(object_type, details)
         return self._selection(object_type, grouped.grouped_field_set)
 
@@ -305,7 +296,7 @@ class _Compiler:
         self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]
     ) -> CompiledSelection:
         self.num_fields += len(grouped)
-        if self.num_fields > MOST_FIELDS:
+        if self._most_fields is not None and self.num_fields > self._most_fields:
             raise Declined
         return CompiledSelection(
             [self._field(object_type, key, details) for key, details in grouped.items()]
@@ -323,15 +314,16 @@ class _Compiler:
         arguments = self._arguments(field, declared, details[0])
         below: CompiledSelection | _OfAnyType | None = None
         if graphql.is_object_type(item_type):
-            below = self._below(item_type, details)
+            below = self.below(item_type, details)
         elif graphql.is_abstract_type(item_type):
             kinds = self._schema.get_possible_types(item_type)
-            below = _OfAnyType({kind.name: self._below(kind, details) for kind in kinds})
+            below = _OfAnyType({kind.name: self.below(kind, details) for kind in kinds})
         one = _one(
             STRUCTURE + len(key), _resolver(declared, arguments), _completed(field.type, below)
         )
         many = _many(declared, item_type, arguments, below)
-        return CompiledField(key, one, many, _fixed(declared, details[0].node, below))
+        fixed = partial(_fixed, declared, details[0].node, below)
+        return CompiledField(key, one, many, fixed)
 
     def _arguments(self, field: Any, declared: StrawberryField, details: FieldDetails) -> Arguments:
         if not field.args:
@@ -339,12 +331,28 @@ class _Compiler:
 
         def read(variables: VariableValues) -> dict[str, Any]:
             values = get_argument_values(field, details.node, variables)
-            return resolver_arguments(self._schema, declared, values)
+            return _resolver_arguments(self._schema, declared, values)
 
         if _variables_in(details.node):
             return lambda run: read(run.variables)
         constant = read(_NO_VARIABLES)
         return lambda _run: dict(constant)
+
+
+def _resolver_arguments(
+    schema: graphql.GraphQLSchema, declared: StrawberryField, values: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the coerced arguments of a field as Strawberry gives them to its resolver."""
+    converter = schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
+    arguments = convert_arguments(
+        values,
+        declared.arguments,
+        scalar_registry=converter.scalar_registry,
+        config=converter.config,
+    )
+    for extension in declared.extensions:
+        arguments = extension.map_arguments(arguments)
+    return arguments
 
 
 def _no_arguments(_run: Run) -> dict[str, Any]:
@@ -358,7 +366,7 @@ def _type_name(key: str, name: str) -> CompiledField:
         run.budget.spend(num_bytes)
         out.append(text)
 
-    return CompiledField(key, one, lambda _objects, _run: text, fixed=name)
+    return CompiledField(key, one, lambda _objects, _run: text, lambda: name)
 
 
 def _fixed(declared: StrawberryField, node: graphql.FieldNode, below: Any) -> Hashable:
@@ -382,14 +390,7 @@ def _resolver(declared: StrawberryField, arguments: Arguments) -> Callable[[Any,
         name = declared.python_name
         return lambda source, _run: getattr(source, name)
     resolver = declared.base_resolver
-    if (
-        resolver is None
-        or resolver.self_parameter is None
-        or resolver.is_async
-        or any(extension.has_resolver for extension in declared.extensions)
-        or declared.permission_classes
-    ):
-        raise Declined
+    assert resolver is not None  # noqa: S101 - no field of this schema is basic then
     function: Any = resolver.wrapped_func
     info = resolver.info_parameter
     if arguments is _no_arguments and info is None:

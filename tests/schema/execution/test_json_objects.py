@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from schema.execution.budget import Budget
-from schema.execution.executor import JsonObjects
+from schema.execution.json_objects import JsonObjects
 from schema.fields.many import ColumnSlice, ListedColumn
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import frame_of

@@ -1,0 +1,164 @@
+"""The JSON of lists of objects: pieces of text that are joined once."""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
+
+import orjson
+from graphql import is_leaf_type, is_specified_scalar_type
+
+from schema.execution.budget import Budget
+from schema.fields.many import ColumnSlice, Sublists, WhereKnown
+
+Texts = list[str]
+
+JOINED_PIECES = 10_000
+"""At most this many pieces are joined before the resulting text is counted."""
+
+COUNTED_BYTES = 1_000_000
+"""Small texts are counted each time that they reach this many bytes."""
+
+
+def json_texts(values: Iterable[Any]) -> Texts:
+    """Return the JSON text of each value."""
+    return [orjson.dumps(value).decode() for value in values]
+
+
+class JsonObjects:
+    """The JSON objects of a list, as pieces of text that are joined once, at the end.
+
+    Every object has the same number of pieces, and its first one begins with a comma, so that an
+    array of any of them is a single join. ``budget`` counts the bytes. Bytes of nested lists, which
+    were counted since this object was created, become part of the text and are not counted twice.
+    """
+
+    def __init__(self, size: int, budget: Budget) -> None:
+        self._size = size
+        self._budget = budget
+        self._bytes_before = budget.num_bytes
+        self._bytes_made = 0
+        self._members: list[tuple[str, Texts | str]] = []
+
+    def add(self, key: str, texts: Texts | str) -> None:
+        """Add a field by its key: one JSON text for each object, or one for all of them."""
+        self._members.append((key, texts))
+
+    def set_texts(self, texts: Texts) -> None:
+        """Have objects whose whole text is there, each with a comma in front."""
+        self.__dict__["_pieces"] = texts, 1
+
+    def array(self, start: int, stop: int) -> str:
+        """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
+        _, width = self._pieces
+        objects = max(1, JOINED_PIECES // width)
+        parts = []
+        for place in range(start, max(stop, start + 1), objects):
+            part = self._joined(place, min(stop, place + objects))
+            self._count(len(part))
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        return "[" + ",".join([part[1:-1] for part in parts]) + "]"
+
+    def _joined(self, start: int, stop: int) -> str:
+        """Return an array of a number of objects that is small enough for a single join."""
+        if start == stop:
+            return "[]"
+        pieces, width = self._pieces
+        part = pieces[start * width : stop * width]
+        part[0] = "[" + part[0][1:]
+        part.append("]")
+        return "".join(part)
+
+    def arrays(self, counts: Iterable[int]) -> Texts:
+        """Return JSON arrays of consecutive objects; ``counts`` are their lengths."""
+        _, width = self._pieces
+        texts: Texts = []
+        num_bytes = 0
+        for start, stop in pairwise(accumulate(counts, initial=0)):
+            if (stop - start) * width > JOINED_PIECES:
+                texts.append(self.array(start, stop))
+                continue
+            text = self._joined(start, stop)
+            texts.append(text)
+            num_bytes += len(text)
+            if num_bytes > COUNTED_BYTES:
+                self._count(num_bytes)
+                num_bytes = 0
+        self._count(num_bytes)
+        return texts
+
+    def each(self) -> Texts:
+        """Return the JSON text of each object."""
+        pieces, width = self._pieces
+        starts = range(0, len(pieces), width)
+        objects = max(1, JOINED_PIECES // width)
+        texts: Texts = []
+        for place in range(0, self._size, objects):
+            some = starts[place : place + objects]
+            joined = ["".join(pieces[start : start + width])[1:] for start in some]
+            self._count(sum(map(len, joined)))
+            texts += joined
+        return texts
+
+    def _count(self, num_bytes: int) -> None:
+        """Count text, which includes that of nested lists."""
+        self._bytes_made += num_bytes
+        total = self._bytes_before + self._bytes_made
+        if total > self._budget.num_bytes:
+            self._budget.reach(total)
+
+    @cached_property
+    def _pieces(self) -> tuple[Texts, int]:
+        """The pieces of all objects, one object after the other, and how many each has."""
+        columns: list[Texts | str] = []
+        constant = ",{"
+        for key, texts in self._members:
+            constant += f'"{key}":'
+            if isinstance(texts, str):
+                constant += texts
+            else:
+                columns += [constant, texts]
+                constant = ""
+            constant += ","
+        columns.append(constant.removesuffix(",") + "}")
+        width = len(columns)
+        pieces = [""] * (self._size * width)
+        for place, texts in enumerate(columns):
+            pieces[place::width] = [texts] * self._size if isinstance(texts, str) else texts
+        return pieces, width
+
+
+STRUCTURE = 5
+"""The quotes, colon and comma of a member of a JSON object, or an item's and what is in it."""
+
+
+def rendered_values(answer: Any, item_type: Any, render: Callable[[Any], JsonObjects]) -> Texts:
+    """Return the JSON of what a field answered for each object of a list.
+
+    ``render`` is called for objects, with what is selected below the field.
+    """
+    if isinstance(answer, ColumnSlice):
+        return answer.texts()
+    if isinstance(answer, Sublists):
+        return render(answer.items).arrays(answer.counts)
+    if isinstance(answer, WhereKnown):
+        lists = [iter(render(items).each()) for items in answer.lists]
+        return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
+    if is_leaf_type(item_type):
+        return json_texts(_serialized(item_type, answer))
+    return render(answer).each()
+
+
+def _serialized(leaf: Any, answer: Any) -> Any:
+    """Return values as JSON has them: members of an enum by their names, also in lists."""
+    if is_specified_scalar_type(leaf):
+        return answer
+    return [_serialized_value(leaf, value) for value in answer]
+
+
+def _serialized_value(leaf: Any, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_serialized_value(leaf, item) for item in value]
+    return None if value is None else leaf.serialize(value)
