@@ -94,6 +94,11 @@ def node_of(name: str, /, **facts: Any) -> Any:
     return Node.types[name](**facts)
 
 
+def revision_object(info: RevisionInfo) -> Any:
+    """Return the object for a line of the catalog; for a stack's, that of the whole revision."""
+    return node_of("Revision", info=info.revision if isinstance(info, StackInfo) else info)
+
+
 def info_of_key(context: Context, key: str) -> RevisionInfo | None:
     """Return the revision that an id names by its key, or the stack; None where there is none."""
     key, stack = stack_of_key(key)

@@ -67,8 +67,7 @@ from schema.fields.scalars import (
     describe_enum,
     object_type,
 )
-from schema.node import Node, node_id
-from schema.revisions.package import revision_object
+from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info

@@ -21,8 +21,8 @@ from schema.fields.many import (
     of_record,
 )
 from schema.fields.scalars import Omittable, given_values, made_at_once, object_type, optional_field
-from schema.node import node_of
-from schema.revisions.package import First, LazyRevision, check_first, revision_object
+from schema.node import revision_object
+from schema.revisions.package import First, LazyRevision, check_first
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.catalog.library import Covered
@@ -376,7 +376,7 @@ class HoleType:
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
         gone_in = history and last_seen(history, series(self.loaded.info.tag)).gone_in
-        return node_of("Revision", info=gone_in) if gone_in else None
+        return revision_object(gone_in) if gone_in else None
 
 
 @object_type

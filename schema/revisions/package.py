@@ -47,7 +47,7 @@ from schema.fields.scalars import (
     object_type,
     optional_field,
 )
-from schema.node import Node, id_field, node_id, node_of, revision_of_key
+from schema.node import Node, id_field, node_id, node_of, revision_object, revision_of_key
 from schema.revisions.costs import cost_fields
 from schema.revisions.spec import (
     STACKS_DEPRECATED,
@@ -70,7 +70,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, rows_where
 from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
-from snapshots.models import RevisionInfo, StackInfo
 
 if TYPE_CHECKING:
     from schema.histories import PackageHistory
@@ -316,13 +315,6 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     """Opaque and stable."""
     key = packages.loaded.info.key
     return [node_id("Package", key, name) for name in _names(packages)]
-
-
-def revision_object(info: RevisionInfo) -> "Revision":
-    """Return the object for a line of the catalog; that of a stack is the whole revision's."""
-    whole = info.revision if isinstance(info, StackInfo) else info
-    revision: Revision = node_of("Revision", info=whole)
-    return revision
 
 
 def _revisions(packages: "PackageRows") -> Sequence["Revision"]:

@@ -1,6 +1,7 @@
 """Specs: rows of a revision's frame, with their filters, orders, pages and facets."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
@@ -34,7 +35,7 @@ from schema.fields.many import (
     for_many,
 )
 from schema.fields.scalars import ByteCount, deprecated, given_values, object_type, optional_field
-from schema.node import Node, node_id, node_of, revision_of_key
+from schema.node import Node, node_id, node_of, revision_object, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -141,8 +142,7 @@ def _short_forms(specs: "SpecRows") -> list[str]:
 
 def _revisions(specs: "SpecRows") -> Sequence["Revision"]:
     """The revision that it is part of."""
-    revision: Revision = node_of("Revision", info=specs.loaded.info)
-    return [revision] * len(specs)
+    return [revision_object(specs.loaded.info)] * len(specs)
 
 
 def _stack_names(specs: "SpecRows") -> Sequence[Any]:
@@ -163,11 +163,7 @@ def stacks_of_each(loaded: LoadedRevision, names: Sequence[Sequence[str]]) -> Su
     """Return the stacks of each spec or package by their names; null where no source tells any."""
     if not tells_stacks(loaded.frame):
         return WhereKnown([], [-1] * len(names))
-
-    def stack(name: str) -> "Stack":
-        node: Stack = node_of("Stack", loaded=loaded, name=name)
-        return node
-
+    stack = partial(node_of, "Stack", loaded=loaded)
     return Sublists.of(names, lambda joined: ColumnTable(stack, {"name": joined}))
 
 

@@ -51,10 +51,15 @@ def inside(side: str) -> set[str]:
 def test_the_sides_are_named(world: World) -> None:
     """By the whole revision and the stack; the notes of it count the stack alone."""
     question = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
-      base { tag numSpecs } head { digest } baseStack headStack releaseNotes(format: JSON)
-      specs(first: 1) { nodes { after { id hash } } } } }"""
+      base { id numSpecs } head { digest } baseStack headStack releaseNotes(format: JSON)
+      specs { nodes { before { revision { id numSpecs } package { revision { id numSpecs } } } } }
+    } }"""
     compare = world.data(question, base="develop~1:e4s", head="develop")["compare"]
-    assert compare["base"] == {"tag": "develop", "numSpecs": len(BASE.specs)}
+    base = world.data('{ revision(ref: "develop~1") { id numSpecs } }')["revision"]
+    assert compare["base"] == base
+    specs = [change["before"] for change in compare["specs"]["nodes"] if change["before"]]
+    assert specs == [{"revision": base, "package": {"revision": base}}] * len(specs)
+    assert specs
     assert (compare["baseStack"], compare["headStack"]) == ("e4s", None)
     notes = orjson.loads(compare["releaseNotes"])
     assert notes["base"]["stack"] == "e4s"
