@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from functools import cache, partial
 from itertools import islice
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,9 +44,8 @@ from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
-from snapshots.frames.pools import Pools
+from snapshots.frames.pools import Pools, pool_of
 from snapshots.frames.queries import UnknownName, require_known, unknown_names
-from snapshots.frames.shared_arrays import Shared
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
@@ -70,9 +69,9 @@ Value = TypeVar("Value")
 class SharedCache(Generic[Key, Value]):
     """Values by key, made by ``make`` when first asked for, shared by all threads.
 
-    ``size_of`` tells how many bytes a value takes, and ``shared_by`` what it shares with others,
-    which counts once. All that are kept take ``max_bytes`` or less. A value that alone takes more
-    is returned, but not kept. A failure is not kept either.
+    ``size_of`` tells how many bytes a value takes, and ``shared_by`` which pools it shares with
+    others, which count once. All that are kept take ``max_bytes`` or less. A value that alone takes
+    more is returned, but not kept. A failure is not kept either.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class SharedCache(Generic[Key, Value]):
         make: Callable[[Key], Value],
         max_bytes: int,
         size_of: Callable[[Value], int] = attrgetter("num_bytes"),
-        shared_by: Callable[[Value], Iterable[Shared | None]] = lambda _: (),
+        shared_by: Callable[[Value], Iterable[Any]] = lambda _: (),
     ) -> None:
         self._make = make
         self._shared_by = shared_by
@@ -102,10 +101,9 @@ class SharedCache(Generic[Key, Value]):
     def _counted(self) -> int:
         # As a cache of no kind has them: to look at them is not to use them.
         values = (Cache.__getitem__(self._kept, key) for key in self._kept)
-        shared = {arrays for value in values for arrays in self._shared_by(value)}
-        return int(self._kept.currsize) + sum(
-            arrays.num_bytes for arrays in shared if arrays is not None
-        )
+        pools = {pool for value in values for pool in self._shared_by(value)}
+        of_pools: int = sum(pool.num_bytes for pool in pools if pool is not None)
+        return int(self._kept.currsize) + of_pools
 
     def kept(self, key: Key) -> Value | None:
         """Return the value if it is in memory; None where it would have to be made."""
@@ -176,7 +174,7 @@ class Library:
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self._history_names: tuple[History | None, Suggestions] = None, Suggestions([])
         self.frames: SharedCache[str, Frame] = SharedCache(
-            self._load, frame_bytes, shared_by=lambda value: (value.shared,)
+            self._load, frame_bytes, shared_by=lambda value: (pool_of(value),)
         )
         self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
             self._load_dependencies, frame_bytes
@@ -184,12 +182,12 @@ class Library:
         self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
             self._make_comparison,
             comparison_bytes,
-            shared_by=lambda value: (value.base.shared, value.head.shared),
+            shared_by=lambda value: (pool_of(value.base), pool_of(value.head)),
         )
         self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
             self._make_explanation,
             comparison_bytes,
-            shared_by=lambda value: (value.base.frame.shared, value.head.frame.shared),
+            shared_by=lambda value: (pool_of(value.base.frame), pool_of(value.head.frame)),
         )
         self.holes: SharedCache[str, Holes] = SharedCache(
             lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES

@@ -166,14 +166,14 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
     of_package = np.concatenate(
         [ranks[places[frame.package.codes[rows]]] for frame, places, rows in parts]
     )
-    hash_keys = np.concatenate([frame.hashes.keys[rows] for frame, _, rows in parts])
+    hash_keys = np.concatenate([frame.hashes.keys_at(rows) for frame, _, rows in parts])
     # One number to sort by: the package, and as much of the hash as there is room for.
     room = min(_KEY_BITS, 64 - len(packages).bit_length())
     keys = (of_package << np.uint64(room)) | (hash_keys >> np.uint64(_KEY_BITS - room))
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     if (in_order[1:] == in_order[:-1]).any():
-        texts = np.concatenate([frame.hashes.table[rows] for frame, _, rows in parts])
+        texts = np.concatenate([frame.hashes.words_at(rows) for frame, _, rows in parts])
         order = np.lexsort((texts.view(f"S{WIDTH}").ravel(), of_package))
     return order.astype(np.int32)
 

@@ -365,11 +365,11 @@ def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:
 
 def _hashes(changes: SpecChanges, is_removed: Mask) -> pa.Array:
     """Return the hash of each change as text."""
-    characters = np.empty((len(changes), WIDTH), np.uint8)
+    words = np.empty((len(changes), WIDTH // 8), np.uint64)
     for frame, rows, mask in _sides(changes, is_removed):
-        characters[mask] = frame.hashes.table[rows]
+        words[mask] = frame.hashes.words_at(rows)
     ends = np.arange(len(changes) + 1, dtype=np.int32) * WIDTH
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(characters)]
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(words)]
     return pa.Array.from_buffers(pa.string(), len(changes), buffers)
 
 

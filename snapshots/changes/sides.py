@@ -16,7 +16,7 @@ from snapshots.frames.columns import Codes, Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
-from snapshots.frames.hashes import texts_of
+from snapshots.frames.hashes import WIDTH, texts_of
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -63,7 +63,7 @@ def node_values(side: Side, name: str, nodes: Nodes) -> list[Any]:
 
 def node_texts(side: Side, nodes: Nodes) -> list[str]:
     """Return the hash of each of some nodes."""
-    return texts_of(_words(side)[nodes])
+    return texts_of(_words(side, nodes))
 
 
 def known_values(side: Side, name: str) -> Mask:
@@ -90,13 +90,18 @@ def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> M
     equal: Mask = hash_keys(base)[base_nodes] == hash_keys(head)[head_nodes]
     # Whether the whole hashes are equal matters only where their beginnings are.
     pairs = np.flatnonzero(equal)
-    before, after = _words(base)[base_nodes[pairs]], _words(head)[head_nodes[pairs]]
+    before, after = _words(base, base_nodes[pairs]), _words(head, head_nodes[pairs])
     equal[pairs] = (before == after).all(axis=1)
     return equal
 
 
-def _words(side: Side) -> Fingerprints:
-    return np.concatenate((side.frame.hashes.words, side.graph.outside.hashes.words))
+def _words(side: Side, nodes: Nodes) -> Fingerprints:
+    """Return the hashes of nodes as four numbers each."""
+    words = np.empty((len(nodes), WIDTH // 8), np.uint64)
+    is_row = nodes < side.graph.num_rows
+    words[is_row] = side.frame.hashes.words_at(nodes[is_row])
+    words[~is_row] = side.graph.outside.hashes.words_at(nodes[~is_row] - side.graph.num_rows)
+    return words
 
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

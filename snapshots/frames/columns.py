@@ -13,8 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.shared_arrays import Gathered, taken, whole
-
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
@@ -42,18 +40,13 @@ class FactColumn(Protocol):
 class Column(Generic[Value]):
     """One value a row. ``values`` are distinct and in the column's own order; None comes first.
 
-    ``codes`` may be gathered from what several frames share.
+    ``codes`` are the code of each row's value, in the smallest signed integers that suffice.
     """
 
-    def __init__(self, codes: Codes | Gathered, values: Sequence[Value]) -> None:
-        self._codes = codes
+    def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
+        self.codes: Codes = codes.astype(np.min_scalar_type(-len(values)))
         self.values = values
         self._mapped: dict[Any, list[Any]] = {}
-
-    @property
-    def codes(self) -> Codes:
-        """The code of each row's value."""
-        return whole(self._codes)
 
     def reordered(self, rows: Rows) -> "Column[Value]":
         """Return the column with these rows, in their order."""
@@ -77,7 +70,7 @@ class Column(Generic[Value]):
     @property
     def num_bytes(self) -> int:
         """About how much memory the column takes, with a text made of each distinct value."""
-        return self._codes.nbytes + sum(map(_value_bytes, self.values))
+        return self.codes.nbytes + sum(map(_value_bytes, self.values))
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.int64]:
@@ -103,11 +96,11 @@ class Column(Generic[Value]):
 
     def at(self, row: int) -> Value:
         """Return the value of a row."""
-        return self.values[int(self._codes[row])]
+        return self.values[int(self.codes[row])]
 
     def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
         """Apply a function to the value of each row; see ``mapped``."""
-        return list(map(self.mapped(function).__getitem__, taken(self._codes, rows).tolist()))
+        return list(map(self.mapped(function).__getitem__, self.codes.take(rows).tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
         """Return the distinct values among the rows, in the column's order, without None."""
@@ -143,7 +136,7 @@ class ListColumn(Column[tuple[str, ...]]):
 
     def __init__(
         self,
-        codes: Codes | Gathered,
+        codes: Codes,
         values: Sequence[tuple[str, ...]],
         items: Sequence[str],
         flat: Codes,
@@ -223,21 +216,11 @@ class PlainColumn:
 
 
 class NumberColumn:
-    """One whole number a row, from 0; -1 stands for None.
+    """One whole number a row, from 0; -1 stands for None."""
 
-    ``numbers`` may be gathered from what several frames share.
-    """
-
-    def __init__(
-        self, numbers: npt.NDArray[np.int64] | Gathered, *, is_known: bool | None = None
-    ) -> None:
-        self._numbers = numbers
-        self.is_known = bool((self.numbers >= 0).any()) if is_known is None else is_known
-
-    @property
-    def numbers(self) -> npt.NDArray[np.int64]:
-        """The number of each row."""
-        return whole(self._numbers)
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        self.numbers = numbers
+        self.is_known = bool((numbers >= 0).any())
 
     def reordered(self, rows: Rows) -> "NumberColumn":
         """Return the column with these rows, in their order."""
@@ -251,16 +234,16 @@ class NumberColumn:
     @property
     def num_bytes(self) -> int:
         """How much memory the column takes."""
-        return self._numbers.nbytes
+        return self.numbers.nbytes
 
     def at(self, row: int) -> int | None:
         """Return the value of a row."""
-        number = int(self._numbers[row])
+        number = int(self.numbers[row])
         return None if number < 0 else number
 
     def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
         """Apply a function to the number of each row."""
-        numbers = taken(self._numbers, rows).tolist()
+        numbers = self.numbers.take(rows).tolist()
         return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:

@@ -36,7 +36,6 @@ from snapshots.frames.filters import (
     named_like,
 )
 from snapshots.frames.hashes import Hashes, words_of
-from snapshots.frames.shared_arrays import Gathered, Shared, whole
 from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
@@ -128,26 +127,18 @@ class Frame:
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
-        # Every comparison needs these, so they are computed while the frame is loaded.
-        _ = self.hashes.sorted_keys
-        self._fingerprints: Fingerprints | Gathered = self._mixed()
+        # Every comparison needs them, so they are computed while the frame is loaded.
+        self.fingerprints = self._mixed()
 
     def _take(self, columns: Mapping[str, FactColumn]) -> None:
-        """Set the columns, and clear what is derived from them."""
+        """Set the columns."""
         self.columns = columns
         vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
-        self.shared: Shared | None = None
 
-    def sharing(
-        self, shared: Shared, columns: Mapping[str, FactColumn], fingerprints: Gathered
-    ) -> "Frame":
-        """Return the frame with columns of the same values, parts of which other frames share."""
-        frame = object.__new__(Frame)
-        frame.digest, frame.starts = self.digest, self.starts
-        frame._take(columns)
-        frame.shared, frame._fingerprints = shared, fingerprints
-        return frame
+    def keep_hashes(self, hashes: Hashes) -> None:
+        """Keep the hashes in another way: they are equal, row by row."""
+        self._take({**self.columns, "hash": hashes})
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -174,15 +165,11 @@ class Frame:
         """Return where the specs of the package with this code stand."""
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
-    @property
-    def fingerprints(self) -> Fingerprints:
-        """A 64-bit hash of each row's facts that every source knows, good within this process.
+    def _mixed(self) -> Fingerprints:
+        """Return a 64-bit hash of each row's facts that every source knows, good in this process.
 
         Two rows that differ share one by chance in one of some 10^19 pairs.
         """
-        return whole(self._fingerprints)
-
-    def _mixed(self) -> Fingerprints:
         mixed = self.stacks_without_root[self.stacks.codes].astype(np.uint64)
         for name in _ALWAYS_COMPARED:
             column = getattr(self, name)
@@ -308,14 +295,16 @@ def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
     """Return the values of a fact as a frame keeps them."""
     if fact.kept is Kept.KEY:
         return Hashes(words_of(values))
+    is_unknown = len(values) > 0 and values.null_count == len(values)  # as older sources have many
     if fact.kept is Kept.PLAIN:
-        is_number = fact.value_type is int
-        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
+        if fact.value_type is int:
+            return number_column_of(values)
+        return PlainColumn(pa.nulls(len(values)) if is_unknown else values.combine_chunks())
     is_list = fact.value_type == tuple[str, ...]
-    if len(values) and values.null_count == len(values):  # as many facts of older sources are
-        codes = np.zeros(len(values), np.int32)
+    if is_unknown:
+        codes, none = np.zeros(len(values), np.int32), np.empty(0, np.int32)
         unknown: list[Any] = [None]
-        return ListColumn(codes, unknown, [], codes[:0]) if is_list else Column(codes, unknown)
+        return ListColumn(codes, unknown, [], none) if is_list else Column(codes, unknown)
     return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 

@@ -3,23 +3,13 @@
 from collections.abc import Callable
 from functools import cached_property
 from secrets import randbits
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.frames.columns import Image, Mask, Rows, rows_where
-from snapshots.frames.shared_arrays import (
-    Array,
-    ArrayCache,
-    Gathered,
-    GrowingArray,
-    Unpacked,
-    taken,
-    whole,
-)
+from snapshots.frames.columns import Image, Mask, Rows
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
@@ -48,22 +38,22 @@ class Hashes:
 
     def __init__(self, raw: bytes | Words, keys: Keys | None = None) -> None:
         words = np.frombuffer(raw, np.uint64) if isinstance(raw, bytes) else raw
-        self._words: Words | Gathered = words.reshape(-1, _NUM_WORDS)
-        self._keys: Keys | Gathered = _pack(self.table) if keys is None else keys
+        self._words = words.reshape(-1, _NUM_WORDS)
+        self._keys = _pack(self.table) if keys is None else keys
         self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.keys)
 
     @property
     def keys(self) -> Keys:
         """The beginning of each hash as a number."""
-        return whole(self._keys)
+        return self._keys
 
     @property
     def words(self) -> Words:
         """The hashes as four numbers a row, which numpy copies and compares fast."""
-        return whole(self._words)
+        return self._words
 
     @property
     def table(self) -> npt.NDArray[np.uint8]:
@@ -82,23 +72,38 @@ class Hashes:
         text: bytes = self._words[row].tobytes()
         return text.decode()
 
-    @cached_property
+    @property
     def texts(self) -> list[str]:
         """Every hash as text; shared, so that lists of specs need no decoding."""
-        return texts_of(self.words)
+        return self._images(str)
 
     def texts_at(self, rows: Rows) -> list[str]:
         """Return the hash of each row as text."""
-        return list(map(self.texts.__getitem__, rows.tolist()))
+        return self.mapped_at(str, rows)
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
         """Apply a function to the hash of each row.
 
         The results are cached for all hashes, by function: pass module-level functions only.
         """
+        return list(map(self._images(function).__getitem__, rows.tolist()))
+
+    def _images(self, function: Callable[[str], Image]) -> list[Image]:
         if function not in self._mapped:
-            self._mapped[function] = list(map(function, self.texts))
-        return list(map(self._mapped[function].__getitem__, rows.tolist()))
+            texts = texts_of(self.words)
+            self._mapped[function] = texts if function is str else list(map(function, texts))
+        return self._mapped[function]
+
+    def followed_by(self, others: "Hashes") -> "Hashes":
+        """Return these hashes, and others behind them; what was derived of these is kept."""
+        joined = Hashes(
+            np.concatenate((self.words, others.words)), np.concatenate((self.keys, others.keys))
+        )
+        order = np.concatenate((self.order, others.order + np.int32(len(self))))
+        joined.order = order[np.argsort(joined.keys[order], kind="stable")]  # merges the two runs
+        for function, images in [*self._mapped.items()]:
+            joined._mapped[function] = images + list(map(function, others.texts))
+        return joined
 
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, every one of them once, in their order."""
@@ -126,17 +131,17 @@ class Hashes:
     def _texts_array(self) -> npt.NDArray[np.bytes_]:
         return np.frombuffer(self.words.tobytes(), f"S{WIDTH}")
 
-    def same_records(self, other: "Hashes") -> Rows | None:  # noqa: ARG002 - those that share know
-        """Return for each row the other's row with the same record, or -1; None where none are."""
-        return None
+    def matched(self, head: "Hashes") -> Rows:
+        """Return for each row the row of head with the same hash, or -1."""
+        return _match_keys(self, head)
 
     def keys_at(self, rows: Rows) -> Keys:
         """Return the keys of rows."""
-        return taken(self._keys, rows)
+        return self._keys.take(rows)
 
-    def words_at(self, rows: Rows) -> Words:
+    def words_at(self, rows: npt.NDArray[np.integer]) -> Words:
         """Return the hashes of rows as four numbers each."""
-        return taken(self._words, rows)
+        return self._words.take(rows, axis=0)
 
     def at_rows(self, rows: Rows) -> "Hashes":
         """Return the hashes of rows."""
@@ -204,16 +209,7 @@ def is_beginning(text: str) -> bool:
 
 def match(base: Hashes, head: Hashes) -> Rows:
     """Pair the hashes that both have: return for each row of base its row in head, or -1."""
-    partners = base.same_records(head)
-    if partners is None:
-        return _match_keys(base, head)
-    # A hash that both have with other facts is not one record.
-    ours, others = rows_where(partners < 0), np.ones(len(head), np.bool_)
-    others[partners[partners >= 0]] = False
-    theirs = rows_where(others)
-    rest = _match_keys(base.at_rows(ours), head.at_rows(theirs))
-    partners[ours[rest >= 0]] = theirs[rest[rest >= 0]]
-    return partners
+    return base.matched(head)
 
 
 def _match_keys(base: Hashes, head: Hashes) -> Rows:
@@ -253,99 +249,6 @@ def _pack(table: npt.NDArray[np.uint8]) -> Keys:
     for position in range(_KEY_CHARACTERS):
         keys = (keys << np.uint64(_BITS)) | _VALUES[table[:, position]]
     return keys
-
-
-# -- hashes of records that frames share
-
-
-class SharedTexts:
-    """Texts of the hashes of records, and results of functions of them, shared by all frames.
-
-    May be used by several threads.
-    """
-
-    bytes_per_record = 2 * 8 + 2 * 50 + 2 * WIDTH
-    """How many bytes a hash takes as text, plain and quoted."""
-
-    def __init__(self, words: GrowingArray) -> None:
-        self._words = words
-        self._texts: list[str] = []
-        self._mapped: dict[Any, list[Any]] = {}
-        self._lock = Lock()
-
-    def texts(self, num_records: int) -> list[str]:
-        """Return the texts of the first records, so many at least."""
-        if len(self._texts) < num_records:
-            with self._lock:
-                self._texts += texts_of(self._words.array[len(self._texts) : num_records])
-        return self._texts
-
-    def mapped(self, function: Callable[[str], Image], num_records: int) -> list[Image]:
-        """Apply a function to each of them; the results are cached."""
-        mapped = self._mapped.setdefault(function, [])
-        if len(mapped) < num_records:
-            texts = self.texts(num_records)
-            with self._lock:
-                mapped += map(function, texts[len(mapped) : num_records])
-        return mapped
-
-
-class SharedHashes(Hashes):
-    """Hashes that are those of records; ``order`` has the rows by rising hash."""
-
-    def __init__(
-        self,
-        words: Gathered,
-        keys: Gathered,
-        order: Rows,
-        texts: SharedTexts,
-        records: Array,
-        room: ArrayCache,
-    ) -> None:
-        self._words = words
-        self._keys = keys
-        self.order = order
-        self._shared = texts
-        self._records = records
-        self._num_records = int(records.max(initial=-1)) + 1
-        self._sorted = Unpacked(room)
-
-    @property
-    def num_bytes(self) -> int:
-        """How much memory is the frame's alone: the numbers of its records, and their order."""
-        return self._records.nbytes + self.order.nbytes
-
-    @property
-    def sorted_keys(self) -> Keys:
-        """The keys in rising order."""
-        return self._sorted.get(self._sort)
-
-    def _sort(self) -> Keys:
-        return self.keys.take(self.order)
-
-    def same_records(self, other: Hashes) -> Rows | None:
-        """Return for each row the other's row with the same record, or -1."""
-        if not isinstance(other, SharedHashes) or other._shared is not self._shared:  # noqa: SLF001
-            return None
-        rows = np.full(max(self._num_records, other._num_records), -1, np.int32)  # noqa: SLF001
-        rows[other._records] = np.arange(len(other), dtype=np.int32)  # noqa: SLF001
-        return rows.take(self._records)
-
-    @property
-    def texts(self) -> list[str]:
-        """Every hash as text."""
-        texts = self._shared.texts(self._num_records)
-        return list(map(texts.__getitem__, self._records.tolist()))
-
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the hash of each row as text."""
-        texts = self._shared.texts(self._num_records)
-        return list(map(texts.__getitem__, self._records[rows].tolist()))
-
-    def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
-        """Apply a function to the hash of each row; the results are cached for all records."""
-        mapped = self._shared.mapped(function, self._num_records)
-        return list(map(mapped.__getitem__, self._records[rows].tolist()))
 
 
 # -- sets of hashes

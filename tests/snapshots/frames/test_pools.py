@@ -1,4 +1,4 @@
-"""Frames that share their records answer as frames of their own do, and take less memory."""
+"""Hashes that frames share are those of each frame, and take less memory."""
 
 import gc
 from collections.abc import Sequence
@@ -10,108 +10,70 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from snapshots.frames.columns import Column, ListColumn, NumberColumn
+from snapshots.frames.columns import Column
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
-from snapshots.frames.hashes import WIDTH, match
-from snapshots.frames.pools import MAX_GROWTH, Pool, Pools
-from snapshots.frames.shared_arrays import Array, ArrayCache, GrowingArray
+from snapshots.frames.hashes import WIDTH, Hashes, match
+from snapshots.frames.pools import MAX_GROWTH, Pool, Pools, pool_of
 from snapshots.models import Spec
-from tests.snapshots.factories import STACKS, full_spec, hash_of, random_facts, seeded
+from tests.snapshots.factories import full_spec, hash_of
 from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
-ROOMS = st.sampled_from([0, 40, 500, 1 << 20])
+APART = st.integers(0, 20).map(str).map(hash_of)
+# Twelve characters in common are all that a key has of a hash.
+COLLIDING = APART.map(lambda text: f"abcdefghijkl{text[12:]}")
+PASTS = st.lists(st.lists(APART | COLLIDING, unique=True, max_size=12), min_size=2, max_size=5)
 
 
-def random_past(random: Random) -> list[list[Spec]]:
-    """Return some states of a cache: each has many of the specs before, a few with other facts."""
-    specs: dict[str, Spec] = {}
-    past = []
-    for _ in range(random.randrange(2, 6)):
-        for _ in range(random.randrange(8)):
-            # Twelve characters in common are all that a key has of a hash.
-            own = hash_of(str(random.randrange(12)))
-            text = own if random.random() < 0.6 else f"abcdefghijkl{own[12:]}"
-            specs[text] = Spec(hash=text, **random_facts(random))
-        for text in [it for it in specs if random.random() < 0.2]:
-            del specs[text]
-        for text in [it for it in specs if random.random() < 0.2]:
-            specs[text] = replace(specs[text], stacks=(random.choice(STACKS),))
-        past.append(random.sample([*specs.values()], len(specs)))
-    return past
+def hashes_of(texts: Sequence[str]) -> Hashes:
+    """Return hashes that are not shared."""
+    return Hashes("".join(texts).encode())
 
 
-PASTS = seeded(random_past)
-
-
-def assert_equal(shared: Frame, own: Frame) -> None:
-    """Assert that two frames have the same columns, whole and row by row."""
-    rows = np.arange(len(own), dtype=np.int32)[::-1]
-    assert (shared.digest, len(shared)) == (own.digest, len(own))
-    assert shared.starts.tolist() == own.starts.tolist()
-    assert shared.fingerprints.tolist() == own.fingerprints.tolist()
-    assert list(shared.columns) == list(own.columns)
-    for name, column in own.columns.items():
-        other = shared.columns[name]
-        assert type(other) is type(column) or column is own.hashes
-        assert [other.at(row) for row in rows] == [column.at(row) for row in rows]
-        assert other.mapped_at(repr, rows) == column.mapped_at(repr, rows)
-        if isinstance(column, Column):
-            assert isinstance(other, Column)
-            assert list(other.values) == list(column.values)
-            assert other.codes.tolist() == column.codes.tolist()
-        if isinstance(column, ListColumn):
-            assert isinstance(other, ListColumn)
-            assert [*other.items] == [*column.items]
-            assert other.item_counts(rows) == column.item_counts(rows)
-        if isinstance(column, NumberColumn):
-            assert isinstance(other, NumberColumn)
-            assert other.numbers.tolist() == column.numbers.tolist()
-            assert (other.is_known, other.total()) == (column.is_known, column.total())
-    assert_equal_hashes(shared, own)
-    assert [shared.spec(row) for row in rows] == [own.spec(row) for row in rows]
-
-
-def assert_equal_hashes(shared: Frame, own: Frame) -> None:
-    """Assert that two frames have the same hashes, and find them likewise."""
+def assert_equal(shared: Hashes, own: Hashes) -> None:
+    """Assert that two lists of hashes are equal, whole and row by row, and searched likewise."""
     for name in ("keys", "words", "table", "order", "sorted_keys"):
-        assert getattr(shared.hashes, name).tolist() == getattr(own.hashes, name).tolist()
-    assert shared.hashes.texts == own.hashes.texts
-    rows = own.hashes.order
-    assert shared.hashes.texts_at(rows) == own.hashes.texts_at(rows)
-    for text in (*own.hashes.texts, "a" * WIDTH):
-        assert shared.hashes.find(text) == own.hashes.find(text)
+        assert getattr(shared, name).tolist() == getattr(own, name).tolist()
+    assert shared.texts == own.texts
+    rows = own.order
+    assert [shared.at(row) for row in rows] == shared.texts_at(rows) == own.texts_at(rows)
+    assert shared.mapped_at(str.upper, rows) == own.mapped_at(str.upper, rows)
+    for text in (*own.texts, "a" * WIDTH):
+        assert shared.find(text) == own.find(text)
         for length in (0, 3, 12, 20):
-            found = shared.hashes.with_prefix(text[:length])
-            assert found.tolist() == own.hashes.with_prefix(text[:length]).tolist()
-
-
-@given(PASTS, ROOMS)
-def test_columns(past: list[list[Spec]], max_bytes: int) -> None:
-    """Whatever joins later, and however little room there is, every row has its own facts."""
-    pool, room = Pool(), ArrayCache(max_bytes)
-    shared = [pool.share(frame_of(specs), room) for specs in past]
-    for frame, specs in zip(shared, past, strict=True):
-        assert_equal(frame, frame_of(specs))
+            beginning = text[:length]
+            assert shared.with_prefix(beginning).tolist() == own.with_prefix(beginning).tolist()
 
 
 @given(PASTS)
-def test_pairs(past: list[list[Spec]]) -> None:
-    """Hashes that two frames have are paired, with the same facts or others, as in any frames."""
-    pool, room = Pool(), ArrayCache(1 << 20)
-    owned = [frame_of(specs) for specs in past]
-    shared = [pool.share(frame, room) for frame in owned]
+def test_hashes(past: list[list[str]]) -> None:
+    """Whatever joins later, every row has its own hash, and a hash is in the pool once."""
+    pool = Pool()
+    shared = []
+    for texts in past:
+        shared.append(pool.share(hashes_of(texts)))
+        assert shared[-1].mapped_at(str.upper, shared[-1].order) == list(
+            map(str.upper, sorted(texts))
+        )
+    for hashes, texts in zip(shared, past, strict=True):
+        assert_equal(hashes, hashes_of(texts))
+    assert sorted(pool.hashes.texts) == sorted({text for texts in past for text in texts})
+
+
+@given(PASTS)
+def test_pairs(past: list[list[str]]) -> None:
+    """Hashes that two revisions have are paired, whether they are in a pool or not."""
+    pool = Pool()
+    owned = list(map(hashes_of, past))
+    shared = list(map(pool.share, owned))
     for base, ours in zip(owned, shared, strict=True):
         for head, theirs in zip(owned, shared, strict=True):
-            expected = match(base.hashes, head.hashes).tolist()
-            assert match(ours.hashes, theirs.hashes).tolist() == expected
-            assert match(ours.hashes, head.hashes).tolist() == expected
-            assert match(base.hashes, theirs.hashes).tolist() == expected
-            found = base.hashes.find_all(head.hashes).tolist()
-            assert ours.hashes.find_all(theirs.hashes).tolist() == found
+            expected = match(base, head).tolist()
+            assert match(ours, theirs).tolist() == expected
+            assert match(ours, head).tolist() == match(base, theirs).tolist() == expected
+            assert ours.find_all(theirs).tolist() == base.find_all(head).tolist()
 
 
 def states(number: int, size: int, *, churn: float = 0.05) -> list[list[Spec]]:
@@ -137,33 +99,14 @@ def _spec(label: int) -> Spec:
     )
 
 
-def test_a_record_is_kept_once() -> None:
-    """A frame that joins adds what is new, and nothing where all is there."""
-    first, second = states(2, 200)
-    pool, room = Pool(), ArrayCache(0)
-    for specs, number in ((first, 200), (first, 200), (second, 210), (first, 200)):
-        pool.share(frame_of(specs), room)
-        assert pool.num_records == max(number, pool.num_records) <= 210
-
-
-def test_other_facts_of_a_hash_are_a_record() -> None:
-    """They are known as the first ones are, whichever of them was there last."""
-    (specs,) = states(1, 50)
-    other = [replace(it, stacks=("hep",)) for it in specs]
-    pool, room = Pool(), ArrayCache(0)
-    for state, number in ((specs, 50), (other, 100), (specs, 100), (other, 100)):
-        pool.share(frame_of(state), room)
-        assert pool.num_records == number
-
-
 @pytest.mark.untraced
 def test_memory() -> None:
-    """Twenty states that differ by five in a hundred take less than six times one."""
-    past = [frame_of(specs) for specs in states(20, 400)]
+    """Twenty states that differ by five in a hundred take less than twelve times one."""
+    past = states(20, 1_000)
 
-    def share(number: int) -> list[Frame]:
-        pools = Pools(unpacked_bytes=0)
-        return [pools.share(frame) for frame in past[:number]]
+    def load(number: int) -> list[Frame]:
+        pools = Pools()
+        return [pools.share(frame_of(specs)) for specs in past[:number]]
 
     def use(frames: Sequence[Frame]) -> None:
         for frame in frames:
@@ -173,131 +116,94 @@ def test_memory() -> None:
             )
             frame.select(SpecFilter(stacks=("e4s",)))
 
-    one, twenty = (measured(lambda number=number: share(number), use)[1] for number in (1, 20))  # type: ignore[misc]
-    assert twenty < 6 * one
+    one, twenty = (measured(lambda number=number: load(number), use)[1] for number in (1, 20))  # type: ignore[misc]
+    assert twenty < 12 * one
 
 
 @pytest.mark.untraced
 def test_counted_memory() -> None:
     """What is counted for a pool and its frames is about what they take."""
-    past = [frame_of(specs) for specs in states(5, 1_000)]
+    past = states(5, 1_000)
 
-    def share() -> list[Frame]:
-        pools = Pools(unpacked_bytes=0)
-        return [pools.share(frame) for frame in past]
+    def load() -> list[Frame]:
+        pools = Pools()
+        return [pools.share(frame_of(specs)) for specs in past]
 
     def use(frames: Sequence[Frame]) -> None:
         for frame in frames:
             rows = np.arange(len(frame), dtype=np.int32)
-            _ = frame.hashes.mapped_at(repr, rows)
+            _ = frame.hashes.mapped_at(repr, rows), frame.hashes.sorted_keys, frame.hashes.texts
             for column in frame.columns.values():
                 if isinstance(column, Column):
                     _ = column.mapped(repr), column.index, column.fingerprints
             for field in SpecField:
                 frame.order(field)
 
-    frames, held = measured(share, use)
-    (shared,) = {it.shared for it in frames}
-    assert shared is not None
-    own = sum(it.num_bytes for it in frames)
-    assert 0.7 * held < shared.num_bytes + own < 1.5 * held
+    frames, held = measured(load, use)
+    pool = pool_of(frames[0])
+    assert pool is not None
+    counted = pool.num_bytes + sum(frame.num_bytes for frame in frames)
+    assert 0.7 * held < counted < 1.5 * held
 
 
 def test_who_shares() -> None:
     """Frames share a pool where half of their hashes are in it, and contents without specs none."""
     first, second = states(2, 300)
     pools = Pools()
-    base, head = (pools.share(frame_of(it)) for it in (first, second))
-    assert base.shared is head.shared is not None
-    alike = [replace(it, hash=hash_of(f"other {it.hash}")) for it in first]
+    base, head = (pools.share(frame_of(specs)) for specs in (first, second))
+    assert pool_of(base) is pool_of(head) is not None
+    alike = [_spec(1_000 + number) for number in range(300)]
     other = pools.share(frame_of(alike))
-    assert other.shared not in (base.shared, None)
-    assert pools.share(frame_of(first[:100] + alike[100:])).shared is other.shared
-    assert pools.share(frame_of([])).shared is None
+    assert pool_of(other) not in (pool_of(base), None)
+    assert pool_of(pools.share(frame_of(first[:100] + alike[100:]))) is pool_of(other)
+    assert pool_of(pools.share(frame_of([]))) is None
 
 
 def test_pools_do_not_grow_for_ever() -> None:
     """Where a series has moved on a frame begins another pool, which others of its time join."""
     pools = Pools()
-    frames = [pools.share(frame_of(it)) for it in states(30, 60, churn=0.3)]
-    found = [frame.shared for frame in frames]
-    assert 1 < len(set(found)) < 8
-    assert all(
-        isinstance(it, Pool) and it.num_records <= (MAX_GROWTH + 1) * 60 for it in set(found)
-    )
+    frames = [pools.share(frame_of(specs)) for specs in states(30, 60, churn=0.3)]
+    used = {pool for frame in frames if (pool := pool_of(frame)) is not None}
+    assert 1 < len(used) < 8
+    assert all(len(pool.hashes) <= (MAX_GROWTH + 1) * 60 for pool in used)
 
 
 def test_memory_comes_back() -> None:
     """A pool goes with the last of its frames, at once."""
     first, second = states(2, 200)
     pools = Pools()
-    base, head = (pools.share(frame_of(it)) for it in (first, second))
+    base, head = (pools.share(frame_of(specs)) for specs in (first, second))
     for frame in (base, head):
         _ = frame.package.codes, frame.hashes.sorted_keys, frame.hashes.texts, frame.spec(0)
-    pool = ref(base.shared)
+    pool = pool_of(base)
+    assert pool is not None
+    kept = ref(pool)
     gc.disable()
     try:
-        del base, frame
+        del base, frame, pool
         assert head.hashes.texts
-        assert pool() is not None
+        assert kept() is not None
         del head
-        assert pool() is None
+        assert kept() is None
     finally:
         gc.enable()
 
 
-@pytest.mark.parametrize("max_bytes", [0, 2_000, 1 << 20])
-def test_threads(max_bytes: int) -> None:
+def test_threads() -> None:
     """Frames join while others of the pool are read."""
     past = states(6, 20)
     owned = [frame_of(specs) for specs in past]
-    pools = Pools(max_bytes)
+    pools = Pools()
 
     def one(number: int) -> Frame:
         frame = pools.share(frame_of(past[number]))
         for _ in range(5):
-            assert frame.package.codes.tolist() == owned[number].package.codes.tolist()
-            assert frame.size.numbers.tolist() == owned[number].size.numbers.tolist()
             assert frame.hashes.texts == owned[number].hashes.texts
             assert frame.hashes.sorted_keys.tolist() == owned[number].hashes.sorted_keys.tolist()
         return frame
 
     with ThreadPoolExecutor(6) as threads:
         frames = list(threads.map(one, range(len(past))))
-    assert len({it.shared for it in frames}) == 1
+    assert len(set(map(pool_of, frames))) == 1
     for frame, own in zip(frames, owned, strict=True):
-        assert_equal(frame, own)
-
-
-@pytest.mark.parametrize("number", range(15))
-def test_without_memory(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frame that cannot be added leaves nothing behind that others would be read from."""
-    first, second, third = states(3, 20)
-    pools = Pools(0)
-    base = pools.share(frame_of(first))
-    left = number
-    append = GrowingArray.append
-
-    def fail_once(array: GrowingArray, values: Array) -> None:
-        nonlocal left
-        left -= 1
-        if left == -1:
-            raise MemoryError
-        append(array, values)
-
-    monkeypatch.setattr(GrowingArray, "append", fail_once)
-    with pytest.raises(MemoryError):
-        pools.share(frame_of(second))
-    frames = [pools.share(frame_of(specs)) for specs in (third, second)]
-    for frame, specs in zip((base, *frames), (first, third, second), strict=True):
-        assert frame.shared is base.shared
-        assert_equal(frame, frame_of(specs))
-
-
-def test_many_states_of_one_hash() -> None:
-    """A hash that had very many facts is a record once more, but no other one's."""
-    pool, room = Pool(), ArrayCache(0)
-    frames = {
-        number: pool.share(frame_of([full_spec(size=number % 20)]), room) for number in range(60)
-    }
-    assert all(frame.size.at(0) == number % 20 for number, frame in frames.items())
+        assert_equal(frame.hashes, own.hashes)

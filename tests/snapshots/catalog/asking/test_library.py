@@ -13,6 +13,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, ConstraintSyntaxError
+from snapshots.frames.pools import pool_of
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 from tests.snapshots.templates import copied
 
@@ -231,8 +232,9 @@ def test_library_is_bounded(catalog: Catalog) -> None:
     """Of frames and comparisons only as many are kept as there is memory for."""
     base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
     frame = Library(catalog).frames.get(head)
-    assert frame.shared is not None
-    size = frame.num_bytes + 2 * frame.shared.num_bytes
+    pool = pool_of(frame)
+    assert pool is not None
+    size = frame.num_bytes + 2 * pool.num_bytes
     library = Library(catalog, frame_bytes=size, comparison_bytes=0)
     library.comparisons.get((base, head))
     assert [library.frames.kept(digest) is None for digest in (base, head)] == [True, False]
@@ -264,8 +266,8 @@ def test_explanations(catalog: Catalog) -> None:
     assert explanation.head.graph is library.dependencies.kept(head)
     sides = (explanation.base, explanation.head)
     kept = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
-    shared = {side.frame.shared for side in sides} - {None}
-    counted = explanation.num_bytes + sum(it.num_bytes for it in shared if it is not None)
+    pools = {pool_of(side.frame) for side in sides}
+    counted = explanation.num_bytes + sum(pool.num_bytes for pool in pools if pool is not None)
     assert explanation.num_bytes > kept
     assert library.explanations.num_bytes == counted
     assert library.explanations.kept((head, base)) is None
