@@ -100,9 +100,9 @@ SENTENCES = {
     ),
     "notifications.md": (
         f"{PATIENCE.silence:g} s of silence",
-        f"{WORDS[PATIENCE.attempts]} times in all",
+        f"up to {WORDS[PATIENCE.attempts]} attempts in total",
         f"{', '.join(map(str, PAUSES[:-1]))} and {PAUSES[-1]} s",
-        f"as `Retry-After` says, {WORDS[int(PATIENCE.longest_wait)]} at most",
+        f"If it demands more than {WORDS[int(PATIENCE.longest_wait)]}, the delivery fails",
         f"than {PATIENCE.attempt_seconds:g} s",
     ),
     "plan.md": (LABELS, "some 1,500.", f"{MOST_CHARACTERS:,} characters"),
