@@ -8,7 +8,9 @@ that no test asks for tomorrow. Nor do tests that take long where others execute
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import PurePosixPath
+from pkgutil import walk_packages
 
 import pytest
 from coverage import Coverage
@@ -25,7 +27,6 @@ ELSEWHERE = {
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
         "tests/server/test_cli_plan.py",
-        "tests/server/test_cli_recipes.py",
         "tests/server/webhooks/test_notifying.py",
     )
 }
@@ -50,12 +51,38 @@ WIDE = (
 
 
 @contextmanager
+def only_imports_traced(config: pytest.Config) -> Iterator[None]:
+    """Import the measured floors, and trace nothing else while tests are collected: it takes time.
+
+    A process that only distributes tests among others is not traced from now on.
+    """
+    measured = Coverage.current()
+    if measured is None:
+        yield
+    elif config.getoption("numprocesses", None):
+        measured.stop()
+        yield
+    else:
+        for floor in _floors(measured):
+            for module in walk_packages([str(config.rootpath / floor)], f"{floor}."):
+                import_module(module.name)
+        with _untraced(measured):
+            yield
+
+
+@contextmanager
 def traced_if_it_counts(item: pytest.Item) -> Iterator[None]:
     """Trace nothing of a test that does not count: no fixture that it is first to ask for."""
     measured = Coverage.current()
     if measured is None or _item_counts(item, measured):
         yield
-        return
+    else:
+        with _untraced(measured):
+            yield
+
+
+@contextmanager
+def _untraced(measured: Coverage) -> Iterator[None]:
     measured.stop()
     try:
         yield
@@ -68,9 +95,12 @@ def _item_counts(item: pytest.Item, measured: Coverage) -> bool:
     # and never stopped again.
     if any(item.get_closest_marker(name) for name in ("hypothesis", "untraced")):
         return False
+    return counts(PurePosixPath(item.path.relative_to(item.config.rootpath)), _floors(measured))
+
+
+def _floors(measured: Coverage) -> set[str]:
     sources = measured.get_option("run:source")
-    floors = set(sources) if isinstance(sources, list) else set[str]()
-    return counts(PurePosixPath(item.path.relative_to(item.config.rootpath)), floors)
+    return set(sources) if isinstance(sources, list) else set[str]()
 
 
 def counts(file: PurePosixPath, floors: Collection[str]) -> bool:

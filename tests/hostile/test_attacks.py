@@ -7,7 +7,7 @@ import pytest
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
-from tests.expensive import cases
+from tests.expensive import IS_QUICK
 from tests.hostile import report
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.runner import (
@@ -28,7 +28,7 @@ _BOUNDS = Bounds(
 _TRIES = 5
 """How often an attack is run alone before it counts as one that hurts."""
 
-_LONGEST = 0.01 * cases(30)
+_LONGEST = 0.04 if IS_QUICK else 0.3
 """More of the same shows little more; ``python -m tests.hostile`` goes on for longer."""
 
 _TOGETHER = 8
