@@ -1,8 +1,7 @@
 """One cache page: its front matter to the package, the tag and the specs that it states.
 
 A page of the real catalog repeats a few texts over hundreds of specs. What many specs share stays
-JSON and is decoded and checked once for each distinct text. The specs of a page with anything
-unusual in it are read value by value, which is slower and can say what is wrong and where.
+JSON and is decoded and checked once for each distinct text.
 """
 
 import re
@@ -25,7 +24,6 @@ from snapshots.sources.pages import front_matter
 from snapshots.sources.pages.front_matter import FrontMatter
 from snapshots.sources.reports import Report
 from snapshots.spack.names import (
-    are_usual_urls,
     checked_compiler,
     checked_hash,
     checked_items,
@@ -57,7 +55,7 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     """
     matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
-    specs = _usual_specs(keys.spec_details, keys.title) or tuple(_specs(matter, keys, report))
+    specs = tuple(_specs(matter, keys, report))
     if keys.meta and len(specs) == len(keys.spec_details):  # one that is skipped is reported once
         for disagreement in _disagreements(keys.meta, specs):
             report.warn(f"{location}: {disagreement}")
@@ -168,8 +166,6 @@ def _listing(names: set[str], others: set[str]) -> str:
 
 # -- the facts of a spec
 
-_HASH_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz234567"
-_HASH_LENGTH = 32
 _SIZE = re.compile(r"[0-9]{1,16}")
 _UNKNOWN_SIZES = ("-", "", None)
 
@@ -256,43 +252,8 @@ That raises ValueError for a bad value.
 """
 
 
-def _usual_specs(details: Sequence[Any], name: str) -> tuple[Spec, ...] | None:
-    """Return the specs of the package ``name``, read at once; None where one is not as usual."""
-    try:
-        if not _are_hashes([detail.hash for detail in details]):
-            return None
-        if not are_usual_urls([detail.tarball for detail in details if detail.tarball]):
-            return None
-        return tuple(
-            [
-                Spec(
-                    hash=detail.hash,
-                    name=name,
-                    version=_version(bytes(detail.versions)),
-                    compiler=_compiler(detail.compiler),
-                    operating_system=checked_word(detail.os),
-                    platform=checked_word(detail.platform),
-                    target=checked_word(detail.target),
-                    variants=_variants(bytes(detail.variants)),
-                    stacks=_stacks(bytes(detail.stacks)),
-                    size=None if detail.size == "-" else _size(detail.size),
-                    tarball=detail.tarball or None,
-                )
-                for detail in details
-            ]
-        )
-    except (AttributeError, ValueError):  # what is no Detail; msgspec's errors are ValueErrors
-        return None
-
-
-def _are_hashes(hashes: Sequence[str]) -> bool:
-    """Tell whether all are DAG hashes, as ``snapshots.spack.names.is_hash`` does for one."""
-    others = "".join(hashes).encode(errors="replace").translate(None, _HASH_CHARACTERS)
-    return not others and set(map(len, hashes)) <= {_HASH_LENGTH}
-
-
 def _specs(matter: FrontMatter, keys: _Keys, report: Report) -> Iterator[Spec]:
-    """Yield the specs of a page, read value by value.
+    """Yield the specs of a page.
 
     One that cannot be read goes to ``report.bad``, its key such as ``spec_details[3].hash``.
     """

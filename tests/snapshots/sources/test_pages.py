@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.pages import cache_page
 from snapshots.sources.pages.cache_page import CachePage, parse_page, tag_in_path
 from snapshots.sources.reports import Report
 from snapshots.texts import is_plain
@@ -226,7 +225,7 @@ FACTS = st.dictionaries(st.sampled_from([*detail(), "tarball", "more"]), VALUES 
 
 @given(st.lists(st.builds(lambda facts: detail(**facts), FACTS), max_size=2))
 def test_both_ways_to_specs_agree(details: list[dict[str, Any]]) -> None:
-    """A page reads the same with a bad spec on it, for which all are read value by value."""
+    """A page reads the same with a bad spec on it, for which its JSON is decoded without types."""
     alone, beside = Report(skip_bad=True), Report(skip_bad=True)
     specs = parse(page(*details), alone).specs
     assert parse(page(*details, {}), beside).specs == specs
@@ -234,9 +233,8 @@ def test_both_ways_to_specs_agree(details: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PAGES.rglob("specs.md")), ids=str)
-def test_pages_of_all_years_are_read_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing on real pages, in the spelling of each year, takes the slow way."""
-    monkeypatch.setattr(cache_page, "_specs", None)
+def test_pages_of_all_years_are_read(path: Path) -> None:
+    """Real pages have specs in the spelling of each year."""
     assert parse(path.read_bytes()).specs
 
 

@@ -142,14 +142,6 @@ def test_what_is_no_url_of_a_package(url: str) -> None:
     """Schemes that do something, and characters that end an attribute or a span, are refused."""
     with pytest.raises(ValueError, match=r"no URL|characters that no URL has"):
         names.checked_url(url)
-    assert not names.are_usual_urls((url,))
-
-
-@given(st.lists(st.text(max_size=4).map("https://a/".__add__) | st.text(max_size=12), max_size=3))
-def test_usual_urls_are_urls(urls: list[str]) -> None:
-    """The fast look at many never takes what the thorough one does not."""
-    if names.are_usual_urls(urls):
-        assert [names.checked_url(url) for url in urls] == urls
 
 
 @pytest.mark.parametrize(
