@@ -26,6 +26,7 @@ from snapshots.sources.buildcache.database import (
     NEWEST_FORMAT,
     EdgeRecord,
     NodeRecord,
+    SpecDocument,
     SpecReader,
     circle_reason,
     circles,
@@ -139,19 +140,6 @@ class _Lock(msgspec.Struct):
     spack: Writer | None = None
 
 
-class _SpecMeta(msgspec.Struct):
-    version: Any
-
-
-class _Spec(msgspec.Struct):
-    nodes: list[Raw]
-    meta: _SpecMeta = msgspec.field(name="_meta")
-
-
-class _Printed(msgspec.Struct):
-    spec: _Spec
-
-
 class _LockedSpecs:
     """The specs of the documents of a file, each hash once; ``location`` names it in errors.
 
@@ -234,7 +222,7 @@ class _LockedSpecs:
 
     def _add_printed(self, document: Raw, prefix: str) -> None:
         """Take in the specs that were printed of one: the first is the one that was asked for."""
-        spec = self._decoded(document, _Printed, prefix).spec
+        spec = self._decoded(document, SpecDocument, prefix).spec
         start = f"{prefix}." if prefix else ""
         if spec.meta.version not in SPEC_VERSIONS:
             key = f"{start}spec._meta.version"

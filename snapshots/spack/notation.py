@@ -69,28 +69,9 @@ def canonical_variants(variants: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(map(canonical_variant, variants))))
 
 
-class _CheckedVariants(dict[str, str]):
-    """Checked variants in canonical spelling, by text: a lookup takes a tenth of a call.
-
-    Sources have a few thousand distinct ones. What is longer than usual is not kept.
-    """
-
-    def __missing__(self, text: str) -> str:
-        variant = checked_variant(canonical_variant(text))
-        if len(text) <= _USUAL_LENGTH:
-            if len(self) >= _MOST_VARIANTS:
-                self.clear()
-            self[text] = variant
-        return variant
-
-
-_MOST_VARIANTS, _USUAL_LENGTH = 1 << 16, 200
-_checked = _CheckedVariants()
-
-
 def checked_variants(variants: Iterable[str]) -> tuple[str, ...]:
     """Return the same, checked. Raises ValueError for a bad one, and for too many."""
-    canonical = tuple(sorted(set(map(_checked.__getitem__, variants))))
+    canonical = tuple(sorted({checked_variant(canonical_variant(text)) for text in variants}))
     check_number(len(canonical))
     return canonical
 

@@ -683,7 +683,7 @@ FORMATS = range(2, NEWEST_FORMAT + 1)
 
 
 class _Meta(msgspec.Struct):
-    version: int
+    version: Any
 
 
 class _Nodes(msgspec.Struct):
@@ -691,7 +691,9 @@ class _Nodes(msgspec.Struct):
     nodes: list[Raw]
 
 
-class _SpecDocument(msgspec.Struct):
+class SpecDocument(msgspec.Struct):
+    """A spec with what it depends on, as it is published and as Spack prints it."""
+
     spec: _Nodes
 
 
@@ -719,7 +721,7 @@ class SpecDocuments:
         of another format, or is that of another spec or of one that has a document already, or
         where a node has another hash than it says.
         """
-        spec = decode_json(document, _SpecDocument, location).spec
+        spec = decode_json(document, SpecDocument, location).spec
         if spec.meta.version not in FORMATS:
             formats = f"{FORMATS[0]} to {FORMATS[-1]}"
             reason = f"{spec.meta.version} is not a format of specs that can be read: {formats}"

@@ -316,27 +316,26 @@ _DOCKER_HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"}
 Result = TypeVar("Result")
 
 
-class Challenge(msgspec.Struct, frozen=True):
-    """A way of authentication that a server offers: ``scheme`` and parameters in lower case."""
+def challenges(headers: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the ways of authentication that WWW-Authenticate headers offer.
 
-    scheme: str
-    parameters: dict[str, str]
-
-
-def challenges(headers: Sequence[str]) -> list[Challenge]:
-    """Return the challenges of all WWW-Authenticate headers; what is none is left out."""
-    offered: list[Challenge] = []
+    They are parameters by scheme, both in lower case; of two with a scheme the first counts. What
+    is no challenge is left out.
+    """
+    offered: dict[str, dict[str, str]] = {}
+    parameters: dict[str, str] = {}
     for item in parse_http_list(",".join(headers)):
         match = _CHALLENGE_PART.fullmatch(item)
         if match is None:
             continue
         if match["scheme"]:
-            offered.append(Challenge(match["scheme"].lower(), {}))
-        if match["key"] and offered:
+            parameters = {}
+            offered.setdefault(match["scheme"].lower(), parameters)
+        if match["key"]:
             value = match["value"].strip()
             if value[:1] == value[-1:] == '"' and len(value) > 1:
                 value = value[1:-1]
-            offered[-1].parameters.setdefault(match["key"].lower(), value)
+            parameters.setdefault(match["key"].lower(), value)
     return offered
 
 
@@ -467,10 +466,7 @@ class Authorization:
             if sent != self._header:
                 return  # another thread has renewed it meanwhile
             credentials = credentials_for(self._url.netloc, self._transport.settings)
-            offered = {
-                challenge.scheme: challenge.parameters
-                for challenge in reversed(challenges(refusal.challenges))
-            }
+            offered = challenges(refusal.challenges)
             if "bearer" in offered:
                 self._header = f"Bearer {self._token(offered['bearer'], credentials)}"
             elif "basic" not in offered:

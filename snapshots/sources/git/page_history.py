@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from snapshots.contents import Content, PackageContent, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.history import History
-from snapshots.models import GIT, Source, Spec, utc
+from snapshots.models import GIT, Source, utc
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources.git.clones import open_repository
@@ -32,7 +32,12 @@ from snapshots.sources.git.repository import (
     empty_tree,
     folder_path,
 )
-from snapshots.sources.pages.cache_page import CachePage, parse_page, tag_in_path
+from snapshots.sources.pages.cache_page import (
+    CachePage,
+    parse_page,
+    split_repeated,
+    tag_in_path,
+)
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -202,18 +207,14 @@ class TaggedPages:
     ) -> Iterator[tuple[str, PackageContent]]:
         paths: dict[str, str] = {}
         for path, page in sorted(pages.items()):
-            specs: list[Spec] = []
-            for spec in page.package.specs:
-                first = paths.setdefault(spec.hash, path)
-                if first == path and (not specs or specs[-1].hash != spec.hash):
-                    specs.append(spec)
-                elif (path, spec.hash) not in self._reported:
+            new, repeated = split_repeated(page.package.specs, path, paths)
+            for digest, first in repeated:
+                if (path, digest) not in self._reported:
                     where = "spec_details" if first == path else f"in {first}"
-                    reason = f"the hash {spec.hash} stands there already ({where})"
+                    reason = f"the hash {digest} stands there already ({where})"
                     self._report.bad(SourceError(f"{commit}:{path}", reason, key=page.name))
-                    self._reported.add((path, spec.hash))
-            whole = len(specs) == len(page.package.specs)
-            yield page.name, page.package if whole else PackageContent(specs)
+                    self._reported.add((path, digest))
+            yield page.name, PackageContent(new) if repeated else page.package
 
 
 # -- the walk along commits

@@ -6,12 +6,12 @@ JSON and is decoded and checked once for each distinct text.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -37,6 +37,8 @@ from snapshots.texts import quoted
 
 # -- the page
 
+Place = TypeVar("Place")
+
 
 class CachePage(msgspec.Struct, frozen=True):
     """What one page says: a package, the tag if the page names it, and the package's specs."""
@@ -57,9 +59,28 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     keys = _keys(matter)
     specs = tuple(_specs(matter, keys, report))
     if keys.meta and len(specs) == len(keys.spec_details):  # one that is skipped is reported once
-        for disagreement in _disagreements(keys.meta, specs):
-            report.warn(f"{location}: {disagreement}")
+        for key, stated, actual in _figures(keys.meta, specs):
+            if stated != actual:
+                report.warn(f"{location}: meta.{key} says {stated}, the specs say {actual}")
     return CachePage(keys.title, _tag(matter, keys), specs, keys.synthetic is True)
+
+
+def split_repeated(
+    specs: Iterable[Spec], place: Place, places: dict[str, Place]
+) -> tuple[list[Spec], list[tuple[str, Place]]]:
+    """Return the specs whose hashes are not in ``places`` yet, and the hashes of the others.
+
+    New hashes are entered with ``place``; each of the others comes with the place that it has.
+    """
+    new: list[Spec] = []
+    repeated: list[tuple[str, Place]] = []
+    for spec in specs:
+        if spec.hash in places:
+            repeated.append((spec.hash, places[spec.hash]))
+        else:
+            places[spec.hash] = place
+            new.append(spec)
+    return new, repeated
 
 
 def tag_in_path(path: PurePath, name: str) -> str | None:
@@ -125,13 +146,6 @@ _LISTED = {
     "platforms": "platform",
     "targets": "target",
 }
-
-
-def _disagreements(meta: Mapping[str, Any], specs: Sequence[Spec]) -> Iterator[str]:
-    """Yield where ``meta`` says other than the specs do, with both figures."""
-    for key, said, true in _figures(meta, specs):
-        if said != true:
-            yield f"meta.{key} says {said}, the specs say {true}"
 
 
 def _figures(

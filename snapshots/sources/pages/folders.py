@@ -16,7 +16,13 @@ from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
 from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
-from snapshots.sources.pages.cache_page import CachePage, date_in_path, parse_page, tag_in_path
+from snapshots.sources.pages.cache_page import (
+    CachePage,
+    date_in_path,
+    parse_page,
+    split_repeated,
+    tag_in_path,
+)
 from snapshots.sources.reports import Asked, Found, NotApart, PartRead, PartReader, Report, State
 from snapshots.sources.settings import ReadSettings
 
@@ -149,24 +155,16 @@ class _TaggedSpecs:
         specs, places = self._specs[state], self._places[state]
         if page.synthetic:
             self._synthetic.add(state)
-        own = dict.fromkeys((spec.hash for spec in page.specs), (file, page.name))
-        if len(own) == len(page.specs) and places.keys().isdisjoint(own):
-            places.update(own)
-            specs += page.specs
-            return
-        for first, name in (places[digest] for digest in own if digest in places):
+        for first, name in (places[spec.hash] for spec in page.specs if spec.hash in places):
             if name == page.name and _folder(first, name) != _folder(file, name):
                 self._report.bad(_of_another_state(file, first, name, tag))
                 return
-        for spec in page.specs:
-            first, _ = places.setdefault(spec.hash, (file, page.name))
-            if first == file and spec.hash in own:
-                del own[spec.hash]  # a second one on the page finds it gone
-                specs.append(spec)
-                continue
-            reason = f"the hash {spec.hash} stands there already"
+        new, repeated = split_repeated(page.specs, (file, page.name), places)
+        specs += new
+        for digest, (first, _) in repeated:
             where = "spec_details" if first == file else f"in {first}"
-            self._report.bad(SourceError(str(file), f"{reason} ({where})", key=page.name))
+            reason = f"the hash {digest} stands there already ({where})"
+            self._report.bad(SourceError(str(file), reason, key=page.name))
 
     def snapshots(self, pairs: Iterable[tuple[str, str | None]]) -> Iterator[Snapshot]:
         for tag, stated in pairs:

@@ -222,7 +222,7 @@ def test_what_is_wrong_is_named(value: Any, error: str) -> None:
         (b'{"a": 1}\n\xff', "line 2: is not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[] " + b"9" * 5_000, "too long a number"),
-        (as_bytes([node("zlib", ZLIB)]) + b'{"spec": {}}', "document 2.spec.nodes: is missing"),
+        (as_bytes([node("zlib", ZLIB)]) + b'{"spec": {}}', "document 2.spec._meta: is missing"),
         (b"[]" * (MAX_DOCUMENTS + 1), "more than 10,000 documents"),
         (b"[%s1]" % (b"1," * 20_000), "more values than a lock file of 40,003 bytes"),
         (b'{"_meta": [%s1]}' % (b"{}," * 20_000), "more values than"),
