@@ -214,8 +214,8 @@ def _image(random: Random, _: Path) -> None:
 
 def _login(random: Random, folder: Path) -> None:
     header = mutated_bytes(CHALLENGE.encode(), random).decode("latin-1")
-    for it in challenges([header, CHALLENGE]):
-        assert it.scheme == it.scheme.lower()
+    for scheme in challenges([header, CHALLENGE]):
+        assert scheme == scheme.lower()
     config = mutated_json({"auths": {"ghcr.io": {"auth": "YTpi"}}, "credsStore": "x"}, random)
     file = put(folder / "config.json", written(config, random))
     found = credentials_for("ghcr.io", ReadSettings(docker_config=file))
