@@ -129,3 +129,12 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     running = Emulator(tmp_path_factory.mktemp("s3") / "log")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(emulator: Emulator) -> Iterator[Emulator]:
+    """Return the running emulator, which the variables of the environment name."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in emulator.variables().items():
+            environment.setenv(name, value)
+        yield emulator

@@ -2,15 +2,12 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.overlays import laid_always
 from tests.test_tables_doc import QUESTIONS, TEXT, VIEW, states
 
@@ -32,22 +29,16 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module", params=["folder", "S3"])
-def catalog(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """Yield where a catalog is in which develop was seen in two states."""
-    folder = tmp_path_factory.mktemp("catalog")
-    with ExitStack() as stack:
-        location = str(folder)
-        if request.param == "S3":
-            emulator: Emulator = request.getfixturevalue("emulator")
-            patched = stack.enter_context(pytest.MonkeyPatch.context())
-            for name, value in emulator.variables().items():
-                patched.setenv(name, value)
-            location = "s3://bucket/documented/catalog"
-        with laid_always():
-            Catalog(location).publish(states())
-        yield location
+def catalog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return where a catalog is in which develop was seen in two states."""
+    if request.param == "S3":
+        request.getfixturevalue("bucket")
+        location = "s3://bucket/documented/catalog"
+    else:
+        location = str(tmp_path_factory.mktemp("catalog"))
+    with laid_always():
+        Catalog(location).publish(states())
+    return location
 
 
 def begun(number: int, catalog: str) -> dict[str, Any]:

@@ -53,20 +53,18 @@ class Replicas(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def replicas(emulator: Emulator) -> Iterator[Replicas]:
+def replicas(bucket: Emulator) -> Iterator[Replicas]:
     """Return two running servers that look for new revisions 20 times a second."""
     location = "s3://bucket/shared"
     with ExitStack() as stack:
         patched = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in emulator.variables().items():
-            patched.setenv(name, value)
         patched.setattr(app, "_RETRY_SECONDS", 0.2)
         patched.setattr(watch, "_SILENT_SECONDS", 0.5)
         importer = Catalog(location)
         importer.publish(MADE_UP[:FIRST])
         settings = Settings(catalog=location, refresh=0.05, access_log=False)
         first, second = (stack.enter_context(application(settings)) for _ in range(2))
-        yield Replicas(first, second, importer, emulator)
+        yield Replicas(first, second, importer, bucket)
 
 
 def ask(client: httpx.Client, query: str, **variables: object) -> httpx.Response:

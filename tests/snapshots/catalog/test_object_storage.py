@@ -1,21 +1,20 @@
 """A catalog on object storage: what differs from one in a folder, on an emulator of S3."""
 
 import os
-from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from deltalake.fs import DeltaStorageHandler
 
-from snapshots.catalog import revisions_table, storage
+from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.removal import plan, remove
+from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots import overlays
@@ -28,62 +27,71 @@ HISTORY_REQUESTS = 8
 """How many requests a package's past may take: the state of the table, and a file of each run."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def emulator(emulator: Emulator) -> Iterator[Emulator]:
-    """Return a running emulator, which the variables of the environment name."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name, value in emulator.variables().items():
-            environment.setenv(name, value)
-        yield emulator
+pytestmark = pytest.mark.usefixtures("bucket")
 
 
 @pytest.fixture(scope="module")
-def published() -> str:
-    """Return the location of a catalog of three states, of which the newer two are overlays."""
+def published(bucket: Emulator) -> str:
+    """Return the location of a catalog of two states, of which the newer one is an overlay.
+
+    A store is probed once.
+    """
     location = "s3://bucket/published"
     with overlays.laid_always():
-        for number in range(3):
+        for number, is_probed in ((0, True), (1, False)):
+            before = bucket.num_requests()
             publish(Catalog(location), number, number)
+            assert any("_probe-" in it for it in bucket.requests()[before:]) == is_probed
+    paths = Storage(parse_location("s3://bucket")).find("published")
+    tables = {"revisions", "specs", "comparisons", "changes", "hashes"}
+    assert {path.partition("/")[0] for path in paths} == tables
     return location
 
 
-def test_few_requests_load_a_content(published: str, emulator: Emulator) -> None:
+def copy_objects(location: str, name: str) -> str:
+    """Copy a catalog in the bucket to another name; return its location."""
+    bucket, published = Storage(parse_location("s3://bucket")), location.rpartition("/")[2]
+    for path, file in bucket.find(published).items():
+        bucket.write(f"{name}/{path}", bucket.read(f"{published}/{path}", file.size))
+    return f"s3://bucket/{name}"
+
+
+def test_few_requests_load_a_content(published: str, bucket: Emulator) -> None:
     """One for the file of each content that has its rows, however many contents there are."""
     reader = Catalog(published)
-    newest, middle, oldest = reader.require_history().of_tag("develop")
-    assert [newest.num_specs, middle.num_specs, oldest.num_specs] == [12, 11, 10]
+    newest, oldest = reader.require_history().of_tag("develop")
+    assert [newest.num_specs, oldest.num_specs] == [11, 10]
     for revision, read in ((oldest, [oldest]), (newest, [oldest, newest])):
-        before = emulator.num_requests()
+        before = bucket.num_requests()
         assert len(reader.load_side(revision.digest).frame) == revision.num_specs
-        requests = emulator.requests()[before:]
+        requests = bucket.requests()[before:]
         assert {it.partition("digest=")[2].partition("/")[0] for it in requests} == {
             it.digest for it in read
         }
         assert len(requests) == len(read)
 
 
-def test_few_requests_read_the_history(published: str, emulator: Emulator) -> None:
+def test_few_requests_read_the_history(published: str, bucket: Emulator) -> None:
     """Every pair is kept, and a package's timeline takes a bounded number of requests."""
     reader = Catalog(published)
     library, history = Library(reader), reader.require_history()
     assert missing_pairs(reader, history) == []
-    spec = library.past.hash_history(history, specs_of(2)[0].hash)
+    spec = library.past.hash_history(history, specs_of(1)[0].hash)
     assert spec is not None
-    assert [(it.series, it.first.taken_at) for it in spec.spans] == [("develop", day(2))]
-    before = emulator.num_requests()
+    assert [(it.series, it.first.taken_at) for it in spec.spans] == [("develop", day(1))]
+    before = bucket.num_requests()
     timeline = library.past.package_timeline(history, "develop", spec.name)
     assert timeline is not None
-    assert len(timeline.entries) == 3
-    assert emulator.num_requests() - before <= HISTORY_REQUESTS
+    assert len(timeline.entries) == 2
+    assert bucket.num_requests() - before <= HISTORY_REQUESTS
 
 
-def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_are_kept(published: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What reads objects is made once for each table, not for each refresh and timeline."""
-    importer, reader = (Catalog("s3://bucket/kept") for _ in range(2))
-    publish(importer, 0, 0)
+    reader = Catalog(published)
     library, name = Library(reader), specs_of(0)[0].name
     assert library.past.package_timeline(reader.require_history(), "develop", name) is not None
-    publish(importer, 1, 1)
+    publish(Catalog(published), 7, 7, "main")
     handlers: list[object] = []
 
     class Recording(DeltaStorageHandler):
@@ -105,12 +113,12 @@ def publish_in_bucket(variables: dict[str, str], *arguments: Any) -> None:
     publish_together(*arguments)
 
 
-def test_a_removal_beside_an_import(emulator: Emulator, processes: ForkServerContext) -> None:
+def test_a_removal_beside_an_import(bucket: Emulator, processes: ForkServerContext) -> None:
     """Conditional writes order the commits of two processes: no row of the import is lost."""
     catalog = Catalog("s3://bucket/beside")
     publish_state(catalog, 0)
     barrier, (received, sent) = processes.Barrier(2), processes.Pipe(duplex=False)
-    arguments = (emulator.variables(), catalog.location, 10, barrier, sent)
+    arguments = (bucket.variables(), catalog.location, 10, barrier, sent)
     importer = processes.Process(target=publish_in_bucket, args=arguments)
     importer.start()
     barrier.wait()
@@ -126,37 +134,26 @@ def test_a_removal_beside_an_import(emulator: Emulator, processes: ForkServerCon
     assert all(len(catalog.load(it.digest)) == it.num_specs for it in catalog.history.revisions)
 
 
-@pytest.mark.usefixtures("published")
-def test_a_store_that_ignores_conditions(emulator: Emulator) -> None:
-    """It is refused before anything is written, also where a catalog was copied to it."""
-    location = "s3://bucket/unconditional"
+def test_a_store_that_ignores_conditions(published: str, bucket: Emulator) -> None:
+    """It is refused before anything is written, also where a catalog was copied to it.
+
+    A catalog that was written before is probed once the store is another one.
+    """
     refused = pytest.raises(CatalogError, match=r"ignores If-None-Match.*nothing is imported; use")
-    with emulator.unconditional(), refused:
-        publish(Catalog(location), 0, 0)
-    bucket = Storage(parse_location("s3://bucket"))
-    assert not bucket.find("unconditional")
-
-    for path, file in bucket.find("published").items():
-        data = bucket.read(f"published/{path}", file.size)
-        bucket.write(f"unconditional/{path}", data)
+    with bucket.unconditional(), refused:
+        publish(Catalog("s3://bucket/unconditional"), 0, 0)
+    assert not Storage(parse_location("s3://bucket")).find("unconditional")
+    location = copy_objects(published, "unconditional")
     before = Catalog(location).require_history()
-    with emulator.unconditional(), pytest.raises(CatalogError, match="ignores If-None-Match"):
-        publish(Catalog(location), 7, 7)
+    with bucket.unconditional(), pytest.raises(CatalogError, match="ignores If-None-Match"):
+        publish(Catalog(location), 9, 9)
     assert Catalog(location).require_history().revisions == before.revisions
-
-
-def test_a_store_is_probed_once(emulator: Emulator) -> None:
-    """The catalog states that it was, also one that was written before stores were probed."""
-    location = "s3://bucket/probed"
-    with patch.object(revisions_table.RevisionsTable, "require_conditional_writes"):
-        publish(Catalog(location), 0, 0)
-    for number, is_probed in ((1, True), (2, False)):
-        before = emulator.num_requests()
-        publish(Catalog(location), number, number)
-        assert any("_probe-" in it for it in emulator.requests()[before:]) == is_probed
-    paths = Storage(parse_location("s3://bucket")).find("probed")
-    tables = {"revisions", "specs", "comparisons", "changes", "hashes"}
-    assert {path.partition("/")[0] for path in paths} == tables
+    for is_probed in (True, False):
+        start = bucket.num_requests()
+        table = RevisionsTable(Storage(parse_location(location)))
+        table.refresh()
+        table.require_conditional_writes()
+        assert any("_probe-" in it for it in bucket.requests()[start:]) == is_probed
 
 
 def test_no_catalog() -> None:
@@ -205,17 +202,16 @@ def test_objects() -> None:
         files.read("table/none")
 
 
-def test_damage() -> None:
+def test_damage(published: str) -> None:
     """An empty object is named, to readers and to importers."""
-    location = "s3://bucket/damaged"
-    digest = publish(Catalog(location), 0, 0)
+    location = copy_objects(published, "damaged")
     reader, files = Catalog(location), Storage(parse_location(location))
-    reader.refresh()
+    digest = reader.require_history().of_tag("develop")[-1].digest
     (name,) = files.sizes(f"specs/digest={digest}")
     files.write(f"specs/digest={digest}/{name}", pa.py_buffer(b""))
     with pytest.raises(CatalogError, match=f"{digest[:12]} is damaged.*import the same again"):
         reader.load(digest)
-    (name,) = files.sizes("revisions")
+    name, *_ = files.sizes("revisions")
     files.write(f"revisions/{name}", pa.py_buffer(b""))
     for use in (Catalog(location).refresh, lambda: publish(Catalog(location), 20, 20)):
         with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):

@@ -17,7 +17,6 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
-from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.importers import TAGS, publish_for_ever, publish_state
 from tests.snapshots.keeping import clean, drop, hours_ago, loaded, publish, rows, stored
 
@@ -187,12 +186,9 @@ def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, tar
     assert not any(number % len(TAGS) for number in sizes)
 
 
-def test_a_copy_in_a_bucket(
-    catalog: Catalog, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("bucket")
+def test_a_copy_in_a_bucket(catalog: Catalog, tmp_path: Path) -> None:
     """A folder is copied to object storage and back, file by file as elsewhere."""
-    for name, value in emulator.variables().items():
-        monkeypatch.setenv(name, value)
     bucket = "s3://bucket/copies/of"
     backup(catalog.location, bucket)
     with hours_ago():
