@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
-from snapshots.catalog import delta, revisions_table, whole_table
+from snapshots.catalog import delta, revisions_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
@@ -231,18 +231,18 @@ def test_generation_is_never_ahead_of_the_history(
 
 def test_the_logs_stay_short(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits behind a checkpoint are removed, and nobody misses them."""
-    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 2)
     reader = Catalog(catalog.location)
     contents = {}
-    for number in range(9):
+    for number in range(6):
         specs = [a_spec(str(number))]
         contents[publish(catalog, specs, taken=number)] = specs
         if number == 0:
             assert reader.refresh() is True
     for table in ("revisions", "specs"):
         log = sorted(Path(catalog.location, table, "_delta_log").glob("*.json"))
-        assert 3 <= len(log) <= 6
-        assert int(log[0].stem) >= 3
+        assert 2 <= len(log) <= 4
+        assert int(log[0].stem) >= 2
     assert reader.refresh() is True
     for each in (reader, Catalog(catalog.location)):
         each.refresh()
@@ -250,7 +250,7 @@ def test_the_logs_stay_short(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) 
         assert {digest: loaded(each, digest) for digest in contents} == contents
     publish(reader, A, taken=30)
     assert catalog.refresh() is True
-    assert len(catalog.history.revisions) == 10
+    assert len(catalog.history.revisions) == 7
 
 
 def test_an_empty_content(catalog: Catalog) -> None:
@@ -279,20 +279,6 @@ def test_snapshots_are_taken_one_by_one(catalog: Catalog) -> None:
     for specs, publication in zip(states, made, strict=True):
         in_order = sorted(specs, key=lambda spec: spec.hash)
         assert loaded(catalog, publication.revision.digest) == in_order
-
-
-def test_small_files_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many publications do not leave as many files, and none of them is lost."""
-    monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
-    num_files = []
-    for number in range(5):
-        publish(catalog, A if number % 2 else B, taken=number)
-        num_files.append(len(DeltaTable(f"{catalog.location}/revisions").file_uris()))
-    assert num_files == [1, 2, 3, 1, 2]
-    reader = Catalog(catalog.location)
-    reader.refresh()
-    assert [it.taken_at for it in reader.history.revisions] == [day(it) for it in (4, 3, 2, 1, 0)]
-    assert catalog.history.revisions == reader.history.revisions
 
 
 def test_tables_are_open(catalog: Catalog) -> None:

@@ -1,5 +1,6 @@
 """What mends a damaged content, by where it came from."""
 
+import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.specs_table import how_to_mend
@@ -16,25 +17,21 @@ def revision(number: int, label: str, kind: str) -> RevisionInfo:
     return replace(a_revision("develop", number, label), source=source)
 
 
-def test_what_was_imported_alone() -> None:
-    """The same import finds it again."""
-    history = History([revision(1, "a", "pages"), revision(2, "b", "index")])
-    for digest in history.digests:
-        assert how_to_mend(history, digest) == SAME
-    assert how_to_mend(history, digest_of("of no revision")) == SAME
-
-
-def test_what_was_imported_from_git() -> None:
-    """An import with --git goes on behind it, so the last commit that had it is named."""
-    rows = [revision(1, "a", "git"), revision(2, "a", "git"), revision(3, "b", "git")]
-    advice = how_to_mend(History(rows), rows[0].digest)
-    assert advice == (
-        f"to replace it, check out the commit {'2f' * 20} of pages.git, and import its folder of "
-        "pages with --tag develop --taken-at 2025-01-07T00:00:00Z"
-    )
-
-
-def test_what_was_imported_both_ways() -> None:
-    """The simpler way is named."""
-    rows = [revision(1, "a", "git"), revision(2, "a", "index")]
-    assert how_to_mend(History(rows), rows[0].digest) == SAME
+@pytest.mark.parametrize(
+    ("kinds", "advice"),
+    [
+        ([("a", "pages"), ("b", "index")], SAME),
+        (
+            [("a", "git"), ("a", "git"), ("b", "git")],
+            f"to replace it, check out the commit {'2f' * 20} of pages.git, and import its folder "
+            "of pages with --tag develop --taken-at 2025-01-07T00:00:00Z",
+        ),
+        ([("a", "git"), ("a", "index")], SAME),
+    ],
+    ids=["imported alone", "from git", "both ways"],
+)
+def test_what_mends_a_content(kinds: list[tuple[str, str]], advice: str) -> None:
+    """The same import does; one with --git goes on behind it, so the last commit is named."""
+    rows = [revision(number, label, kind) for number, (label, kind) in enumerate(kinds, 1)]
+    assert how_to_mend(History(rows), rows[0].digest) == advice
+    assert how_to_mend(History(rows), digest_of("of no revision")) == SAME

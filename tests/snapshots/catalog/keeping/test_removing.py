@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
@@ -14,7 +15,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import CatalogTable
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
-from snapshots.catalog.removal import Contents, plan, remove
+from snapshots.catalog.removal import Contents, drop_rows, plan, remove
 from snapshots.catalog.verification import verify
 from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
@@ -153,6 +154,23 @@ def test_what_is_published_at_the_same_moment_stays(
     assert len(unlisted) == 1  # what it replaced; what it tried before is gone
 
 
+def test_nothing_goes_where_others_committed_since(catalog: Catalog) -> None:
+    """What was seen before is no ground to drop rows any more."""
+    contents = Contents(catalog.location)
+    table = contents.revisions
+    table.current()
+    seen = table.mark()
+    publish(catalog, 3, 3)
+
+    def everything(found: pa.Table) -> pa.ChunkedArray:
+        return pc.is_valid(found["tag"])
+
+    assert drop_rows(contents.storage, table, everything, seen=seen) == 0
+    assert len(rows(catalog)) == 4
+    assert drop_rows(contents.storage, table, everything, seen=table.mark()) == 4
+    assert rows(catalog) == set()
+
+
 def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
     """Yield a state that the catalog knows; then something happens while the import still runs."""
     yield a_snapshot(specs_of(state), "main", day(50))
@@ -195,7 +213,7 @@ def test_imports_removals_cleanings_and_readers_at_once(
     barrier, reader = processes.Barrier(3), Catalog(catalog.location)
     importers = [
         processes.Process(
-            target=publish_and_merge, args=(catalog.location, first, first + 4, barrier)
+            target=publish_and_merge, args=(catalog.location, first, first + 3, barrier)
         )
         for first in (100, 200)
     ]
@@ -203,7 +221,7 @@ def test_imports_removals_cleanings_and_readers_at_once(
         importer.start()
     barrier.wait()
     expected = {("develop", number) for number in range(3)}
-    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(4)}
+    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(3)}
     whole: set[str] = set()
     while any(importer.is_alive() for importer in importers):
         catalog.refresh()

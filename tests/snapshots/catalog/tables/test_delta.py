@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, TableFile, TableLog, add_action
+from snapshots.catalog.delta import CatalogTable, TableLog, add_action, ask_anew
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.storage import Storage
@@ -120,40 +120,6 @@ def test_a_commit_that_others_have_left_far_behind(
     assert made.mark() == table(storage).mark()
 
 
-def test_merging_files(storage: Storage) -> None:
-    """One stands in the place of all; a merge that comes too late returns False."""
-    slow, quick = table(storage), table(storage)
-    slow.prepare()
-    added = [add(storage, slow, number) for number in (1, 2)]
-    merging = [TableFile(file.path, file.size) for file in added]
-    data = to_parquet(pa.table({"key": ["a", "a"], "value": [1, 2]}, schema=SCHEMA))
-    merged = named_by_bytes("merged-", data)
-    storage.write(f"things/{merged.path}", data)
-    action = add_action(merged, 2, {}, is_new=False)
-    add(storage, quick, 3)
-
-    assert slow.merge(merging, [action]) is False
-    assert values(storage) == [1, 2, 3]
-    slow.current()
-    assert slow.merge(merging, [action]) is True
-    assert values(storage) == [1, 2, 3]
-    gone = {file.path for file in merging}
-    left = {file.path for file in quick.files()} - gone
-    assert {file.path for file in slow.files()} == {merged.path, *left}
-
-
-def test_the_mark_of_a_state(storage: Storage) -> None:
-    """Importers agree on it; each commit makes another one."""
-    made = table(storage)
-    made.prepare()
-    marks = {made.mark()}
-    for number in range(3):
-        add(storage, made, number)
-        marks.add(made.mark())
-        assert table(storage).mark() == made.mark()
-    assert len(marks) == 4
-
-
 def test_a_log_that_others_tidy(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes while it is read is looked for again; what is not there has no mark."""
     things = table(storage)
@@ -171,3 +137,24 @@ def test_a_log_that_others_tidy(storage: Storage, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(storage, "sizes", sizes)
     assert log.files() == expected
+
+
+def test_a_commit_that_was_removed_while_the_log_was_read(storage: Storage) -> None:
+    """The table is opened again, some times: damage stays damage, and what is missing does too."""
+    uri = storage.location.uri("things")
+    table(storage).prepare()
+    problems = [DeltaError("File not found"), DeltaError("File not found")]
+
+    def version(opened: DeltaTable) -> int:
+        if problems:
+            raise problems.pop()
+        return opened.version()
+
+    assert ask_anew(uri, version) == 0
+    assert not problems
+    problems = [DeltaError("broken")] * 20
+    with pytest.raises(DeltaError, match="broken"):
+        ask_anew(uri, version)
+    assert 10 < len(problems) < 19
+    with pytest.raises(TableNotFoundError):
+        ask_anew(storage.location.uri("nothing"), version)

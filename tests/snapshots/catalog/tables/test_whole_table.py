@@ -137,6 +137,24 @@ def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.Mo
     assert {len(first), len(second)} == {97, 98}
 
 
+def test_large_files_stay_as_they_are(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge takes the small ones, where they are many, and no more of them than make one."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
+    table = opened(storage)
+    add(table, "z")
+    large = the_file(storage)
+    monkeypatch.setattr(whole_table, "_LARGE", large.stat().st_size)
+    for key in "abcd":
+        add(table, key)
+        table.compact()
+    left = {file.path for file in table.table.files()}
+    assert large.name in left
+    assert len(left) < 5
+    assert {key: value for rows in table.rows for key, value in rows.items()} == {
+        key: ord(key) for key in "abcdz"
+    }
+
+
 def test_a_damaged_tail(storage: Storage) -> None:
     """The error names its file."""
     add(opened(storage, "large"), "a")

@@ -1,4 +1,7 @@
-"""One content is verified: whatever its file holds, one finding says what is wrong with it."""
+"""One content is verified: whatever its file holds, one finding says what is wrong with it.
+
+So it does where several revisions share the damage.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,15 +11,28 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.catalog.verification import Read, ToRead, read_content, read_contents, sum_of
+from snapshots.catalog.verification import (
+    DamagedBase,
+    Finding,
+    Read,
+    ToRead,
+    content_of,
+    read_content,
+    read_contents,
+    sum_of,
+    with_damaged_bases,
+)
 from snapshots.contents import Content, ContentRows
-from snapshots.models import NOTHING
+from snapshots.history import History
+from snapshots.models import NOTHING, Spec
 from snapshots.tables import StoredFile
-from tests.snapshots.factories import a_spec
+from snapshots.texts import short_digest
+from tests.snapshots.factories import SPECS, a_revision, a_spec, digest_of
 
 CONTENT = Content.of([a_spec("a"), a_spec("b", name="zlib")])
 PLACE = f"content {CONTENT.digest[:12]}"
@@ -107,3 +123,47 @@ def test_hashes_that_stand_in_it_twice(specs: SpecsTable) -> None:
     (finding,) = read.findings
     assert "1 hashes stand in it twice; remove its revisions" in str(finding)
     assert read.num_specs == 3
+
+
+@given(inside=SPECS, outside=SPECS)
+def test_records_and_digest_are_those_that_were_written(
+    inside: list[Spec], outside: list[Spec]
+) -> None:
+    """Of specs in the cache and outside it, whatever is known of them, in any order of rows."""
+    content = Content.of(inside, outside)
+    rows = content.table()
+    rows = pa.concat_tables([rows.slice(len(rows) // 2), rows.slice(0, len(rows) // 2)])
+    again = content_of(rows)
+    assert list(again.specs()) == list(content.specs())
+    assert again.outside.specs == content.outside.specs
+    assert again.digest == content.digest
+
+
+# -- damage that several revisions share
+
+BASE = DamagedBase(digest_of("0"), "is missing")
+OTHER = Finding(place="content of another", reason="is damaged", advice="import again")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        (
+            range(3),
+            "3 revisions cannot be read without it: develop@2025-01-07, develop@2025-01-06,",
+        ),
+        (range(1, 3), "2 revisions cannot be read without it: develop@2025-01-07"),
+        (range(14), ", develop@2025-01-09, 4 others"),
+    ],
+    ids=["the base is a revision", "it is none any more", "many"],
+)
+def test_a_damaged_base(numbers: range, text: str) -> None:
+    """With those that need it, ten of them by name; what else was findings stays."""
+    history = History([a_revision("develop", it, str(it)) for it in numbers])
+    over = [digest_of(str(it)) for it in numbers if it]
+    own = Finding(place=f"content {short_digest(BASE.digest)}", reason="is missing", advice="")
+    findings = with_damaged_bases([OTHER, own], {BASE: over}, history)
+    assert [it.place for it in findings] == [OTHER.place, own.place]
+    assert text in findings[1].reason
+    assert findings[1].reason.startswith("is missing; ")
+    assert "import" in findings[1].advice
