@@ -37,6 +37,7 @@ from tests.snapshots.catalog.pasts import (
     states,
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.templates import copied
 from tests.snapshots.timelines.pasts import PASTS
 
 
@@ -203,14 +204,22 @@ DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish two states, once for all damages."""
+    folder = tmp_path_factory.mktemp("template")
+    Catalog(str(folder)).publish(states("ab", "bc"))
+    return folder
+
+
 @pytest.mark.parametrize(("table", "damage", "reason"), DAMAGES)
 def test_damage(
-    catalog: Catalog, table: str, damage: Callable[[str, str], None], reason: str
+    template: Path, tmp_path: Path, table: str, damage: Callable[[str, str], None], reason: str
 ) -> None:
     """The table is named to whoever reads its rows, with what to do about it."""
-    catalog.publish(states("ab", "bc"))
-    damage(catalog.location, table)
-    reader = Catalog(catalog.location)
+    reader = copied(template, tmp_path)
+    damage(reader.location, table)
+    reader = Catalog(reader.location)
     prepare(reader)
     reader.refresh()
     prepare(reader)  # which leaves the error to the first question

@@ -115,9 +115,8 @@ def test_what_a_vacuum_is_for_is_no_damage(catalog: Catalog) -> None:
 
 def test_contents_that_no_row_names(catalog: Catalog) -> None:
     """A killed import left them."""
-    table = SpecsTable(storage_of(catalog))
     content = a_snapshot(specs_of(30)).content
-    table.write([ContentRows(content.digest, content.table())], {})
+    SpecsTable(storage_of(catalog)).write([ContentRows(content.digest, content.table())], {})
     ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 file of contents that no row names" in text
@@ -126,7 +125,7 @@ def test_contents_that_no_row_names(catalog: Catalog) -> None:
 def test_contents_that_the_log_lacks(catalog: Catalog) -> None:
     """Cachelog finds them, other tools do not; a vacuum lists them again."""
     digest = catalog.history.resolve("v1.0").digest
-    DeltaTable(f"{catalog.location}/specs").delete(f"digest = '{digest}'")
+    table(catalog, "specs").delete(f"digest = '{digest}'")
     ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 content that rows name: only cachelog finds them" in text
@@ -145,35 +144,33 @@ def test_a_catalog_of_before(catalog: Catalog) -> None:
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
     """Add a row that says other things of a content than the one that it confirms."""
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
-    table = RevisionsTable(storage_of(catalog))
-    table.refresh()
-    table.append(revisions_table([row], table.files))
+    rows = RevisionsTable(storage_of(catalog))
+    rows.refresh()
+    rows.append(revisions_table([row], rows.files))
 
 
 def write_other_content(catalog: Catalog) -> None:
     """Write the rows of one content as another one's, with the right checksums."""
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
-    table = SpecsTable(storage_of(catalog))
-    files = table.write([ContentRows(digest, other.table())], {digest: catalog.files_of(digest)})
+    specs = SpecsTable(storage_of(catalog))
+    files = specs.write([ContentRows(digest, other.table())], {digest: catalog.files_of(digest)})
     rows = RevisionsTable(storage_of(catalog))
     rows.refresh()
     row = replace(catalog.history.resolve("develop"), taken_at=day(40))
     rows.append(revisions_table([row], files))
 
 
-def flip_content(catalog: Catalog) -> None:
-    """Flip a bit of a content."""
+def content_file(catalog: Catalog) -> Path:
+    """Return the file of the newest content of develop."""
     digest = catalog.history.resolve("develop").digest
     (name,) = (it for it in stored(catalog) if digest in it)
-    flip(Path(catalog.location, "specs", name))
+    return Path(catalog.location, "specs", name)
 
 
-def lose_content(catalog: Catalog) -> None:
-    """Delete a content's file."""
-    digest = catalog.history.resolve("develop").digest
-    (name,) = (it for it in stored(catalog) if digest in it)
-    Path(catalog.location, "specs", name).unlink()
+def table(catalog: Catalog, name: str) -> DeltaTable:
+    """Open a table as other tools do."""
+    return DeltaTable(f"{catalog.location}/{name}")
 
 
 def flip(file: Path) -> None:
@@ -183,40 +180,20 @@ def flip(file: Path) -> None:
     file.write_bytes(data)
 
 
-def flip_changes(catalog: Catalog) -> None:
-    """Flip a bit of some changes."""
-    flip(Path(DeltaTable(f"{catalog.location}/changes").file_uris()[0]))
-
-
 def lose_changes(catalog: Catalog) -> None:
     """Take all changes of one pair away, properly committed."""
     base = catalog.history.resolve("develop~1").digest
-    DeltaTable(f"{catalog.location}/changes").delete(f"base = '{base}'")
+    table(catalog, "changes").delete(f"base = '{base}'")
 
 
-def lose_a_change(catalog: Catalog) -> None:
-    """Take one change of one pair away."""
-    hash_ = specs_of(2)[0].hash
-    DeltaTable(f"{catalog.location}/changes").delete(f"hash = '{hash_}' AND kind = 'added'")
-
-
-def lose_hashes(catalog: Catalog) -> None:
-    """Take some hashes away."""
-    DeltaTable(f"{catalog.location}/hashes").delete(f"hash = '{specs_of(2)[0].hash}'")
-
-
-def rename_hashes(catalog: Catalog) -> None:
-    """Let some hashes be of another package."""
-    hashes = DeltaTable(f"{catalog.location}/hashes")
-    hashes.update({"name": "'other'"}, predicate=f"hash = '{specs_of(2)[0].hash}'")
+OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 
 def change_a_reason(catalog: Catalog) -> None:
     """Let changes give another reason than a comparison does, as many as before."""
-    names = ("comparisons", "changes", "hashes")
-    rows = DeltaTable(f"{catalog.location}/changes").to_pyarrow_table()
-    for name in names:
-        DeltaTable(f"{catalog.location}/{name}").delete()
+    rows = table(catalog, "changes").to_pyarrow_table()
+    for name in TABLES:
+        table(catalog, name).delete()
     pair, counts = next((pair, it) for pair, it in catalog.counts.items() if pair.base != pair.head)
     rows = rows.filter(
         pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
@@ -239,10 +216,10 @@ def change_a_package(catalog: Catalog) -> None:
     )
     packages = Past(catalog).package_counts([pair])[pair]
     made = KeptChanges(pair, rows, counts, packages[1:])
-    table = WholeTable(
+    kept = WholeTable(
         storage, "comparisons", COMPARISONS, counts_of, required=(), columns=COUNT_COLUMNS
     )
-    table.append(comparisons_table([made], "cachelog", day(0)))
+    kept.append(comparisons_table([made], "cachelog", day(0)))
 
 
 def change_a_cause(catalog: Catalog) -> None:
@@ -259,16 +236,17 @@ def empty_log(catalog: Catalog) -> None:
     commits[-1].write_bytes(b"[1, 2]")
 
 
-def lose_rows(catalog: Catalog) -> None:
-    """Delete a file of the table of revisions."""
-    next(Path(catalog.location, "revisions").glob("*.parquet")).unlink()
-
-
 @pytest.mark.parametrize(
     ("damage", "pattern"),
     [
-        (flip_content, "does not have the bytes that were written.*import the same again"),
-        (lose_content, "content [0-9a-f]{12}: is damaged.*import the same again"),
+        (
+            lambda it: flip(content_file(it)),
+            "does not have the bytes that were written.*import the same again",
+        ),
+        (
+            lambda it: content_file(it).unlink(),
+            "content [0-9a-f]{12}: is damaged.*import the same again",
+        ),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
             lambda it: rewrite_row(it, num_specs=7),
@@ -277,13 +255,25 @@ def lose_rows(catalog: Catalog) -> None:
         (lambda it: rewrite_row(it, num_packages=1), "num_packages 1, its content has 7"),
         (lambda it: rewrite_row(it, num_stacks=9), "num_stacks 9, its content has 1"),
         (lambda it: rewrite_row(it, total_size=5), "total_size 5, its content has None"),
-        (flip_changes, "history: changes/.*does not have the bytes.*cachelog history fill"),
+        (
+            lambda it: flip(Path(table(it, "changes").file_uris()[0])),
+            "history: changes/.*does not have the bytes.*cachelog history fill",
+        ),
         (lose_changes, r"history: .*\.\..*: its changes are missing; remove the tables"),
-        (lose_a_change, "history: .*: its changes do not lead from the one to the other"),
-        (lose_hashes, "history: 1 hashes that changes has are missing in hashes"),
-        (rename_hashes, "history: 1 hashes that changes has are missing in hashes"),
+        (
+            lambda it: table(it, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
+            "history: .*: its changes do not lead from the one to the other",
+        ),
+        (lambda it: table(it, "hashes").delete(OF_HASH), "history: 1 hashes that changes has are"),
+        (
+            lambda it: table(it, "hashes").update({"name": "'other'"}, predicate=OF_HASH),
+            "history: 1 hashes that changes has are missing in hashes",
+        ),
         (empty_log, r"log of specs: .*\d+.json is no commit of a Delta table; .* else restore it"),
-        (lose_rows, "revisions: .*No such file.*; restore it from a copy"),
+        (
+            lambda it: Path(table(it, "revisions").file_uris()[0]).unlink(),
+            "revisions: .*No such file.*; restore it from a copy",
+        ),
     ],
 )
 def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: str) -> None:
@@ -304,7 +294,7 @@ def test_changed_facts_that_are_missing(catalog: Catalog) -> None:
     catalog.publish([a_snapshot(specs, "develop", day(90))])
     digest = catalog.history.resolve("develop").digest
     assert [damaged for damaged, _ in findings(catalog)] == []
-    DeltaTable(f"{catalog.location}/changes").delete(f"head = '{digest}'")
+    table(catalog, "changes").delete(f"head = '{digest}'")
     texts = [text for damaged, text in findings(catalog) if damaged]
     assert len(texts) == 1
     assert "its changes are missing" in texts[0]
@@ -314,7 +304,7 @@ def test_runs_that_another_tool_joined(catalog: Catalog) -> None:
     """What two importers kept may stand in one file then, and counts once."""
     sides = [catalog.load_side(it) for it in catalog.history.pairs[0]]
     catalog.keep([keep_changes(*sides)])
-    DeltaTable(f"{catalog.location}/changes").optimize.compact()
+    table(catalog, "changes").optimize.compact()
     assert verify(catalog.location, deep=True).is_sound
 
 
@@ -349,7 +339,7 @@ def test_other_results_of_a_comparison(
 
 def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
     """Import the same again; remove and import again."""
-    flip_content(catalog)
+    flip(content_file(catalog))
     publish(catalog, STATES - 1, STATES - 1)
     assert verify(catalog.location).is_sound
     write_other_content(catalog)
@@ -366,7 +356,7 @@ def test_much_damage_is_told_in_few_lines(
 ) -> None:
     """Some pairs, and how many more."""
     monkeypatch.setattr("snapshots.catalog.verification._SHOWN", 2)
-    DeltaTable(f"{catalog.location}/changes").delete()
+    table(catalog, "changes").delete()
     texts = [text for _, text in findings(catalog)]
     assert len([text for text in texts if "its changes are missing" in text]) == 2
     assert any("3 pairs more" in text for text in texts)
