@@ -23,7 +23,7 @@ from server.commands import (
 )
 from server.terminal import console
 from server.terminal.parameters import HintingGroup
-from snapshots.errors import CachelogError, ForeignPackage
+from snapshots.errors import ForeignPackage
 
 FAULT = 1
 """The exit code where the data or the request is at fault; click leaves with 2 on wrong usage."""
@@ -126,15 +126,9 @@ def main() -> None:
     console.prepare_streams()
     # Errors of a store are reported once, as ours; its library would log them too.
     os.environ.setdefault("RUST_LOG", "error")
-    try:
+    with console.faults_end_with(FAULT):
         require_own_schema()
         cachelog(prog_name="cachelog")
-    except (CachelogError, OSError) as error:
-        fault = console.failed_output(error) if isinstance(error, OSError) else error
-        if fault is None:
-            raise
-        console.say_fault(fault)
-        raise SystemExit(FAULT) from None
 
 
 _OWN = Path(__file__).resolve().parents[1] / "schema" / "__init__.py"

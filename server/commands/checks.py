@@ -7,7 +7,6 @@ import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_range, complete_ref
-from snapshots.errors import CachelogError
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -116,20 +115,17 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
 
     is_alone = head is None and parameters.split_range(base) is None
     sides = (base,) if is_alone else parameters.refs_of(base, head)
-    try:
+    with console.faults_end_with(NOT_JUDGED):
         report = verdicts.judge_sides(rules, catalog, sides)
-    except CachelogError as error:
-        console.say_fault(error)
-        raise SystemExit(NOT_JUDGED) from None
-    match form:
-        case "text":
-            console.say_pages(verdicts.verdict_lines(report))
-        case "json":
-            console.say_json(verdicts.verdict_document(report))
-        case "junit":
-            click.echo(verdicts.junit(report))
-        case "github":
-            console.say_lines(verdicts.annotations(report))
+        match form:
+            case "text":
+                console.say_pages(verdicts.verdict_lines(report))
+            case "json":
+                console.say_json(verdicts.verdict_document(report))
+            case "junit":
+                click.echo(verdicts.junit(report))
+            case "github":
+                console.say_lines(verdicts.annotations(report))
     if not report.verdict.passed:
         raise SystemExit(BROKEN)
 
@@ -194,7 +190,7 @@ def plan_command(
         raise click.UsageError("--json prints one document; leave --format out.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
-    try:
+    with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
         planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
         match "json" if console.prints_json() else form:
@@ -208,10 +204,5 @@ def plan_command(
                 console.say_lines(plans.plan_annotations(planned, report))
             case "label":
                 click.echo(planned.plan.size_label)
-    except CachelogError as error:
-        if rules is None:
-            raise
-        console.say_fault(error)
-        raise SystemExit(NOT_JUDGED) from None
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

@@ -9,7 +9,7 @@ import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import DIMENSIONS, complete_dimensions, complete_head_or_package
-from snapshots.errors import CachelogError, InvalidArgument, OutputError
+from snapshots.errors import InvalidArgument, OutputError
 from snapshots.notes.formats import NotesFormat
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ NOT_COMPARED = 2
 def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     from snapshots.changes.coverage import CoverageDimension
 
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if unknown := [name for name in names if name not in DIMENSIONS]:
-        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(DIMENSIONS)}"
-        raise InvalidArgument("dimensions", reason)
+    names = parameters.listed(text, DIMENSIONS, "dimensions")
     if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
         raise InvalidArgument("dimensions", f"{', '.join(twice)} is named twice")
     return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
@@ -101,18 +98,12 @@ def diff_command(
         stat or dimensions is not None or any(scope.values()) or (hashes and spec is not None)
     ):
         raise click.UsageError("Two specs are compared as a whole; leave other options out.")
-    try:
+    with console.faults_end_with(NOT_COMPARED, catches=exit_code):
         refs = hashes or parameters.refs_or_none(base, head)
         if are_specs:
             differs = _diff_specs(catalog, refs, spec)
         else:
             differs = _diff_sides(catalog, refs, scope, dimensions, stat=stat)
-    except (CachelogError, OSError) as error:
-        fault = console.failed_output(error) if isinstance(error, OSError) else error
-        if not exit_code or fault is None:
-            raise
-        console.say_fault(fault)
-        raise SystemExit(NOT_COMPARED) from None
     if exit_code and differs:
         raise SystemExit(DIFFERS)
 

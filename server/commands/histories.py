@@ -10,7 +10,6 @@ import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package_or_hash, complete_ref
-from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
@@ -103,11 +102,7 @@ def log_command(
 def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
     from snapshots.timelines.causes import SeriesCauseKey
 
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    known = [key.value for key in SeriesCauseKey]
-    if unknown := [name for name in names if name not in known]:
-        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(known)}"
-        raise InvalidArgument("keys", reason)
+    names = parameters.listed(text, [key.value for key in SeriesCauseKey], "keys")
     return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
 
 

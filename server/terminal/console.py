@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from snapshots.errors import OutputError
+from snapshots.errors import CachelogError, OutputError
 from snapshots.texts import is_plain, visible
 
 if TYPE_CHECKING:
@@ -43,15 +43,27 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def failed_output(error: OSError) -> OutputError | None:
-    """Return the fault where an error is that of the standard output; None for any other.
+@contextmanager
+def faults_end_with(code: int, *, catches: bool = True) -> Iterator[None]:
+    """Print what is at fault in the context, and exit with a code; without ``catches``, raise it.
 
-    Then nothing more is written there, not by Python as it ends either.
+    Of the errors of the operating system only those of the standard output are faults.
     """
-    if error.filename is not None or error.errno not in _OUTPUT_FAULTS:
-        return None
-    drop_output()
-    return OutputError("standard output", error.strerror or str(error))
+    try:
+        yield
+    except (CachelogError, OSError) as error:
+        fault = error
+        if not catches:
+            raise
+        if isinstance(error, OSError):
+            if error.filename is not None or error.errno not in _OUTPUT_FAULTS:
+                raise
+            # Nothing more can be written there, not by Python as it ends either.
+            drop_output()
+            fault = OutputError("standard output", error.strerror or str(error))
+        # A caret in the second line points at a character in the first.
+        note(f"{_PREFIX}{fault}".replace("\n", "\n" + " " * len(_PREFIX)))
+        raise SystemExit(code) from None
 
 
 def drop_output() -> None:
@@ -156,12 +168,6 @@ def say_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
 def note(text: str) -> None:
     """Print lines to standard error; invisible characters are escaped."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
-
-
-def say_fault(error: Exception) -> None:
-    """Print what is at fault, with the name of the program in front."""
-    # A caret in the second line points at a character in the first.
-    note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
 
 
 _WIDTH = f"{__name__}.width"

@@ -102,6 +102,15 @@ def _percent(text: str) -> Fraction:
     return Fraction(match["number"])
 
 
+def listed(text: str, names: Sequence[str], kind: str) -> list[str]:
+    """Return the names in a text with commas; raises InvalidArgument for those that are unknown."""
+    written = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in written if name not in names]:
+        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(names)}"
+        raise InvalidArgument(kind, reason)
+    return written
+
+
 def _policy(text: str) -> "tuple[RetentionRule, ...]":
     from snapshots.catalog.retention import parse_policy
 

@@ -54,11 +54,12 @@ def cachelog(
     *arguments: object,
     terminal: int | None = None,
     variables: Mapping[str, str] | None = None,
+    output: io.TextIOWrapper | None = None,
     **settings: object,
 ) -> Done:
     """Run a command as a shell does; the settings become CACHELOG_* variables.
 
-    With ``terminal`` the result goes to one of so many columns.
+    With ``terminal`` the result goes to one of so many columns, with ``output`` to that stream.
     """
     out, err = _Stream(is_terminal=terminal is not None), _Stream(is_terminal=False)
     shape = {"COLUMNS": str(terminal), "TERM": "xterm", "NO_COLOR": ""}
@@ -68,7 +69,7 @@ def cachelog(
     )
     line = mock.patch.object(sys, "argv", ["cachelog", *map(str, arguments)])
     code: Any = 0
-    with environment, line, redirect_stdout(out), redirect_stderr(err):
+    with environment, line, redirect_stdout(output or out), redirect_stderr(err):
         try:
             main()
         except SystemExit as end:

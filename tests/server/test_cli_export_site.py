@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from httpx import AsyncClient, Response
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.deploy.parsers import require_command
 from tests.server.cache_pages import history_of
 from tests.server.site.sites import exported, files_in, index_of
 
@@ -204,15 +202,6 @@ def test_a_folder_of_something_else_is_left_alone(small: Path, tmp_path: Path) -
         assert done.code == 1
         assert "does not tell of a site" in done.err
     assert files_in(tmp_path).keys() == {"index.html", "index.json"}
-
-
-def test_the_documentation_s_commands_are_understood() -> None:
-    """Every argument and option exists."""
-    (block,) = re.findall(r"```sh\n(.*?)```", STATIC_SITE.read_text("utf-8"), re.DOTALL)
-    lines = [line for line in block.replace("\\\n", " ").splitlines() if "export-site" in line]
-    assert lines
-    for line in lines:
-        assert require_command(shlex.split(line)).info_name == "export-site"
 
 
 def test_the_documentation_s_program_finds_answers(small: Path, tmp_path: Path) -> None:

@@ -169,11 +169,6 @@ def test_what_cannot_be_judged_leaves_with_2(
     assert fault in done.err
 
 
-def test_a_missing_revision_leaves_with_2(world: World, rules: Path) -> None:
-    """As all where nothing is judged."""
-    assert gate(world, "develop~9", "develop", "--rules", rules)[:2] == (2, "")
-
-
 def test_all_errors_of_a_file_are_printed(world: World, tmp_path: Path) -> None:
     """With file, line and key each."""
     file = written(tmp_path, "[[rule]]\nname = 'a'\nforbid = 'x'\nlevel = 'y'")

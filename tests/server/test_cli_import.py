@@ -55,39 +55,6 @@ def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
         assert line.endswith(" (synthetic)")
 
 
-def test_tags_are_read_side_by_side(tmp_path: Path) -> None:
-    """With the outcome of one process, and the same lines."""
-    demo_pages(tmp_path / "pages")
-    alone, others = (
-        cachelog("import", tmp_path / "pages", "--jobs", jobs, catalog=tmp_path / f"by-{jobs}")
-        for jobs in (1, 2)
-    )
-    assert (others.code, others.out, others.err) == (0, alone.out, "")
-    by_one, by_two = (history_of(tmp_path / f"by-{jobs}") for jobs in (1, 2))
-    assert [it.digest for it in by_one.revisions] == [it.digest for it in by_two.revisions]
-
-
-def test_the_same_again_publishes_nothing(tmp_path: Path) -> None:
-    """Whatever the order of lists and the spelling of compilers and variants."""
-    file = written(tmp_path / "pages", page(spec_details=[detail(it) for it in HASHES]))
-    catalog = tmp_path / "catalog"
-    first = cachelog("import", tmp_path / "pages", "--json", catalog=catalog)
-    file.write_bytes(
-        page(
-            spec_details=[
-                detail(it, compiler="gcc@13.2.0", stacks=["e4s", "root"]) for it in HASHES[::-1]
-            ]
-        )
-    )
-    again = cachelog("import", tmp_path / "pages", "--json", catalog=catalog)
-    assert [it["published"] for it in first.json["revisions"]] == [True]
-    assert [it["published"] for it in again.json["revisions"]] == [False]
-    assert first.json["revisions"][0]["digest"] == again.json["revisions"][0]["digest"]
-    assert len(history_of(catalog).revisions) == 1
-    text = cachelog("import", tmp_path / "pages", catalog=catalog).out
-    assert "develop: unchanged, nothing published" in text
-
-
 def test_a_page_is_published_under_another_tag(tmp_path: Path) -> None:
     """With a warning, where the page names another one; at the time of ``--taken-at``."""
     file = written(tmp_path, page())

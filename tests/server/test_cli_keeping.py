@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import revision_facts
 from tests.server.cache_pages import detail, page
 from tests.server.commands import Done, cachelog
 from tests.snapshots.catalog.pasts import TABLES, forget, states
@@ -93,19 +92,6 @@ def test_a_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...])
     assert {it: it.stat().st_mtime for it in Path(catalog.location).rglob("*")} == before
 
 
-def test_remove_as_json(catalog: Catalog) -> None:
-    """The revisions with all facts, and the contents that nothing names from then on."""
-    going = catalog.history.resolve("develop")
-    document = run(catalog, "remove", "develop", "--json").json
-    assert document.pop("num_unused_bytes") > 0
-    assert document == {
-        "dry_run": False,
-        "removed": [revision_facts(going)],
-        "unused_contents": [going.digest],
-        "warnings": [],
-    }
-
-
 def test_new_neighbours_that_cannot_be_compared(catalog: Catalog) -> None:
     """A warning; the revision between them is removed."""
     damage(catalog, "develop~2")
@@ -131,14 +117,6 @@ def test_prune(catalog: Catalog) -> None:
     assert done.lines[2].startswith("2 revisions removed; 'cachelog vacuum' deletes 1 content")
     assert days(catalog) == [2, 3]
     assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
-
-
-def test_prune_one_series(catalog: Catalog) -> None:
-    """The others stay."""
-    publish(catalog, 5, 5, "main")
-    publish(catalog, 6, 6, "main")
-    run(catalog, "prune", "--keep", "1 last", "--series", "main")
-    assert (days(catalog, "main"), days(catalog)) == ([6], [0, 1, 2, 3])
 
 
 def test_prune_whole_tags(catalog: Catalog) -> None:

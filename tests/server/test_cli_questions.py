@@ -148,14 +148,6 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     assert done.lines[0].startswith("ml of develop of ")
 
 
-def test_no_twins(catalog: Path) -> None:
-    """There are no causes and no groups."""
-    done = cachelog("twins", "develop", catalog=catalog)
-    assert done.lines[1:] == ["0 of 2 specs are built again"]
-    document = cachelog("twins", "develop", "--json", catalog=catalog).json
-    assert (document["causes"], document["groups"]) == ([], [])
-
-
 # -- impact
 
 

@@ -1,5 +1,6 @@
 """What people see at a terminal: lines that fit it, and colour unless they want none."""
 
+import io
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, environ
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 COMMANDS = (
@@ -100,24 +102,33 @@ def test_a_real_terminal(demo_catalog: Path, tmp_path: Path, rows: int, *, is_pa
     assert 80 < max(map(len, lines)) <= 100
 
 
-@pytest.mark.parametrize("arguments", [("revisions",), ("--help",)])
-def test_output_that_cannot_be_written(arguments: tuple[str, ...], demo_catalog: Path) -> None:
-    """A full disk is an error of one line."""
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [CACHELOG, *arguments],
-            env=environ(catalog=demo_catalog),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    reason = b"cachelog: standard output: cannot be written: No space left on device\n"
-    assert (done.returncode, done.stderr) == (1, reason)
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("revisions", 1),
+        ("--help", 1),
+        ("diff develop-2025-01-05..develop --exit-code", 2),
+        ("gate develop --rules {}", 2),
+        ("plan develop --lock e4s={} --gate {}", 2),
+    ],
+)
+def test_output_that_cannot_be_written(
+    line: str, code: int, demo_catalog: Path, tmp_path: Path
+) -> None:
+    """A full disk is an error of one line, and neither a difference nor a broken rule."""
+    rules, lock = tmp_path / "rules.toml", tmp_path / "spack.lock"
+    rules.write_text('[[rule]]\nname = "a"\nrequire = "hdf5"\n')
+    lock.write_bytes(as_bytes(small_lock_file()))
+    files = (rules,) if "gate develop" in line else (lock, rules)
+    with Path("/dev/full").open("w") as full:
+        done = cachelog(*line.format(*files).split(), output=full, catalog=demo_catalog)
+    reason = "cachelog: standard output: cannot be written: No space left on device\n"
+    assert (done.code, done.err) == (code, reason)
 
 
 def test_closed_streams(demo_catalog: Path) -> None:
     """A shell may close the streams of a command, which runs as with them."""
-    command = f'"{CACHELOG}" diff develop-2025-01-05..develop >&- 2>&- <&-'
+    command = f'"{CACHELOG}" revisions >&- 2>&- <&-'
     done = subprocess.run(
         ["/bin/sh", "-c", command],
         env=environ(catalog=demo_catalog),
@@ -129,10 +140,7 @@ def test_closed_streams(demo_catalog: Path) -> None:
 
 def test_an_output_without_the_characters(demo_catalog: Path) -> None:
     """Characters that the encoding lacks are escaped."""
-    done = subprocess.run(
-        [CACHELOG, "why", "develop-2025-01-05..develop"],
-        env=environ(catalog=demo_catalog) | {"PYTHONIOENCODING": "latin-1"},
-        capture_output=True,
-        check=True,
-    )
-    assert b"\\u2192" in done.stdout
+    out = io.BytesIO()
+    output = io.TextIOWrapper(out, "latin-1", write_through=True)
+    cachelog("why", "develop-2025-01-05..develop", output=output, catalog=demo_catalog)
+    assert b"\\u2192" in out.getvalue()

@@ -384,12 +384,6 @@ class ImpactPart(msgspec.Struct, frozen=True):
     build_cost: BuildCost | None
 
 
-def _parts_of(items: Sequence[tuple[str, int]], costs: Sequence[BuildCost]) -> list[ImpactPart]:
-    return [
-        ImpactPart(name, num_specs, cost) for (name, num_specs), cost in zip_longest(items, costs)
-    ]
-
-
 class PackagesImpact(msgspec.Struct, frozen=True):
     """What would be built again if packages of a revision changed; None where it is not known.
 
@@ -440,9 +434,14 @@ class PackagesImpact(msgspec.Struct, frozen=True):
 
     def _parts(self) -> Iterator[tuple[str, list[ImpactPart]]]:
         """Yield the kinds of parts that the impact is counted by, with its parts."""
-        if (counts := self.counts) is not None:
-            yield "stack", _parts_of(counts.by_stack or (), counts.stack_costs)
-            yield "target", _parts_of(counts.by_target, counts.target_costs)
+        if (counts := self.counts) is None:
+            return
+        for kind, items, costs in (
+            ("stack", counts.by_stack or (), counts.stack_costs),
+            ("target", counts.by_target, counts.target_costs),
+        ):
+            parts = zip_longest(items, costs)
+            yield kind, [ImpactPart(name, number, cost) for (name, number), cost in parts]
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs; numbers are null where dependencies are not told."""
