@@ -4,7 +4,7 @@ Measuring takes time linear in the size of the text: each fragment is measured o
 expanded, and values that are too long or too deep are not traversed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -70,16 +70,25 @@ def document_bytes(text: str, limits: Limits) -> Refusal:
 def measured(document: DocumentNode) -> Iterator[Measures]:
     """Yield how large each operation of a document is; raises FragmentCycle."""
     fragments = {
-        definition.name.value: definition
+        definition.name.value: definition.selection_set
         for definition in document.definitions
         if isinstance(definition, FragmentDefinitionNode)
     }
-    measures: dict[str, Measures] = {}
+    measures: dict[str, Measures | None] = {}
+
+    def of_fragment(name: str) -> Measures:
+        if name not in measures:
+            measures[name] = None  # it is being measured
+            measures[name] = _measure(fragments.get(name), of_fragment)
+        if (measure := measures[name]) is None:
+            raise FragmentCycle(name)
+        return measure
+
     for name in fragments:
-        _measure_fragment(name, fragments, measures)
+        of_fragment(name)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
-            yield _measure(definition.selection_set, measures)
+            yield _measure(definition.selection_set, of_fragment)
 
 
 class FragmentCycle(Exception):
@@ -88,27 +97,6 @@ class FragmentCycle(Exception):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(name)
-
-
-def _measure_fragment(
-    name: str, fragments: Mapping[str, FragmentDefinitionNode], measures: dict[str, Measures]
-) -> None:
-    """Measure a fragment and those that it spreads, without recursion."""
-    way = [(name, iter([*_spreads(fragments[name].selection_set)]))]
-    on_way = {name}
-    while way:
-        here, spreads = way[-1]
-        for spread in spreads:
-            if spread in on_way:
-                raise FragmentCycle(spread)
-            if spread in fragments and spread not in measures:
-                way.append((spread, iter([*_spreads(fragments[spread].selection_set)])))
-                on_way.add(spread)
-                break
-        else:
-            way.pop()
-            on_way.remove(here)
-            measures[here] = _measure(fragments[here].selection_set, measures)
 
 
 def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
@@ -123,22 +111,17 @@ def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
                 waiting.append((inner, level + isinstance(node, FieldNode)))
 
 
-def _spreads(selected: SelectionSetNode) -> Iterator[str]:
-    for node, _ in _selections(selected):
-        if isinstance(node, FragmentSpreadNode):
-            yield node.name.value
-
-
-def _measure(selected: SelectionSetNode, measures: Mapping[str, Measures]) -> Measures:
+def _measure(selected: SelectionSetNode | None, of_fragment: Callable[[str], Measures]) -> Measures:
+    """Return how large a selection set is; that of an unknown fragment is None."""
     on_top = fields = aliases = deepest = 0
-    for node, level in _selections(selected):
+    for node, level in _selections(selected) if selected else ():
         if isinstance(node, FieldNode):
             on_top += level == 1
             fields += 1
             aliases += node.alias is not None
             deepest = max(deepest, level)
-        elif isinstance(node, FragmentSpreadNode) and node.name.value in measures:
-            spread = measures[node.name.value]
+        elif isinstance(node, FragmentSpreadNode):
+            spread = of_fragment(node.name.value)
             on_top += spread.root_fields if level == 1 else 0
             fields += spread.selections
             aliases += spread.aliases

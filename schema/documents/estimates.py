@@ -45,17 +45,6 @@ def num_parts(value: Any) -> int:
     return len(value) if isinstance(value, list) else 0
 
 
-def written(node: Any) -> Any:
-    """Return a key of a value in a document; variables count by their names."""
-    if isinstance(node, graphql.VariableNode):
-        return "$", node.name.value
-    if isinstance(node, graphql.ListValueNode):
-        return tuple(map(written, node.values))
-    if isinstance(node, graphql.ObjectValueNode):
-        return tuple((field.name.value, written(field.value)) for field in node.fields)
-    return getattr(node, "value", None)
-
-
 class Estimate(msgspec.Struct, frozen=True):
     """The cost of an operation: units, and bytes of its answer.
 
@@ -197,7 +186,6 @@ class _Walk:
         self._scopes: dict[tuple[Any, ...], int] = {}
         # Fragments are walked each time they are spread; their arguments are read once.
         self._values: dict[int, Any] = {}
-        self._texts: dict[int, Any] = {}
         self._rendered: dict[tuple[str, int], bool] = {}
 
     def below(self, parent: Any, selected: graphql.SelectionSetNode | None, place: _Place) -> _Part:
@@ -286,7 +274,7 @@ class _Walk:
         )
         scope, scopes = place.scope, place.scopes
         if kind.name in _SCOPES or not hasattr(kind, "fields") or kind.name == "Node":
-            texts = ((name, self._written(arguments[name])) for name in sorted(arguments))
+            texts = ((name, _written(arguments[name])) for name in sorted(arguments))
             scope = self._scopes.setdefault((scope, node.name.value, *texts), len(self._scopes) + 1)
             scopes = times
         return _Place(times, page, scope, scopes, is_rendered)
@@ -315,7 +303,7 @@ class _Walk:
         counted = cost.parts(value) if cost.parts else parts
         units = place.times * (cost.weight + cost.each * counted)
         if cost.once and isinstance(value, str):
-            key = name, self._written(arguments[name])
+            key = name, _written(arguments[name])
             units += self._once_for(place, key, cost.once * (1 + parts))
         elif cost.once:
             units += self._kept_for(place, cost.once)
@@ -342,11 +330,6 @@ class _Walk:
             self._values[id(node)] = None if value is graphql.Undefined else value
         return self._values[id(node)]
 
-    def _written(self, node: Any) -> Any:
-        if id(node) not in self._texts:
-            self._texts[id(node)] = written(node)
-        return self._texts[id(node)]
-
     def _renders(self, kind: Any, selected: graphql.SelectionSetNode | None) -> bool:
         """Tell whether all that is selected of a list's objects answers for many of them."""
         if selected is None:
@@ -372,6 +355,12 @@ class _Walk:
 
 def _arguments(node: graphql.FieldNode | graphql.DirectiveNode) -> dict[str, graphql.ValueNode]:
     return {argument.name.value: argument.value for argument in node.arguments or ()}
+
+
+def _written(node: graphql.ValueNode) -> str:
+    """Return the text of a value in its document."""
+    assert node.loc is not None  # noqa: S101 - documents are parsed with locations
+    return node.loc.source.body[node.loc.start : node.loc.end]
 
 
 def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008

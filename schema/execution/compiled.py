@@ -19,7 +19,6 @@ from typing import Any
 import graphql
 import msgspec
 import orjson
-from graphql import Undefined
 from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
@@ -415,24 +414,16 @@ def _one(num_bytes: int, resolve: Callable[[Any, Run], Any], complete: Complete)
 
 def _completed(kind: Any, below: Any) -> Complete:
     """Return what makes JSON of a value of a type, with what is selected below it."""
-    if isinstance(kind, graphql.GraphQLNonNull):
-        return _non_null(_completed_value(kind.of_type, below))
-    inner = _completed_value(kind, below)
+    is_required = isinstance(kind, graphql.GraphQLNonNull)
+    inner = _completed_value(kind.of_type if is_required else kind, below)
 
-    def nullable(value: Any, run: Run, out: Out) -> int:
-        if value is None or value is Undefined:
-            out.append("null")
-            return 0
-        return inner(value, run, out)
-
-    return nullable
-
-
-def _non_null(inner: Complete) -> Complete:
     def complete(value: Any, run: Run, out: Out) -> int:
-        if value is None or value is Undefined:
+        if value is not None:
+            return inner(value, run, out)
+        if is_required:
             raise Declined
-        return inner(value, run, out)
+        out.append("null")
+        return 0
 
     return complete
 
@@ -456,11 +447,7 @@ def _completed_value(kind: Any, below: Any) -> Complete:
     coerce = kind.coerce_output_value
 
     def leaf(value: Any, _run: Run, out: Out) -> int:
-        if isinstance(value, Exception):
-            raise value
         coerced = coerce(value)
-        if coerced is None or coerced is Undefined:
-            raise Declined
         out.append(json_text(coerced))
         return len(coerced) if type(coerced) is str else 0
 
@@ -477,8 +464,6 @@ def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
                 run.budget.num_bytes = num_bytes
             else:
                 return 0
-        if isinstance(values, str | bytes | Exception):
-            raise Declined
         more, begin = 0, "["
         for value in values:
             out.append(begin)

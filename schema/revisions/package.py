@@ -72,9 +72,8 @@ from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories import PackageHistory
+    from schema.histories import ImpactOutcome, PackageHistory
     from schema.revisions.revision import Revision
-    from schema.series_causes import ImpactOutcome
 
 
 @strawberry.input(
@@ -174,7 +173,7 @@ IMPACT = Cost(weight=20_000, num_bytes=1_000)
 OUTCOME = Cost(weight=5_000, once=60_000 + EXPLAINING)
 """The causes of a series are looked through, and one of its comparisons is explained."""
 
-LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.series_causes")]
+LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
 
 @object_type
@@ -233,7 +232,7 @@ class ImpactType:
         """What the package's next change in the series came to; null where it has not changed since
         in any revision.
         """
-        from schema.series_causes import impact_outcome
+        from schema.histories import impact_outcome
 
         loaded = self.package.loaded
         return impact_outcome(loaded, loaded.frame.packages[self.package.code])
