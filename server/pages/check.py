@@ -23,7 +23,7 @@ from server.pages.exports import FORMATS, csv_body, csv_head
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
-from server.pages.views import check_view, missing_cause, plan_view
+from server.pages.views import check_view, missing_cause
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources import lock_files
@@ -34,7 +34,7 @@ from snapshots.texts import legible, quoted, shortened
 FORM = Page("/check", "check_form")
 RESULT = Page("/check", "check", view=check_view)
 PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
-PLAN = Page("/check/plan", "plan", view=plan_view)
+PLAN = Page("/check/plan", "plan")
 
 BODIES = 8
 """A lock file spells out what a request tells in an eighth of its bytes."""

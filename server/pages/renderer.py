@@ -15,6 +15,7 @@ from server.asgi.errors import RETRY_SECONDS
 from server.asgi.responses import REVALIDATE, CacheKey, Headers, Response
 from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.asgi.static_folder import version_of
+from server.pages import views
 from server.pages.addresses import Address
 from server.pages.routes import Page
 from snapshots import texts
@@ -191,6 +192,12 @@ FILTERS = {
     "href": href,
     "build_cost": build_cost,
     "capitalize_first": capitalize_first,
+    "choices": views.choices,
+    "difference": views.difference,
+    "differences": views.differences,
+    "hash_in": views.hash_in,
+    "reading_of": views.reading_of,
+    "series_line": views.series_line,
     "counted": texts.counted,
     "percent": texts.percent,
     "shares": texts.shares,

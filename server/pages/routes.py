@@ -82,7 +82,7 @@ def _comparison(
 
 
 PAGES = (
-    Page("/", "home", view=views.home_view),
+    Page("/", "home"),
     Page(
         "/series/{name}",
         "series",
@@ -150,16 +150,15 @@ PAGES = (
     Page(SPEC_PAIR, "spec_pair", subject="compareSpecs", view=views.spec_pair_view),
     Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
-    _comparison("", "compare", "causes", views.causes_view),
+    _comparison("", "compare", "causes"),
     Page(
         f"{COMPARISON}/causes/{{cause}}",
         "compare_cause",
         subject="compare.cause",
-        view=views.cause_view,
         table="compare.cause.specs",
     ),
-    _comparison("/packages", "compare_packages", "packages", views.changed_packages_view),
-    _comparison("/specs", "compare_specs", "specs", views.changed_specs_view),
+    _comparison("/packages", "compare_packages", "packages"),
+    _comparison("/specs", "compare_specs", "specs"),
     _comparison("/stacks", "compare_stacks", "stacks"),
     _comparison("/coverage", "compare_coverage", "coverage", views.coverage_view),
     _comparison("/commits", "compare_commits", "commits"),

@@ -21,7 +21,6 @@ from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_pairs import PATH_SEPARATOR, changes_below
 from snapshots.changes.vocabulary import (
-    PACKAGE_KINDS,
     difference_phrase,
     twins_title,
     variant_text,
@@ -29,7 +28,6 @@ from snapshots.changes.vocabulary import (
 )
 from snapshots.sources.locations import mirror_of
 from snapshots.spack.names import ROOT_STACK
-from snapshots.texts import percent
 
 Data = Mapping[str, Any]
 
@@ -97,25 +95,10 @@ def telling_apart(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     }
 
 
-_SMALL, _LARGE = (120, 24), (600, 120)
-"""How wide and high lines are: beside a series in a table, and of the first of them."""
-
-
-def home_view(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line of each series by its name, and whether a generator made any of them up."""
-    every = data["allSeries"]
-    return {
-        "lines": {
-            series["name"]: _series_line(series, _LARGE if series is every[0] else _SMALL)
-            for series in every
-        },
-        "is_synthetic": any(series["latest"]["source"]["synthetic"] for series in every),
-    }
-
-
-def _series_line(series: Mapping[str, Any], size: tuple[int, int]) -> Line | None:
+def series_line(series: Mapping[str, Any], width: int, height: int) -> Line | None:
+    """Return the line of the numbers of specs of a series; None with fewer than two revisions."""
     newest_first = [revision["numSpecs"] for revision in series["revisions"]["nodes"]]
-    return line(newest_first[::-1], width=size[0], height=size[1])
+    return line(newest_first[::-1], width=width, height=height)
 
 
 WIDTH, HEIGHT = 600, 120
@@ -204,9 +187,6 @@ def _for_a_script(
     return Markup(orjson.dumps(shown).decode().replace("<", "\\u003c"))  # noqa: S704
 
 
-MOST_TAGS = 60
-"""How many tags can be chosen from; others are written."""
-
 # The last part has one way to match alone: with more, a long text would take long to be refused.
 _HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z]*[2-7][a-z2-7]*)")
 _SHORTEST = 6
@@ -225,16 +205,9 @@ class QueryReading(msgspec.Struct, frozen=True):
 
 
 def search_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what tells the specs apart, the tags to choose from, and how texts are read."""
+    """Return the variants that tell the specs apart, and packages of other revisions."""
     specs = (data.get("found") or {}).get("specs")
-    return {
-        "hash_in": hash_in,
-        "reading_of": reading_of,
-        "others": list(_others(data)),
-        "main_series": (data["mainSeries"] or {}).get("name"),
-        "tag_names": [tag["name"] for tag in data["tags"][:MOST_TAGS]],
-        **telling_apart(specs["nodes"] if specs else ()),
-    }
+    return {"others": list(_others(data)), **telling_apart(specs["nodes"] if specs else ())}
 
 
 def _others(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -259,7 +232,7 @@ def hash_in(text: str) -> str | None:
     return digits if match[3] is None or len(digits) >= _SHORTEST else None
 
 
-def reading_of(query: str, error: Mapping[str, Any]) -> QueryReading | None:
+def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
     """Return where a query could not be read further; None where the error has no place."""
     position = error.get("extensions", {}).get("position")
     if position is None:
@@ -369,74 +342,40 @@ def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"mirror": mirror, "commands": commands}
 
 
-_SPEC_KINDS = {"ADDED": "added", "REMOVED": "removed", "CHANGED": "other facts"}
-"""How specs changed, in words."""
-
 _OWN_FACTS = ("version", "namespace", "compiler", "platform", "operating_system", "target")
 """The facts of specs that have one value."""
 
 
-FilterChoice = tuple[str, str, int]
-"""A value that a table can be narrowed to, how it is called, and how many rows have it."""
+def choices(rows: Iterable[Data], value: str, count: str) -> list[tuple[str, str, int]]:
+    """Return counts of values as filters of a table: each value, its name, and its count."""
+    return [(row[value], texts.in_words(row[value].lower()), row[count]) for row in rows]
 
 
-def causes_view(data: Data) -> Data:
-    """Return the kinds of causes as filters."""
-    kinds = data["compare"]["causeKinds"]
-    return {"causes_by_kind": [_choice(count["kind"], count["numCauses"]) for count in kinds]}
-
-
-def cause_view(data: Data) -> Data:
-    """Return what differs in the package that is the cause."""
-    facts = data["compare"]["cause"]["facts"]
-    return {"facts": [difference(field) for field in facts]}
-
-
-def changed_packages_view(data: Data) -> Data:
-    """Return the kinds of changed packages as filters."""
-    kinds = {kind.name: words for kind, words in PACKAGE_KINDS.items()}
-    return {"package_kinds": _counted("packages", kinds, data)}
-
-
-def changed_specs_view(data: Data) -> Data:
-    """Return kinds and reasons as filters, and what differs in each spec of the page."""
-    compare = data["compare"]
-    return {
-        "spec_kinds": _counted("specs", _SPEC_KINDS, data),
-        # What was replaced stands in the row of what took its place.
-        "reasons": [
-            _choice(count["reason"], count["numSpecs"])
-            for count in compare["reasons"]
-            if count["reason"] != SpecChangeReason.REPLACED.name
-        ],
-        "differences": [list(differences(node)) for node in compare["specs"]["nodes"]],
-    }
-
-
-def differences(change: Data) -> Iterator[Difference]:
-    """Yield what differs between a changed spec's two sides, or a spec and its counterpart.
+def differences(change: Data) -> list[Difference]:
+    """Return what differs between a changed spec's two sides, or a spec and its counterpart.
 
     What has no counterpart differs from nothing, nor do stacks that a source does not tell.
     """
     if change["kind"] == "CHANGED":
-        yield from map(difference, change["fields"])
-        return
+        return [difference(field) for field in change["fields"]]
     before = change["before"] or change["counterpart"]
     after = change["after"] or change["counterpart"]
     if before is None or after is None:
-        return
+        return []
+    differing = []
     recipes = before["packageHash"], after["packageHash"]
     if recipes[0] != recipes[1] and None not in recipes:
-        yield of_recipes(*recipes)
+        differing.append(of_recipes(*recipes))
     for name in _OWN_FACTS:
         sides = before[to_camel_case(name)], after[to_camel_case(name)]
         if sides[0] != sides[1]:
-            yield Difference(texts.in_words(name), *sides)
+            differing.append(Difference(texts.in_words(name), *sides))
     if before["variants"] != after["variants"]:
-        yield of_lists("variants", before["variants"], after["variants"])
+        differing.append(of_lists("variants", before["variants"], after["variants"]))
     stacks = before["stacks"], after["stacks"]
     if stacks[0] != stacks[1] and all(stacks):
-        yield of_lists("stacks", *stacks)
+        differing.append(of_lists("stacks", *stacks))
+    return differing
 
 
 def spec_pair_view(data: Data) -> Data:
@@ -490,19 +429,6 @@ def rebuilt_view(data: Data) -> Data:
     for spec in data["compare"]["specs"]["nodes"]:
         specs_of.setdefault(spec["cause"]["title"], []).append(spec)
     return {"rebuilds": sorted(specs_of.values(), key=len, reverse=True)}
-
-
-def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[FilterChoice]:
-    """Return kinds with the counts that the summary has ``of`` packages, or of specs."""
-    summary = data["compare"]["summary"]
-    return [
-        (kind, words, summary[to_camel_case(f"{of}_{kind.lower()}")])
-        for kind, words in kinds.items()
-    ]
-
-
-def _choice(value: str, count: int) -> FilterChoice:
-    return value, texts.in_words(value.lower()), count
 
 
 MOST_FIELDS = 2_500
@@ -643,45 +569,5 @@ def missing_cause(spec: Data) -> str:
 
 
 def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the totals, what is missing by cause, and what differs in the nearest of each."""
-    lookup = data["revision"]["lookup"]
-    return {
-        "missing_groups": missing_groups(lookup["missing"]),
-        "groups_of": {
-            spec["hash"]: [group.name for group in data["groups"] if spec["hash"] in group.roots]
-            for spec in lookup["missing"]
-        },
-        "totals": list(_totals(lookup)),
-        "num_missing": lookup["numWanted"] - lookup["numFound"],
-        "differences": {
-            spec["hash"]: list(map(difference, spec["differences"])) for spec in lookup["missing"]
-        },
-    }
-
-
-def plan_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the numbers of a plan, with their names."""
-    plan = data["plan"]
-    summary = plan["comparison"]["summary"]
-    rebuilt, replaced = summary["specsRebuilt"], summary["specsReplaced"]
-    counts = {
-        "Reused": plan["numReused"],
-        "Rebuilt as they were": rebuilt,
-        "In place of others": replaced,
-        "New": plan["numToBuild"] - rebuilt - replaced,
-        "External": plan["numExternal"],
-    }
-    figures = [(name, f"{count:,}") for name, count in counts.items()]
-    figures.append(("Size", plan["sizeLabel"]))
-    return {"figures": figures, "num_gone": summary["specsRemoved"] - rebuilt - replaced}
-
-
-def _totals(lookup: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    num_specs, roots = lookup["numWanted"], lookup["numRootsWanted"]
-    there, roots_there = lookup["numFound"], lookup["numRootsFound"]
-    for name, part, whole in (
-        ("Roots", roots_there, roots),
-        ("Dependencies", there - roots_there, num_specs - roots),
-        ("All", there, num_specs),
-    ):
-        yield {"name": name, "part": part, "whole": whole, "share": percent(part, whole)}
+    """Return the missing specs by their causes."""
+    return {"missing_groups": missing_groups(data["revision"]["lookup"]["missing"])}
