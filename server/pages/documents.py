@@ -8,14 +8,7 @@ from typing import Any
 
 import msgspec
 import orjson
-from graphql import (
-    ListTypeNode,
-    NamedTypeNode,
-    NonNullTypeNode,
-    OperationDefinitionNode,
-    TypeNode,
-    parse,
-)
+from graphql import OperationDefinitionNode, TypeNode, parse, print_ast
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
@@ -127,12 +120,8 @@ def _text(file: str) -> str:
 
 
 def _parameter(declared: TypeNode) -> Parameter:
-    is_list = False
-    while not isinstance(declared, NamedTypeNode):
-        is_list = is_list or isinstance(declared, ListTypeNode)
-        assert isinstance(declared, ListTypeNode | NonNullTypeNode)  # noqa: S101
-        declared = declared.type
-    return Parameter(declared.name.value, is_list)
+    text = print_ast(declared)
+    return Parameter(text.strip("[]!"), text.startswith("["))
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -165,13 +154,12 @@ class PageQuestion(msgspec.Struct, frozen=True):
     weight: Weight
 
 
-class Asker:
+class Asker(msgspec.Struct, frozen=True):
     """Asks the catalog what pages show, within the limits that the API's requests have."""
 
-    def __init__(self, execution: Execution, lanes: Lanes, allowances: Allowances) -> None:
-        self._execution = execution
-        self._lanes = lanes
-        self._allowances = allowances
+    execution: Execution
+    lanes: Lanes
+    allowances: Allowances
 
     async def ask(
         self, document: PageDocument, variables: Mapping[str, Any], scope: Any
@@ -186,23 +174,23 @@ class Asker:
         """
         request = GraphQLRequest(text, dict(variables), None)
         weight, units = await self._weigh(request)
-        self._allowances.charge(scope, units)
+        self.allowances.charge(scope, units)
         return PageQuestion(request, weight)
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Tell whether a document costs no more than one request may."""
         _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
-        return units <= self._execution.api.limits.max_cost
+        return units <= self.execution.api.limits.max_cost
 
     async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
-        if self._execution.api.is_weighed(*request.cost_arguments()):
-            return self._execution.weigh(request)
+        if self.execution.api.is_weighed(*request.cost_arguments()):
+            return self.execution.weigh(request)
         # Parsing takes long, for the first who asks.
-        return await self._lanes.reading.run(lambda: self._execution.weigh(request))
+        return await self.lanes.reading.run(lambda: self.execution.weigh(request))
 
     async def answered(self, question: PageQuestion) -> Answered:
         """Return what a question is answered with; raises BadRequest where there is no room."""
-        executed = await self._execution.execute(question.request, question.weight)
+        executed = await self.execution.execute(question.request, question.weight)
         answer = orjson.loads(executed.body)
         return Answered(
             answer.get("data") or {},

@@ -232,49 +232,40 @@ class Broken(Exception):
     """An export that cannot go on; the text says why."""
 
 
-class Export:
+class Export(msgspec.Struct, eq=False):
     """A table on its way to a client, whose request has this ``scope``; ``suffix`` is its format.
 
-    All rows are of the revisions that the first part was of.
+    All rows are of the revisions that the first part was of, whose ``digests`` are in the file's
+    name. A part has up to ``size`` rows.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        suffix: str,
-        variables: Mapping[str, Any],
-        scope: Scope,
-        asker: Asker,
-        lane: Lane,
-        outgoing: Outgoing,
-    ) -> None:
-        self._table = table
-        self._suffix = suffix
-        self._variables = dict(variables)
-        self._scope = scope
-        self._asker = asker
-        self._lane = lane
-        self._outgoing = outgoing
-        self._size = _MOST
-        self._digests: list[str] = []
-        self._first = ExportPart([], None)
+    table: Table
+    suffix: str
+    variables: Mapping[str, Any]
+    scope: Scope
+    asker: Asker
+    lane: Lane
+    outgoing: Outgoing
+    size: int = msgspec.field(default_factory=lambda: _MOST)
+    digests: Sequence[str] = ()
+    first: ExportPart = ExportPart([], None)
 
     async def begin(self) -> Answered | None:
         """Ask for the first part; return the answer where it lacks the table.
 
         Raises BadRequest where there is no room.
         """
-        while self._size > _FEWEST and not await self._asker.is_affordable(
-            self._table.document.text, self._variables_after(None)
+        while self.size > _FEWEST and not await self.asker.is_affordable(
+            self.table.document.text, self._variables_after(None)
         ):
-            self._size //= 2
+            self.size //= 2
         answered = await self._answered(None)
         part = self._part(answered)
         if part is None:
             return answered
-        pinned = self._table.pinned(answered.data)
-        self._variables |= pinned
-        self._first, self._digests = part, [*pinned.values()]
+        pinned = self.table.pinned(answered.data)
+        self.variables = {**self.variables, **pinned}
+        self.first, self.digests = part, [*pinned.values()]
         return None
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -282,9 +273,9 @@ class Export:
 
         Where it breaks off it is left without an end, so that the client notices.
         """
-        name = file_name(self._table, scope["path_params"], self._digests, self._suffix)
+        name = file_name(self.table, scope["path_params"], self.digests, self.suffix)
         headers = [
-            (b"content-type", FORMATS[self._suffix].media_type),
+            (b"content-type", FORMATS[self.suffix].media_type),
             (b"content-disposition", f'attachment; filename="{name}"'.encode()),
             (b"cache-control", REVALIDATE),
         ]
@@ -300,8 +291,8 @@ class Export:
 
     async def send_rows(self, send: Send) -> None:
         """Send all rows, from the first part on; raises Broken where a part cannot be had."""
-        written, part = FORMATS[self._suffix], self._first
-        text = written.head(self._table.columns)
+        written, part = FORMATS[self.suffix], self.first
+        text = written.head(self.table.columns)
         while True:
             text += await self._patiently(partial(self._written, written, part.rows))
             part.rows.clear()  # a slow reader holds their text alone
@@ -312,7 +303,7 @@ class Export:
             text, part = b"", await self._next(part.after)
 
     async def _written(self, written: RowFormat, rows: list[dict[str, Any]]) -> bytes:
-        return await self._lane.run(partial(written.body, rows, self._table.columns))
+        return await self.lane.run(partial(written.body, rows, self.table.columns))
 
     async def _next(self, after: str) -> ExportPart:
         answered = await self._patiently(partial(self._answered, after))
@@ -322,17 +313,17 @@ class Export:
         return part
 
     async def _answered(self, after: str | None) -> Answered:
-        text, variables = self._table.document.text, self._variables_after(after)
-        return await self._asker.answered(await self._asker.weighed(text, variables, self._scope))
+        text, variables = self.table.document.text, self._variables_after(after)
+        return await self.asker.answered(await self.asker.weighed(text, variables, self.scope))
 
     def _variables_after(self, after: str | None) -> dict[str, Any]:
-        return self._variables | {IS_PAGE: False, "first": self._size, "after": after}
+        return {**self.variables, IS_PAGE: False, "first": self.size, "after": after}
 
     def _part(self, answered: Answered) -> ExportPart | None:
-        return None if answered.errors else self._table.part(answered.data)
+        return None if answered.errors else self.table.part(answered.data)
 
     async def _place(self, size: int) -> Place:
-        return self._outgoing.begin_bytes(size, self._scope)
+        return self.outgoing.begin_bytes(size, self.scope)
 
     async def _patiently(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return what some work returns, as soon as there is room for it."""
@@ -348,7 +339,7 @@ class Export:
                 await asyncio.sleep(wait)
 
 
-def file_name(table: Table, params: Mapping[str, str], digests: list[str], suffix: str) -> str:
+def file_name(table: Table, params: Mapping[str, str], digests: Sequence[str], suffix: str) -> str:
     """Return a name that says what a file holds: packages-develop-ab12cd34.csv."""
     words = [table.path[-1], *params.values(), *(digest[:_DIGEST] for digest in digests)]
     # A ref that is a digest is named once.

@@ -305,15 +305,6 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
     return environment
 
 
-class _Seen(dict[int, str]):
-    """How characters are shown, by their code points: each is looked at once."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        self[code] = shown = char if char in "\n\r\t" else visible(char)
-        return shown
-
-
 def seen(value: Any) -> Any:
     """Return what a template shows, with marks written out that turn or hide what stands there.
 
@@ -321,7 +312,8 @@ def seen(value: Any) -> Any:
     """
     if type(value) is not str or is_plain(value):
         return value
-    return value.translate(_Seen())
+    shown = {ord(char): visible(char) for char in {*value} - {*"\n\r\t"}}
+    return value.translate(shown)
 
 
 def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:

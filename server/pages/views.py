@@ -304,25 +304,24 @@ def catalog_package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
     """Return the matrix of cells whose values are another value and a version, of these."""
     counts: dict[str, dict[str, int]] = {}
-    for cell in cells:
-        value, version = cell["values"]
-        counts.setdefault(value, {})[version] = cell["numSpecs"]
+    for one in cells:
+        value, version = one["values"]
+        counts.setdefault(value, {})[version] = one["numSpecs"]
     columns = versions[:MOST_COLUMNS]
     weighty = sorted(counts, key=lambda value: -sum(counts[value].values()))[:MOST_ROWS]
-    largest = max((cell["numSpecs"] for cell in cells), default=1)
+    largest = max((one["numSpecs"] for one in cells), default=1)
+
+    def cell(version: str, num_specs: int) -> VersionCell:
+        return VersionCell(version, num_specs, -(-_LEVELS * num_specs // largest))
+
     shown = set(weighty)
     rows = [
-        (value, [_version_cell(version, of_value.get(version, 0), largest) for version in columns])
+        (value, [cell(version, of_value.get(version, 0)) for version in columns])
         for value, of_value in counts.items()
         if value in shown
     ]
-    total = sum(cell["numSpecs"] for cell in cells)
+    total = sum(one["numSpecs"] for one in cells)
     return VersionMatrix(columns, rows, len(versions), len(counts), total)
-
-
-def _version_cell(version: str, num_specs: int, largest: int) -> VersionCell:
-    level = -(-_LEVELS * num_specs // largest)
-    return VersionCell(version, num_specs, level)
 
 
 def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ import msgspec
 import orjson
 
 from server.pages.addresses import path_of
-from server.site.queries import Chosen
+from server.site.queries import Chosen, Role
 from snapshots.models import RevisionInfo
 from snapshots.texts import counted, versioned
 
@@ -80,7 +80,7 @@ async def entries(ask: Ask, chosen: Chosen, limit: int) -> list[SiteEntry]:
     revisions = chosen.revisions
     newest = {of_series[0].digest: of_series[0].tag for of_series in revisions.values()}
     refs = [{"ref": digest} for digest in newest]
-    pairs = [{"base": pair.base, "head": pair.head} for pair in chosen.comparisons]
+    pairs = [{"base": pair[Role.BASE], "head": pair[Role.HEAD]} for pair in chosen.comparisons]
     listed = [*_series(chosen)]
     listed += [_package(node) async for node in _nodes(ask, _PACKAGES, [{}], limit)]
     listed += [

@@ -20,7 +20,7 @@ from server.settings import Settings
 from server.site.entries import INDEX_FILE, SiteEntry, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
 from server.site.links import SiteLinks, SitePage, page_file, relative
-from server.site.queries import Chosen, SiteDocument, SiteQuestion
+from server.site.queries import Chosen, Role, SiteDocument, SiteQuestion
 from snapshots.notes.atom import MEDIA_TYPE
 from snapshots.sources.reports import Progress
 
@@ -210,14 +210,17 @@ class _Pages:
     def _addresses(self) -> list[str]:
         """Return where a server has the pages, those of each list by its first."""
         chosen = self._site.chosen
-        pairs = [path_of("compare", f"{pair.base}...{pair.head}") for pair in chosen.comparisons]
+        pairs = [
+            path_of("compare", f"{pair[Role.BASE]}...{pair[Role.HEAD]}")
+            for pair in chosen.comparisons
+        ]
         newest = [revisions[0].digest for revisions in chosen.revisions.values()]
         return [
             "/",
             "/packages",
-            *(path_of("series", subject.series) for subject in chosen.series),
-            *(path_of("series", subject.series, "causes") for subject in chosen.series),
-            *(path_of("r", subject.head) for subject in chosen.contents),
+            *(path_of("series", name) for name in chosen.revisions),
+            *(path_of("series", name, "causes") for name in chosen.revisions),
+            *(path_of("r", content[Role.REVISION]) for content in chosen.contents),
             *(path_of("r", digest, name) for digest in newest for name in ("holes", "twins")),
             *(pair + tab for pair in pairs for tab in TABS),
         ]

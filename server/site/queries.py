@@ -36,38 +36,40 @@ from snapshots.models import RevisionInfo
 from snapshots.texts import quoted
 
 
-class Subject(msgspec.Struct, frozen=True):
-    """What a page or an answer is about; all but the series can be left open.
+class Role(Enum):
+    """What a variable of a document stands for."""
 
-    ``base`` and ``head`` are digests; with a head alone it is about one revision.
-    """
+    SERIES = auto()
+    REVISION = auto()
+    BASE = auto()
+    HEAD = auto()
+    AFTER = auto()
 
-    series: str
-    head: str = ""
-    base: str = ""
+
+Subject = Mapping[Role, str]
+"""What a page or an answer is about: the name of a series, and digests of contents."""
 
 
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """The revisions of a site, the newest first, by the names of their series."""
 
-    def __init__(self, history: History, revisions: Mapping[str, Sequence[RevisionInfo]]) -> None:
-        self.history = history
-        self.revisions = revisions
+    history: History
+    revisions: Mapping[str, Sequence[RevisionInfo]]
 
     @property
     def series(self) -> list[Subject]:
         """Each series."""
-        return [Subject(name) for name in self.revisions]
+        return [{Role.SERIES: name} for name in self.revisions]
 
     @property
     def contents(self) -> list[Subject]:
         """Each content, once, though several tags share it."""
-        every = [
-            Subject(name, revision.digest)
-            for name in self.revisions
-            for revision in self.revisions[name]
-        ]
-        return list({subject.head: subject for subject in reversed(every)}.values())[::-1]
+        subjects: dict[str, Subject] = {}
+        for name, revisions in self.revisions.items():
+            for revision in revisions:
+                digest = revision.digest
+                subjects.setdefault(digest, {Role.SERIES: name, Role.REVISION: digest})
+        return list(subjects.values())
 
     @property
     def comparisons(self) -> list[Subject]:
@@ -77,8 +79,9 @@ class Chosen:
             for head in revisions:
                 base = self.history.previous(head)
                 if base is not None and base.digest != head.digest:
-                    pair = Pair(base.digest, head.digest)
-                    subjects.setdefault(pair, Subject(name, pair.head, pair.base))
+                    sides = {Role.BASE: base.digest, Role.HEAD: head.digest}
+                    subject = {Role.SERIES: name, Role.REVISION: head.digest, **sides}
+                    subjects.setdefault(Pair(base.digest, head.digest), subject)
         return list(subjects.values())
 
 
@@ -104,16 +107,6 @@ def choose(
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 """The ids that can be names of folders everywhere."""
-
-
-class Role(Enum):
-    """What a variable of a document stands for."""
-
-    SERIES = auto()
-    REVISION = auto()
-    BASE = auto()
-    HEAD = auto()
-    AFTER = auto()
 
 
 _ROLES = {
@@ -142,18 +135,13 @@ class SiteDocument(msgspec.Struct, frozen=True):
         elif Role.REVISION in roles:
             subjects = chosen.contents
         else:
-            subjects = chosen.series if Role.SERIES in roles else [Subject("")]
-        every = (SiteQuestion(self, self._variables(subject)) for subject in subjects)
-        yield from {question.file: question for question in every}.values()
-
-    def _variables(self, subject: Subject) -> dict[str, str]:
-        values = {
-            Role.SERIES: subject.series,
-            Role.REVISION: subject.head,
-            Role.HEAD: subject.head,
-            Role.BASE: subject.base,
-        }
-        return {name: values[role] for name, role in self.roles.items() if role in values}
+            subjects = chosen.series if Role.SERIES in roles else [{}]
+        every = (
+            {name: subject[role] for name, role in self.roles.items() if role in subject}
+            for subject in subjects
+        )
+        questions = (SiteQuestion(self, variables) for variables in every)
+        yield from {question.file: question for question in questions}.values()
 
 
 class SiteQuestion(msgspec.Struct, frozen=True):

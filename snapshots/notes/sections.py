@@ -354,17 +354,30 @@ def rebuilds_of(
     for count in counts:
         alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
     of_causes = None if costs is None else costs_by_number(costs, rows, main)
-    entries = [
-        _entry(
-            causes,
-            count,
-            packages.get(count.number, []),
-            alike,
-            None if recipes is None else commits_of(recipes, count.number),
-            None if of_causes is None else of_causes.get(count.number, NO_COST),
+    entries = []
+    for count in counts:
+        number, name = count.number, causes.name_of(count.number)
+        together = alike[causes.set_of(number)]
+        named = [key for key in together[: MOST_TOGETHER + 1] if key != name.key]
+        entries.append(
+            CauseEntry(
+                key=name.key,
+                kind=name.kind.value,
+                package=name.package,
+                before=name.before,
+                after=name.after,
+                title=cause_title(name),
+                facts=causes.facts_of(number),
+                why_unknown=causes.why_unknown(number),
+                together=named[:MOST_TOGETHER],
+                num_together=len(together) - 1,
+                num_specs=count.num_specs,
+                num_involved=count.num_involved,
+                packages=packages.get(number, []),
+                commits=None if recipes is None else commits_of(recipes, number),
+                build_cost=None if of_causes is None else of_causes.get(number, NO_COST),
+            )
         )
-        for count in counts
-    ]
     numbers = {key: number for number, key in keys.items()}
     reach = Reach(causes, changes.head, rows, numbers)
     if recipes is None or recipes.attribution is None:
@@ -466,36 +479,6 @@ def leading(
         is_shown = place < _SHOWN or any(cause.kind in _NEVER_HIDDEN for cause in group)
         (shown if is_shown else smaller).append(group)
     return shown, smaller
-
-
-def _entry(
-    causes: Causes,
-    count: CauseCount,
-    packages: list[str],
-    alike: dict[int, list[str]],
-    commits: list[CommitEntry] | None,
-    build_cost: BuildCost | None,
-) -> CauseEntry:
-    number, name = count.number, causes.name_of(count.number)
-    together = alike[causes.set_of(number)]
-    named = [key for key in together[: MOST_TOGETHER + 1] if key != name.key]
-    return CauseEntry(
-        key=name.key,
-        kind=name.kind.value,
-        package=name.package,
-        before=name.before,
-        after=name.after,
-        title=cause_title(name),
-        facts=causes.facts_of(number),
-        why_unknown=causes.why_unknown(number),
-        together=named[:MOST_TOGETHER],
-        num_together=len(together) - 1,
-        num_specs=count.num_specs,
-        num_involved=count.num_involved,
-        packages=packages,
-        commits=commits,
-        build_cost=build_cost,
-    )
 
 
 def _packages_by_cause(

@@ -340,7 +340,7 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
         await asyncio.sleep(0.05)
         assert asker.num_asked == 3
         assert 500_000 < outgoing.num_bytes < 600_000
-        assert export._first.rows == []
+        assert export.first.rows == []
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
         assert outgoing.num_bytes == 0
