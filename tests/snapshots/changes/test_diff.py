@@ -20,6 +20,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
+from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
 from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, tell_stacks
 from tests.snapshots.factories import (
@@ -297,6 +298,7 @@ def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
     assert list(compare(*states).stacks) == expected
 
 
+@FEWER_EXAMPLES
 @given(pairs())
 def test_packages_fold_the_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     """Every changed package is there once, in natural order, with the changes of its specs."""
@@ -355,6 +357,7 @@ def assert_alike(one: Comparison, other: Comparison) -> None:
     assert one.stacks.num_stacks == other.stacks.num_stacks
 
 
+@FEWER_EXAMPLES
 @given(pairs(), FILTERS)
 def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
     states: tuple[list[Spec], list[Spec]], conditions: SpecFilter

@@ -9,9 +9,11 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.changes.holes import Holes
+from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.explained import frame_and_graph
+from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 
 LINK, RUN, BUILD = ((kind,) for kind in ("link", "run", "build"))
@@ -75,6 +77,7 @@ def test_what_is_external_is_no_hole(fact: Mapping[str, Any]) -> None:
     assert affected_by(external) == questions.holes(external)
 
 
+@FEWER_EXAMPLES
 @given(weeks() | towers)
 def test_against_the_model(pair: tuple[State, State]) -> None:
     """Holes of made-up states with cycles and unstated facts; those that affect most are first."""
@@ -85,6 +88,7 @@ def test_against_the_model(pair: tuple[State, State]) -> None:
         assert affected_by(state) == questions.holes(state)
 
 
+@FEWER_EXAMPLES
 @given(towers)
 def test_some_rows(pair: tuple[State, State]) -> None:
     """Only what they reach is a hole, and only they are affected."""
@@ -103,9 +107,18 @@ def test_some_rows(pair: tuple[State, State]) -> None:
         assert {frame.hashes.at(row) for row in rows} == expected[hole.hash]
 
 
+def test_a_real_index() -> None:
+    """With every seventh spec missing, and real external ones."""
+    inside, outside = records(dates()[0], STACKS[:1])
+    missing = sorted(inside, key=lambda spec: spec.hash)[::7]
+    state = State([spec for spec in inside if spec not in missing], [*outside, *missing])
+    assert len(affected_by(state)) > 10
+    assert affected_by(state) == questions.holes(state)
+
+
 def test_a_long_chain() -> None:
     """It is not walked by recursion."""
-    state = chain("named", *["cache"] * 2_000)
+    state = chain("named", *["cache"] * 1_000)
     _, graph = frame_and_graph(state)
     (hole,) = Holes(graph)
-    assert hole.num_affected == 2_000
+    assert hole.num_affected == 1_000

@@ -17,6 +17,7 @@ from snapshots.changes.impact import (
     rows_above,
     size_label,
 )
+from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
 from tests.model.builds import towers, weeks
 from tests.model.changes import Causes, counterparts
@@ -33,6 +34,7 @@ def rebuilt(state: State, packages: Collection[str]) -> set[str]:
     return {frame.hashes.at(row) for row in rows}
 
 
+@FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich", "nothing")), max_size=2))
 def test_against_the_model(week: tuple[State, State], packages: set[str]) -> None:
     """Packages that nothing has, and those outside the cache, among them."""
@@ -40,6 +42,7 @@ def test_against_the_model(week: tuple[State, State], packages: set[str]) -> Non
         assert rebuilt(state, packages) == questions.rebuilt(state, packages)
 
 
+@FEWER_EXAMPLES
 @given(towers, st.integers(0, 5), st.booleans())
 def test_the_largest(pair: tuple[State, State], most: int, is_part: bool) -> None:
     """Packages of the rows that count, most of them first, then by name; up to a number."""
@@ -60,6 +63,7 @@ def test_the_largest(pair: tuple[State, State], most: int, is_part: bool) -> Non
             assert [(it.package, it.num_specs) for it in found] == expected[:bound]
 
 
+@FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2), st.booleans())
 def test_what_a_change_came_to(
     week: tuple[State, State], packages: set[str], is_part: bool

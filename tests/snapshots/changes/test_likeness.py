@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from snapshots.changes import likeness
 from snapshots.changes.likeness import Below
 from snapshots.models import Spec
+from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import weeks
 from tests.model.states import State
 from tests.snapshots.changes.graphs import node, side_of
@@ -38,6 +39,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     assert made.shares(ours, theirs).tolist() == expected
 
 
+@FEWER_EXAMPLES
 @given(weeks(), st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
 def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes: int) -> None:
     """Sets with cycles, absent specs and compilers that are no dependencies; kept or made anew."""

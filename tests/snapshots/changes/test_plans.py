@@ -18,6 +18,7 @@ from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.reasons import REASONS
 from snapshots.contents import Content
 from snapshots.sources import lock_files
+from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import weeks
 from tests.model.explained import Explained
 from tests.model.real import STACKS, dates, history, records
@@ -66,16 +67,14 @@ BEFORE, AFTER = dates()
 
 
 @pytest.mark.parametrize(
-    ("base", "planned"),
+    ("before", "after", "base", "planned"),
     [
-        (STACKS[:1], STACKS[:1]),
-        (STACKS[:2], STACKS[1:]),
-        (STACKS, STACKS[2:]),
-        (STACKS[1:2], STACKS),
+        (AFTER, AFTER, STACKS[:1], STACKS[:1]),
+        (BEFORE, AFTER, STACKS[:2], STACKS[1:]),
+        (AFTER, BEFORE, STACKS[1:2], STACKS),
     ],
-    ids=" ".join,
+    ids=["nothing to build", "some stacks", "more stacks, an older week"],
 )
-@pytest.mark.parametrize(("before", "after"), [(BEFORE, AFTER), (AFTER, BEFORE), (AFTER, AFTER)])
 def test_against_raw_documents(
     before: str, after: str, base: Sequence[str], planned: Sequence[str]
 ) -> None:
@@ -141,6 +140,7 @@ def narrowed(base: State, stacks: set[str], hashes: set[str]) -> State:
     return State(inside.values(), outside)
 
 
+@FEWER_EXAMPLES
 @given(weeks(), st.sets(st.sampled_from(("e4s", "hep", "ml", "root")), min_size=1))
 def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> None:
     """The reasons are those of the stacks alone, with what else is there by hash."""

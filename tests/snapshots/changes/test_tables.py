@@ -18,6 +18,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import compare, fields_of, pairs
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
@@ -37,6 +38,7 @@ def alike_hash(text: str) -> str:
 SLICES = st.slices(9)
 
 
+@FEWER_EXAMPLES
 @given(pairs(), st.randoms(use_true_random=False))
 def test_hashes_that_begin_alike_stand_in_their_order(
     states: tuple[list[Spec], list[Spec]], random: Random
@@ -55,6 +57,7 @@ def test_hashes_that_begin_alike_stand_in_their_order(
     assert len(changes) == len(compare(*states).specs)
 
 
+@FEWER_EXAMPLES
 @given(pairs(), st.sampled_from([None, "added", "changed", "rebuilt"]), SLICES)
 def test_a_table_is_a_list_of_records(
     states: tuple[list[Spec], list[Spec]], kind: str | None, rows: slice

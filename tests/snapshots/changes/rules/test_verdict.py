@@ -22,6 +22,7 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
 from snapshots.notes.changelog import summarize
+from tests.expensive import FEWER_EXAMPLES
 from tests.model import cells
 from tests.snapshots.changes.rules.judged import forbid, judge_one, judged, limit, require
 from tests.snapshots.changes.states import pairs
@@ -107,6 +108,7 @@ def facts_of(spec: Spec) -> set[str]:
     return {spec.name, spec.version, spec.hash, spec.target, *spec.stacks}
 
 
+@FEWER_EXAMPLES
 @given(pair=PAIRS, only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
 def test_require(
     pair: tuple[list[Spec], list[Spec]], only: RuleSubject, by: tuple[CoverageDimension, ...]
