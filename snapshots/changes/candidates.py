@@ -20,13 +20,12 @@ from snapshots.changes.sides import (
     Fingerprints,
     Side,
     compilers,
-    mixed,
     node_codes,
     node_fingerprints,
     row_hashes,
     stating_compilers,
 )
-from snapshots.frames.columns import Mask, Rows, begins_of_runs, places_of_runs
+from snapshots.frames.columns import Mask, Rows, begins_of_runs, mixed, places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Numbers = npt.NDArray[np.int64]

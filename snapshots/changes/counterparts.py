@@ -55,9 +55,9 @@ from snapshots.changes.candidates import (
     twins,
 )
 from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
-from snapshots.changes.sides import Apart, Fingerprints, Side, mixed
+from snapshots.changes.sides import Apart, Fingerprints, Side
 from snapshots.changes.votes import Votes, count_votes
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Mask, Rows, mixed
 from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]

@@ -18,11 +18,10 @@ from snapshots.changes.sides import (
     Fingerprints,
     Side,
     compilers,
-    mixed,
     node_hashes,
     stating_compilers,
 )
-from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs
+from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs, mixed
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import FromBelow
 from snapshots.models import SPEC_FACTS

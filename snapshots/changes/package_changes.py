@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
-from snapshots.changes.sides import mixed, row_hashes
+from snapshots.changes.sides import row_hashes
 from snapshots.frames.columns import (
     Codes,
     Column,
     Mask,
     Rows,
     begins_of_runs,
+    mixed,
     places_of_runs,
     rows_where,
 )

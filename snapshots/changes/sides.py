@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Codes, Column, Mask, Rows
+from snapshots.frames.columns import Codes, Mask, Rows, mixed
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
@@ -104,13 +104,9 @@ def _words(side: Side, nodes: Nodes) -> Fingerprints:
     return words
 
 
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
-
-
 def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:
     """Return one hash of several facts of each row; the facts are in columns of codes."""
-    columns: list[Column[Any]] = [getattr(frame, name) for name in names]
-    return mixed(*(column.fingerprints[column.codes[rows]].astype(np.uint64) for column in columns))
+    return mixed(*(getattr(frame, name).row_hashes(rows) for name in names))
 
 
 def node_hashes(side: Side, name: str) -> Fingerprints:
@@ -171,13 +167,6 @@ def are_apart(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask
         return np.zeros(len(base_nodes), np.bool_)
     mask: Mask = apart[0][base_nodes] & apart[1][head_nodes]
     return mask
-
-
-def mixed(first: Fingerprints, *others: Fingerprints) -> Fingerprints:
-    """Return one hash of several in this order."""
-    for other in others:
-        first = first * _MIXER + other
-    return first
 
 
 def _name_and_version(compiler: str | None) -> tuple[int, int]:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.candidates import Candidates
-from snapshots.changes.sides import Fingerprints, mixed, node_codes, node_fingerprints
-from snapshots.frames.columns import Mask, Rows, begins_of_runs
+from snapshots.changes.sides import Fingerprints, node_codes, node_fingerprints
+from snapshots.frames.columns import Mask, Rows, begins_of_runs, mixed
 
 Places = npt.NDArray[np.int64]
 _NONE = -1

@@ -81,6 +81,10 @@ class Column(Generic[Value]):
         """
         return np.fromiter(map(hash, self.values), np.int64, len(self.values))
 
+    def row_hashes(self, rows: Rows | slice = slice(None)) -> npt.NDArray[np.uint64]:
+        """Return the fingerprint of the value of each row."""
+        return self.fingerprints[self.codes[rows]].astype(np.uint64)
+
     def known(self) -> Mask:
         """Return a mask over the distinct values: all but None."""
         return self.where(lambda value: value is not None)
@@ -272,6 +276,16 @@ def places_of_runs(
     before = np.cumsum(counts) - counts
     places: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(starts - before, counts)
     return places
+
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mixed(first: npt.NDArray[np.uint64], *others: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return one hash of several in this order."""
+    for other in others:
+        first = first * _MIXER + other
+    return first
 
 
 _MARKED = 1 << 20

@@ -47,13 +47,6 @@ class DependencyType(IntFlag):
 _TYPES = {str(kind.name).lower(): kind for kind in DependencyType}
 
 
-class Absent(msgspec.Struct, frozen=True):
-    """The name and hash of a spec that others depend on and that is not in the revision."""
-
-    name: str
-    hash: str
-
-
 class ReachedNodes(msgspec.Struct, frozen=True):
     """Nodes in the order they are reached in, each with the edge that it is first reached by.
 
@@ -168,13 +161,6 @@ class DependencyGraph:
     def absent_index(self) -> dict[str, int]:
         """The node of each hash that is no row's."""
         return {digest: self.num_rows + row for row, digest in enumerate(self.outside.hashes.texts)}
-
-    def absent_at(self, node: int) -> Absent | None:
-        """Return the name and hash of a node that is no row; None for a row."""
-        row = node - self.num_rows
-        if row < 0:
-            return None
-        return Absent(self.outside.package.at(row), self.outside.hashes.at(row))
 
     @cached_property
     def edges_to_compilers(self) -> Numbers:

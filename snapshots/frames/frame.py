@@ -24,6 +24,7 @@ from snapshots.frames.columns import (
     Rows,
     column_of,
     list_column_of,
+    mixed,
     number_column_of,
     rows_where,
 )
@@ -40,8 +41,6 @@ from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
-Fingerprints = npt.NDArray[np.uint64]
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
 _ALWAYS_COMPARED = [
     fact.name
     for fact in SPEC_FACTS.values()
@@ -94,6 +93,9 @@ class Frame:
 
     ``columns`` are by the names of the facts. Each is an attribute, too; those that are accessed
     by name are declared here. ``package`` and ``hashes`` are the columns of ``name`` and ``hash``.
+
+    ``fingerprints`` are a 64-bit hash of each row's facts that every source knows, good within this
+    process. Two rows that differ share one by chance in one of some 10^19 pairs.
     """
 
     hashes: Hashes
@@ -128,7 +130,10 @@ class Frame:
             np.int32
         )
         # Every comparison needs them, so they are computed while the frame is loaded.
-        self.fingerprints = self._mixed()
+        self.fingerprints = mixed(
+            self.stacks_without_root[self.stacks.codes].astype(np.uint64),
+            *(getattr(self, name).row_hashes() for name in _ALWAYS_COMPARED),
+        )
 
     def _take(self, columns: Mapping[str, FactColumn]) -> None:
         """Set the columns."""
@@ -164,17 +169,6 @@ class Frame:
     def slice_of(self, code: int) -> slice:
         """Return where the specs of the package with this code stand."""
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
-
-    def _mixed(self) -> Fingerprints:
-        """Return a 64-bit hash of each row's facts that every source knows, good in this process.
-
-        Two rows that differ share one by chance in one of some 10^19 pairs.
-        """
-        mixed = self.stacks_without_root[self.stacks.codes].astype(np.uint64)
-        for name in _ALWAYS_COMPARED:
-            column = getattr(self, name)
-            mixed = mixed * _MIXER + column.fingerprints[column.codes].astype(np.uint64)
-        return mixed
 
     @cached_property
     def stacks_without_root(self) -> npt.NDArray[np.int64]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
-from snapshots.timelines.packages import counted, version_counts
+from snapshots.timelines.packages import came_and_went, counted
 from snapshots.timelines.steps import ADDED, KINDS, REMOVED, Events, Steps
 
 
@@ -113,29 +113,18 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
     steps = Steps.of(history, _main_first(history))
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
     by_kind = counted(events.kinds, len(KINDS), events, steps)
-    grown = by_kind[ADDED] - by_kind[REMOVED]
-    versions, places, counts = version_counts(events)
-    in_series = []
-    for number, series in enumerate(steps.names):
-        begin, end = steps.bounds(number)
-        num_specs = np.cumsum(grown[begin:end])
-        seen = np.flatnonzero(num_specs)
-        if not len(seen):
-            continue
-        last = begin + int(seen[-1])
-        until = (begin <= places) & (places <= last)
-        of_versions = np.bincount(versions[until], weights=counts[until])
-        there = [events.version_values[code] for code in np.flatnonzero(of_versions).tolist()]
-        one = PackageInSeries(
-            series=series,
-            versions=_newest_first(there),
-            num_specs=int(num_specs[seen[-1]]),
-            num_revisions=len(seen),
-            first_seen=steps.revisions[begin + int(seen[0])],
-            last_seen=steps.revisions[last],
-            gone_in=steps.revisions[last + 1] if last + 1 < end else None,
-        )
-        in_series.append(one)
+    versions = came_and_went(events)
+    changed = {}
+    for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
+        came, went = ([text for _, text in orders] for orders in versions.get(place, ((), ())))
+        num_added, num_removed = by_kind[[ADDED, REMOVED], place].tolist()
+        pair = steps.neighbours[place].pair
+        changed[pair] = [_Changed(name, num_added, num_removed, came, went)]
+    in_series = [
+        one
+        for series in steps.names
+        for _, one in _in_series(series, history.neighbours(series), changed)
+    ]
     return CatalogPackage(name, tuple(in_series)) if in_series else None
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.frames.columns import begins_of_runs
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, version_key
@@ -137,7 +138,7 @@ def _version_changes(events: Events) -> dict[int, _VersionChange]:
     """Return what changed about the versions, by place, where something did."""
     present: list[_VersionOrder] = []
     changes = {}
-    for place, (added, removed) in sorted(_came_and_went(events).items()):
+    for place, (added, removed) in sorted(came_and_went(events).items()):
         before = present[-1][0] if present else None
         for order in added:
             insort(present, order)
@@ -153,10 +154,11 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
     return tuple(text for _, text in sorted(versions, reverse=True))
 
 
-def _came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
-    """Return the versions that got a first spec and those that lost their last one, by place."""
-    versions, places, counts = version_counts(events)
-    starts = np.flatnonzero(np.diff(versions, prepend=-1))
+def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
+    """Return the versions that got a first spec in a series and that lost their last, by place."""
+    versions, places, counts = _version_counts(events)
+    begins = begins_of_runs(versions * len(events.steps.names) + events.steps.series_of(places))
+    starts = np.flatnonzero(begins)
     after = np.cumsum(counts)
     earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
     after -= earlier
@@ -172,7 +174,7 @@ def _came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[
     return changes
 
 
-def version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
+def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
     """Return by how many specs each version grew or shrank: its code, the place, the number.
 
     They are sorted by version and place, each once. A hash whose facts changed may have got

@@ -10,6 +10,7 @@ import numpy as np
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.sides import Side, frame_row
 from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -168,5 +169,5 @@ class Explained:
 
 def _hash(frame: Frame, graph: DependencyGraph, node: int | None) -> str:
     assert node is not None
-    absent = graph.absent_at(node)
-    return absent.hash if absent else frame.hashes.at(node)
+    frame, row = frame_row(Side(frame, graph), node)
+    return frame.hashes.at(row)

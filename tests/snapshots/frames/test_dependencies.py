@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from snapshots.contents import Content
 from snapshots.demo import history
-from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, ReachedNodes
+from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_spec, hash_of, seeded, shuffled, some_of
@@ -37,17 +37,17 @@ class Model:
         self.stated = {spec.hash: spec for spec in content.outside.specs}
         everything = by_hash | self.stated
         found = {
-            it.hash: Absent(it.name, it.hash)
+            it.hash: (it.name, it.hash)
             for spec in everything.values()
             for it in spec.dependencies or ()
             if it.hash not in everything
         }
-        found |= {spec.hash: Absent(spec.name, spec.hash) for spec in self.stated.values()}
+        found |= {spec.hash: (spec.name, spec.hash) for spec in self.stated.values()}
         # All of one version, or of none, which stands last.
         self.absent = sorted(
-            found.values(), key=lambda it: (it.name, it.hash not in self.stated, it.hash)
+            found.values(), key=lambda it: (it[0], it[1] not in self.stated, it[1])
         )
-        self.nodes = [*hashes, *(it.hash for it in self.absent)]
+        self.nodes = [*hashes, *(digest for _, digest in self.absent)]
         self.edges = [
             Edge(everything[digest], dependency)
             for digest in self.nodes
@@ -185,10 +185,8 @@ def test_facts_of_edges(content: Content) -> None:
     """Nothing that the records say of edges is lost, nor what is in no record of its own."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
-    assert [graph.absent_at(node) for node in range(graph.num_nodes)] == [
-        *(None for _ in frame.hashes.texts),
-        *model.absent,
-    ]
+    names = map(graph.outside.package.at, range(len(graph.outside)))
+    assert [*zip(names, graph.outside.hashes.texts, strict=True)] == model.absent
     assert [model.nodes[node] for node in graph.absent_index.values()] == list(graph.absent_index)
     assert [
         (model.nodes[source], model.nodes[target], mask, graph.virtuals.at(edge))
