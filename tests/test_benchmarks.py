@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[1]
 # One of those that share a module: list1000 and nested are measured as tiny is.
 REFERENCES = {
     "import": "orjson",
-    "unindexed": "an index",
     "compare": "Python",
     "explain": "Python",
     "tiny": "Strawberry",

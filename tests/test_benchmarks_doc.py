@@ -64,10 +64,3 @@ def test_each_table_names_the_commit_that_was_measured(document: str) -> None:
         after, _, _ = text[shown.end() :].partition("\n## ")
         before_next = re.split(r"^\|", after, maxsplit=1, flags=re.MULTILINE)[0]
         assert re.search(r"\bat commit [0-9a-f]{8}\b", before_next), shown[0][:200]
-
-
-def test_a_run_names_its_commit() -> None:
-    """In the place of the one after its table; others stay."""
-    text = "| A | 1 |\n| - | - |\n\nat commit 11111111\n\n| B | 1 |\n\nat commit 22222222\n"
-    written = replace_table(text, "| B | 2 |", "33333333-dirty")
-    assert written == text.replace("| B | 1", "| B | 2").replace("22222222", "33333333-dirty")

@@ -18,7 +18,6 @@ from tests.benchmarks.results import Results, print_table, write_json
 # By name, and imported late: each process that one of them starts imports this module anew.
 BENCHMARKS = {
     "import": "imports",
-    "unindexed": "unindexed",
     "compare": "comparisons",
     "explain": "explanations",
     **dict.fromkeys(QUERIES, "in_process"),

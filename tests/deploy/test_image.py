@@ -15,8 +15,8 @@ from sysconfig import get_path
 import pytest
 
 from deploy.trim_libraries import trim
-from deploy.try_image import base_name, megabytes
-from tests.deploy.files import DEPLOY, ROOT
+from deploy.try_image import base_name
+from tests.deploy.files import ROOT
 
 HEAVY = ("arro3-core", "deltalake", "numpy", "pyarrow", "uvloop", "zstandard")
 """Libraries of which much is trimmed."""
@@ -107,18 +107,3 @@ def test_all_stages_begin_with_one_base() -> None:
     stages = re.findall(r"^FROM (\S+)(?: AS (\S+))?$", text, re.MULTILINE)
     assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}"}
     assert base_name() == "python:3.13-slim"
-
-
-@pytest.mark.parametrize(("size", "number"), [("532 MB", 532), ("1.21 GB", 1210), ("900 KB", 0.9)])
-def test_sizes_are_read(size: str, number: float) -> None:
-    """As buildah prints them."""
-    assert megabytes(size) == pytest.approx(number)
-
-
-def test_without_buildah_it_says_so(tmp_path: Path) -> None:
-    """Both programs are named where both are wanted, and nothing is begun."""
-    command = [sys.executable, str(DEPLOY / "try_image.py"), "--debian"]
-    done = subprocess.run(
-        command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (2, "buildah and debootstrap must be installed\n")

@@ -92,27 +92,6 @@ def test_selectors_find_the_pods_of_servers() -> None:
         assert pod["metadata"]["labels"] != labels
 
 
-def test_jobs_that_come_late_do_not_pile_up() -> None:
-    """None runs beside itself, and one that could not start in time is not made up for."""
-    for job in manifests_of("CronJob"):
-        assert job["spec"]["concurrencyPolicy"] == "Forbid"
-        # Where it is missing a hundred missed starts end a cron job for good.
-        assert job["spec"]["startingDeadlineSeconds"] >= 600
-
-
-def test_the_load_says_how_many_servers_there_are() -> None:
-    """Never fewer than two, of which one may be moved; the deployment names no number."""
-    scaler, deployment = manifest("HorizontalPodAutoscaler")["spec"], manifest("Deployment")
-    target = scaler["scaleTargetRef"]
-    assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
-    assert manifest("PodDisruptionBudget")["spec"]["minAvailable"] < scaler["minReplicas"]
-    assert "replicas" not in deployment["spec"]
-    # What it counts is a share of what is requested.
-    (metric,) = scaler["metrics"]
-    for container in deployment["spec"]["template"]["spec"]["containers"]:
-        assert metric["resource"]["name"] in container["resources"]["requests"]
-
-
 def test_only_servers_can_be_reached() -> None:
     """All pods are closed but for the port of servers; they reach names and HTTPS alone."""
     policies = {it["metadata"]["name"]: it["spec"] for it in manifests_of("NetworkPolicy")}

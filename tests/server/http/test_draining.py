@@ -23,11 +23,3 @@ def test_who_has_connected_is_served_and_who_comes_later_is_not() -> None:
                 assert accepted.recv(1) == b"a"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address)
-
-
-def test_systems_without_such_a_filter_go_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The socket stays as it is."""
-    monkeypatch.setattr("sys.platform", "darwin")
-    with listening_socket("127.0.0.1", 0) as listening:
-        refuse_newcomers(listening)
-        socket.create_connection(listening.getsockname()).close()

@@ -190,15 +190,16 @@ def test_workers_end_with_the_process_that_started_them(demo_catalog: Path, tmp_
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
-    """Others could not start either; what is wrong is in the log, and the exit code is 1."""
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_application_that_cannot_be_made_ends_the_server(tmp_path: Path, workers: int) -> None:
+    """Other workers could not start either; the log says why, and the exit code is 1."""
     program = (
         "from server.http.limits import ConnectionLimits\n"
         "from server.http.servers import listening_socket, serve\n"
         "if __name__ == '__main__':\n"
         "    listening = listening_socket('127.0.0.1', 0)\n"
-        "    more = {'hang_seconds': 30}\n"
-        "    serve('server.nope:x', listening, workers=2, limits=ConnectionLimits(), **more)\n"
+        f"    more = {{'hang_seconds': 30, 'workers': {workers}}}\n"
+        "    serve('server.nope:x', listening, limits=ConnectionLimits(), **more)\n"
     )
     script = tmp_path / "serve.py"
     script.write_text(program)
