@@ -157,16 +157,6 @@ def test_specs_outside_the_cache_count_in_the_digest() -> None:
     assert digest_of_both == "52f7b78228fecd4c770c509324ebaf563fe6db279dcede18f2cffc2eac7b2194"
 
 
-def test_specs_outside_the_cache_are_rows() -> None:
-    """A store gets them behind the others, by hash, marked as what they are."""
-    content = Content.of([a_spec()], OUTSIDE)
-    rows = [(spec, True) for spec in content.specs()]
-    rows += [(spec, False) for spec in sorted(OUTSIDE, key=lambda spec: spec.hash)]
-    assert content.table().to_pylist() == [
-        {**plain(spec), "in_cache": in_cache} for spec, in_cache in rows
-    ]
-
-
 # -- the tables of contents that follow one another are those of each content alone
 
 

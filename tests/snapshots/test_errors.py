@@ -79,13 +79,3 @@ def test_what_they_repeat(error: CachelogError) -> None:
     assert first.isprintable()
     assert len(first) < 3_000
     assert "".join(caret).strip() in ("", "^")
-
-
-def test_the_place_in_a_query() -> None:
-    """The caret stands under the character at fault, in the middle of a long query too."""
-    for text, position in (("zlib @", 5), ("a" * 500 + "@" + "b" * 500, 500), ("", 0)):
-        error = ConstraintSyntaxError(text, position, "no version")
-        message, caret = str(error).split("\n")
-        assert error.position == position
-        assert f"no version at character {position + 1}: " in message
-        assert (message + " ")[len(caret) - 1] == (text[position : position + 1] or " ")

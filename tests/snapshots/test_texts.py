@@ -18,7 +18,6 @@ from snapshots.texts import (
     nearest_names,
     quoted,
     shares,
-    short_digest,
     short_pair,
     short_version,
     shortened,
@@ -132,11 +131,6 @@ def test_errors_and_warnings_are_plain() -> None:
 
 
 A = "ab" * 32
-
-
-def test_one_alone() -> None:
-    """Its beginning is enough."""
-    assert short_digest(A) == "abababababab"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from snapshots.demo.machines import MACHINES
 from snapshots.demo.packages import make_recipe, package_names
 from snapshots.errors import InvalidArgument
 from snapshots.models import Spec
-from snapshots.refs import check_tag, series, tag_date
+from snapshots.refs import series, tag_date
 from snapshots.spack.names import ROOT_STACK, is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.spack.versions import version_key
@@ -58,6 +58,7 @@ def test_more_revisions_leave_the_earlier_ones_as_they_are() -> None:
     assert small(revisions=6)[:4] == small(revisions=4)
 
 
+@pytest.mark.untraced
 def test_tags_and_dates(revisions: list[Snapshot]) -> None:
     """Releases rise among weekly snapshots; develop comes last; all say that they are made up."""
     assert [snapshot.tag for snapshot in revisions] == [
@@ -103,14 +104,7 @@ def test_years_grow_linearly() -> None:
     assert len(weeks[-1].packages) < 40 * (1 + 0.03 * len(weeks))
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 60])
-def test_number_of_revisions(number: int) -> None:
-    """Every history has that number of revisions, tags that are valid and different, and an end."""
-    tags = [s.tag for s in history(revisions=number, packages=2, specs=5)]
-    assert len(set(map(check_tag, tags))) == number
-    assert tags[-1] == "develop"
-
-
+@pytest.mark.untraced
 def test_sizes_stay_near_the_arguments(revisions: list[Snapshot]) -> None:
     """The first revision is exact, the later ones are larger by some percent, or smaller once."""
     assert len(revisions[0].content) == 6000
@@ -120,10 +114,10 @@ def test_sizes_stay_near_the_arguments(revisions: list[Snapshot]) -> None:
         assert 5600 < len(snapshot.content) < 6300 * 1.025**number
 
 
-@pytest.mark.parametrize(("packages", "specs"), [(1, 1), (1, 40), (7, 7), (20, 90)])
+@pytest.mark.parametrize(("packages", "specs"), [(1, 1), (20, 90)])
 def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> None:
     """Where chance has few packages to act on, it does not get the better of the sizes."""
-    for snapshot in history(revisions=80, packages=packages, specs=specs):
+    for snapshot in history(revisions=40, packages=packages, specs=specs):
         assert packages - packages // 12 <= len(snapshot.content.packages) <= packages
         assert len(snapshot.content.packages) <= len(snapshot.content) <= 3 * specs
 
@@ -145,6 +139,7 @@ def test_bad_numbers_are_refused_at_once(arguments: dict[str, int], name: str) -
         assert caught.value.name == name
 
 
+@pytest.mark.untraced
 def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) -> None:
     """Specs are spelled as the readers spell them, on machines that have their stacks."""
     machines = {(m.platform, m.operating_system, m.target): m for m in MACHINES}
@@ -169,30 +164,7 @@ def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) ->
             assert spec.namespace == "builtin"
 
 
-def test_unusual_facts_occur(revisions: list[Snapshot]) -> None:
-    """The demo shows specs without compiler, branches, flags, and lists of values."""
-    specs = [spec for snapshot in revisions for spec in snapshot.content.specs()]
-    variants = {variant for spec in specs for variant in spec.variants}
-    assert any(spec.compiler is None for spec in specs)
-    assert {"develop", "main", "master"} & {spec.version for spec in specs}
-    assert {'cflags="-O2 -g"', "cuda_arch=80,90", "amdgpu_target=gfx90a"} <= variants
-    assert {machine.platform for machine in MACHINES} == {spec.platform for spec in specs}
-
-
-def test_a_hash_is_that_of_its_facts(revisions: list[Snapshot]) -> None:
-    """As Spack has it: what is built alike, on the same dependencies, has the same hash.
-
-    Only the stacks of a hash may differ between revisions.
-    """
-    hash_of_facts: dict[Spec, str] = {}
-    facts_of_hash: dict[str, Spec] = {}
-    for snapshot in revisions:
-        for digest, spec in by_hash(snapshot).items():
-            facts = msgspec.structs.replace(spec, hash="", stacks=())
-            assert hash_of_facts.setdefault(facts, digest) == digest
-            assert facts_of_hash.setdefault(digest, facts) == facts
-
-
+@pytest.mark.untraced
 def test_dependencies_are_there_and_have_no_cycles(revisions: list[Snapshot]) -> None:
     """Edges lead to specs on the same kind of machine: of the revision, or compilers outside."""
     for snapshot in revisions:
@@ -210,21 +182,6 @@ def test_dependencies_are_there_and_have_no_cycles(revisions: list[Snapshot]) ->
                 graph[spec.hash].add(edge.hash)
         assert sum(map(len, graph.values())) > len(present)
         TopologicalSorter(graph).prepare()
-
-
-def test_compilers_are_dependencies_outside_the_cache(revisions: list[Snapshot]) -> None:
-    """A spec's compiler is the one dependency that gives it languages; no other is outside."""
-    for snapshot in revisions:
-        compilers = {spec.hash: spec for spec in snapshot.content.outside.specs}
-        assert not compilers.keys() & by_hash(snapshot).keys()
-        used: set[str] = set()
-        for spec in by_hash(snapshot).values():
-            edges = [edge for edge in spec.dependencies or () if edge.hash in compilers]
-            named = [f"{edge.name}@{compilers[edge.hash].version}" for edge in edges]
-            assert named == ([] if spec.compiler is None else [spec.compiler])
-            assert all({"c", "cxx"} <= set(edge.virtuals) for edge in edges)
-            used.update(edge.hash for edge in edges)
-        assert used == compilers.keys()
 
 
 def test_names_are_valid_and_different() -> None:
@@ -269,11 +226,11 @@ def spelled(spec: Spec) -> dict[str, Any]:
     }
 
 
-def test_pages_hold_what_the_snapshot_holds(tmp_path: Path, revisions: list[Snapshot]) -> None:
+def test_pages_hold_what_the_snapshot_holds(tmp_path: Path) -> None:
     """Each package has its page, with its facts and a summary that agrees with them."""
-    snapshot = revisions[2]
+    *_, snapshot, _ = history(revisions=4, packages=50, specs=500)
     assert write_pages(snapshot, tmp_path) == len(snapshot.content.packages)
-    assert len(list(tmp_path.rglob("specs.md"))) == len(snapshot.content.packages) > 280
+    assert len(list(tmp_path.rglob("specs.md"))) == len(snapshot.content.packages) > 40
     multi_valued = 0
     for name, package in snapshot.content.packages.items():
         matter = front_matter(tmp_path / "v0.22.0" / name / "specs.md")

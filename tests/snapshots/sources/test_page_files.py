@@ -233,19 +233,6 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
     assert caught.value.location == str(path)
 
 
-def test_a_bad_page(write: Write, tmp_path: Path) -> None:
-    """It ends the import and is named; or it is listed, and the others are read."""
-    good = write("develop/a/specs.md", "1")
-    bad = write("develop/x/specs.md")
-    bad.write_bytes(b"title: x\n---\n")
-    with pytest.raises(SourceError) as caught:
-        snapshots(tmp_path)
-    assert caught.value.location == str(bad)
-    report = Report(skip_bad=True)
-    assert packages(snapshots(good, bad, report=report)) == {"develop": ["a"]}
-    assert [error.location for error in report.skipped] == [str(bad)]
-
-
 @pytest.mark.parametrize(
     ("opens", "closed"),
     [

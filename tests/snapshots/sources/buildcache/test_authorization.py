@@ -228,20 +228,6 @@ def test_a_challenge_of_another_host_is_not_answered(server: Server, location: s
         assert storage.asked == ["GET /blob"]
 
 
-def test_a_realm_that_leads_elsewhere_passes_no_login_on(server: Server, location: str) -> None:
-    """A redirect of the realm to another host is followed without the login."""
-    tokens = Tokens(server)
-    tokens.guard("site/cache")
-    with serving() as other:
-        other["/token"] = document({"token": "token-x"})
-        tokens.grant("token-x")
-        for path in [path for path in server.replies if path.startswith("/token")]:
-            server[path] = status(307, Location=other.at("/token"))
-        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert found.content
-        assert authorizations(other) == [None]
-
-
 HOST = "ghcr.example"
 AUTH = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 

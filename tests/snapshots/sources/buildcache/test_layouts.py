@@ -1,7 +1,6 @@
 """Finding and checking the index of a build cache, in layout 2, layout 3 and without any."""
 
 import gzip
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -86,19 +85,6 @@ def test_a_plain_index(tmp_path: Path) -> None:
         assert locate(str(other), transport) == IndexPlace(str(other), None)
         url = "https://host/tags.json?now"
         assert locate(url, transport) == IndexPlace(url, None)
-
-
-@pytest.mark.parametrize("put_layout", [put_layout_2, put_layout_3])
-def test_the_index_of_a_build_cache(tmp_path: Path, put_layout: Any) -> None:
-    """The folder of a cache and the file in it lead to one index; its version is the checksum."""
-    file = put_layout(tmp_path)
-    index, version = load(str(tmp_path))
-    assert (index, version) == load(str(file))
-    stored = EMPTY_INDEX
-    if put_layout is put_layout_3:
-        (stored,) = (it.read_bytes() for it in (tmp_path / "blobs").rglob("*") if it.is_file())
-    assert index == EMPTY_INDEX
-    assert version == f"sha256:{hashlib.sha256(stored).hexdigest()}"
 
 
 def test_the_version_of_a_plain_index(server: Server) -> None:

@@ -146,11 +146,3 @@ def test_a_cache_without_anything(tmp_path: Path) -> None:
     put(tmp_path / "v3/manifests/spec/readme.txt", b"")
     with pytest.raises(SourceError, match="holds no specs, and the build cache has no index"):
         snapshots(tmp_path, "mine")
-
-
-def test_too_many_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list that is longer than any cache's is not read to its end."""
-    put_specs(tmp_path, small_database())
-    monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 2)
-    with pytest.raises(SourceError, match="holds more than 2 files"):
-        snapshots(tmp_path, "mine")

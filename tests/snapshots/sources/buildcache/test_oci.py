@@ -33,7 +33,6 @@ from tests.snapshots.sources.buildcache.registries import (
     Image,
     descriptor,
     digest_of,
-    image,
     index_image,
     serve,
     spec_image,
@@ -106,24 +105,6 @@ def test_the_index(server: Server) -> None:
     assert accepted.startswith("application/vnd.oci.image.manifest.v1+json")
 
 
-def test_images_of_specs(server: Server) -> None:
-    """Without an index the images give the same specs, and sizes as on request beside one."""
-    location = serve(server, "site/indexed", [index_image(INDEX), *IMAGES])
-    (indexed,) = snapshots(location, "mysite", sizes=True)
-    others = [image("latest", b"{}"), image("x.spack", b"")]
-    (listed,) = snapshots(serve(server, "site/cache", [*IMAGES, *others]), "mysite")
-    specs = by_hash(listed)
-    assert len({spec.size for spec in specs.values()} - {None}) > 1
-    tarballs = {digest: str(spec.tarball) for digest, spec in specs.items()}
-    start = server.at("/v2/site/cache/blobs/sha256:")
-    assert all(tarball.startswith(start) for tarball in tarballs.values())
-    assert {
-        digest: msgspec.structs.replace(spec, tarball=tarballs[digest])
-        for digest, spec in by_hash(indexed).items()
-    } == specs
-    assert list(listed.content.outside.specs) == list(indexed.content.outside.specs)
-
-
 def test_sizes_of_missing_images(server: Server) -> None:
     """They are unknown, with one warning; without the option all are."""
     location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
@@ -134,18 +115,6 @@ def test_sizes_of_missing_images(server: Server) -> None:
     assert warning.startswith("1 of 3 sizes stay unknown, as their manifests are missing")
     (without,) = snapshots(location, "mysite")
     assert without.content.total_size() is None
-
-
-def test_what_is_known_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
-    """A later import asks for the tags, and for the images that it does not know."""
-    location = serve(server, "site/cache", IMAGES[:-1])
-    snapshots(location, "a", settings=keeping(tmp_path))
-    assert manifests(server) == len(IMAGES) - 1
-    location = serve(server, "site/cache", IMAGES)
-    (found,) = snapshots(location, "a", settings=keeping(tmp_path))
-    assert manifests(server) == len(IMAGES)
-    (whole,) = snapshots(location, "a")
-    assert found.content.digest == whole.content.digest
 
 
 @pytest.mark.parametrize("damaged", ["x'00'", "x'8080'", "substr(document, 1, 40)"])
@@ -179,23 +148,6 @@ def page(tags: list[str], following: str | None) -> Any:
     """Reply with a page of tags, and the link to the next one."""
     body = json.dumps({"name": "site/cache", "tags": tags}).encode()
     return unmeasured(body, **({"Link": f'<{following}>; rel="next"'} if following else {}))
-
-
-def test_a_registry_that_pages_for_ever(server: Server) -> None:
-    """Pages with nothing new, however they are named, come to an end."""
-    location = serve(server, "site/cache", IMAGES)
-    tags = [it.tag for it in IMAGES]
-
-    class Endless(dict[str, Any]):
-        def get(self, path: str, default: Any = None) -> Any:
-            if path.startswith("/v2/site/cache/tags/list"):
-                return page(tags, f"/v2/site/cache/tags/list?page={len(server.asked)}")
-            return super().get(path, default)
-
-    server.replies = Endless(server.replies)
-    with pytest.raises(SourceError, match=r"pages on and on: .* the registry is at fault"):
-        snapshots(location, "mysite")
-    assert len(server.asked) < 50
 
 
 @pytest.mark.parametrize(

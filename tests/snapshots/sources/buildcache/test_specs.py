@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec
-from snapshots.sources.buildcache import database as specs
 from snapshots.sources.buildcache.database import IndexSpecs, SpecDocuments, decode
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import text
@@ -19,9 +18,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     RUNTIME,
     WRAPPER,
     database,
-    documents_of,
     edge,
-    entry,
     node,
     small_database,
     spec_document,
@@ -311,15 +308,6 @@ def test_an_entry_that_is_nowhere() -> None:
     assert caught.value.key == f"installs.{LIBELF}"
 
 
-@pytest.mark.parametrize("digest", ["", LIBELF[:-1], LIBELF.upper(), LIBELF[:-1] + "1"])
-def test_malformed_hashes(digest: str) -> None:
-    """An entry in the cache under something that is no hash is an error."""
-    value = database(version="8")
-    value["database"]["installs"][digest] = entry(node("libelf", digest))
-    with pytest.raises(SourceError, match="is no hash: 32 characters"):
-        read(value)
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -449,17 +437,6 @@ def put_together(documents: dict[str, dict[str, Any]], report: Report | None = N
     for digest, document in documents.items():
         together.add(digest, text(document), f"cache/{digest}")
     return together.specs()
-
-
-@given(order=st.permutations(sorted(documents_of(small_database()))))
-def test_documents_are_read_as_an_index(order: list[str]) -> None:
-    """They give what the index of the same cache gives, in whatever order they come."""
-    index, documents = small_database(), documents_of(small_database())
-    expected = specs.decode(text(index), "index.json", Report(), proof=False)
-    found = put_together({digest: documents[digest] for digest in order})
-    assert (found.in_cache, found.outside) == (expected.in_cache, expected.outside)
-    assert set(found.in_cache) == {LIBELF, RUNTIME, WRAPPER}
-    assert set(found.outside) == {GCC}
 
 
 def test_a_node_is_as_its_own_document_has_it() -> None:

@@ -100,15 +100,6 @@ def test_the_least_recently_used_are_pruned(tmp_path: Path) -> None:
     assert found == {"a": DATA, "b": None, "c": DATA, "d": DATA}
 
 
-def test_what_is_read_survives_pruning(tmp_path: Path) -> None:
-    """A body that another process prunes while it is read is read to its end."""
-    one = put(Store(tmp_path, 1 << 30), "a").stat().st_size
-    reading = Store(tmp_path, 1 << 30).find("a", URL)
-    put(Store(tmp_path, one), "b")
-    assert Store(tmp_path, one).find("a", URL) is None
-    assert content(reading) == DATA
-
-
 def test_what_killed_runs_left_is_pruned(tmp_path: Path) -> None:
     """A download that was abandoned a day ago is deleted; one of another process goes on."""
     old, new = tmp_path / "old.partial", tmp_path / "new.partial"

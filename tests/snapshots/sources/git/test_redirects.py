@@ -51,15 +51,6 @@ def served(server: Server, repository: Repository, tmp_path: Path) -> str:
     return server.at("/pages.git")
 
 
-def test_a_repository_that_has_moved(server: Server, served: str, tmp_path: Path) -> None:
-    """It is read where it is, and named as the user named it; git asks nothing where it was."""
-    server[f"/old{REFS}"] = status(301, Location=f"{served}{REFS}")
-    (found,) = read_at(server.at("/old/"), tmp_path)
-    assert labels(found) == specs(zlib="a")
-    assert found.source.location == server.at("/old/")
-    assert sum(line.startswith("GET /old") for line in server.asked) == 1
-
-
 @pytest.fixture
 def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server's own address count as public."""
@@ -262,6 +253,7 @@ def test_a_repository_is_fetched(backend: Server, tmp_path: Path, path: str) -> 
     assert [labels(state) for state in found] == [specs(zlib="a"), specs(zlib="b")]
     assert {state.source.location for state in found} == {backend.at(path)}
     assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.asked)
+    assert sum(line.startswith("GET /old") for line in backend.asked) == (path == "/old")
     again = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [state.content.digest for state in again] == [state.content.digest for state in found]
 
