@@ -6,7 +6,7 @@ bounded time: an older catalog has none of them.
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from itertools import chain
@@ -17,13 +17,10 @@ import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.catalog.pairs import PairMaker, in_chains, keep_all
-from snapshots.catalog.past import left_out, missing_pairs
-from snapshots.changes.kept_changes import KeptChanges
+from snapshots.catalog.past import fill, left_out, missing_pairs
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.notes.stories import told_in_any
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.causes import SeriesCauses
@@ -327,21 +324,14 @@ class HistoryAnswers:
             self._filling.release()
 
     def _make_pairs(self, pairs: Sequence[Pair], ends: float) -> None:
-        maker = PairMaker(self._catalog.load_side, neighbours=told_in_any(self._catalog.history))
-
-        def in_time() -> Iterator[KeptChanges]:
-            for made in maker.make(chain.from_iterable(in_chains(pairs))):
-                yield made
-                if monotonic() > ends:
-                    return
-
         try:
-            keep_all(in_time(), self._catalog.keep)
+            filled = fill(self._catalog, pairs, ends=ends)
         except CatalogError:
             self._paused[None] = monotonic() + PAUSE_SECONDS
+            return
         until = monotonic() + PAUSE_SECONDS
-        self._paused |= dict.fromkeys(maker.unmade.failures, until)
-        self._unreadable |= dict.fromkeys(maker.unmade.unreadable, until)
+        self._paused |= dict.fromkeys(filled.failures, until)
+        self._unreadable |= dict.fromkeys(filled.unreadable, until)
 
     def _may_try(self, pair: Pair | None) -> bool:
         """Tell whether a pair may be made now; with None whether anything can be kept."""

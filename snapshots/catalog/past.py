@@ -7,6 +7,8 @@ kept, each question raises IncompleteHistory.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise, starmap
+from math import inf
+from time import monotonic
 
 import msgspec
 import numpy as np
@@ -420,10 +422,12 @@ def fill(
     jobs: int | None = None,
     cluster: str | None = None,
     progress: Progress | None = None,
+    ends: float = inf,
 ) -> Filled:
     """Make and keep what changed in each of the pairs, in so many processes or on a cluster.
 
-    With it comes the story of those that feeds tell of.
+    With it comes the story of those that feeds tell of. No pair is begun after the moment ``ends``
+    of the monotonic clock.
 
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
     left out. Raises CatalogError where the changes cannot be kept, or a worker was killed.
@@ -436,6 +440,8 @@ def fill(
             if progress is not None:
                 progress(filled.num_made + len(filled.failures), len(pairs))
             yield changes
+            if monotonic() > ends:
+                return
 
     reader, location = catalog.reader(), catalog.location
     neighbours = told_in_any(catalog.history)

@@ -6,6 +6,7 @@ vacuum does.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from random import random
 from time import sleep, time
@@ -381,13 +382,9 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
 
 def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
     """Keep what changed between those who become neighbours; return why where that fails."""
-    new = set(after.pairs).difference(catalog.history.pairs)
-
-    def tell(done: int, total: int) -> None:
-        progress(_COMPARING, done, total)
-
+    new = set(after.pairs).difference(catalog.history.pairs, catalog.counts)
     try:
-        filled = fill(catalog, sorted(new.difference(catalog.counts)), progress=tell)
+        filled = fill(catalog, sorted(new), progress=partial(progress, _COMPARING))
     except CatalogError as error:
         return [str(error)]
     return [f"{short_pair(*pair)}: {reason}" for pair, reason in filled.failures.items()]

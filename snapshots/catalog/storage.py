@@ -259,18 +259,7 @@ class Storage:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the sizes of the files in a folder by name; none where there is no folder."""
-        if self.location.is_folder:
-            place = Path(self.location.uri(folder))
-            sizes = {}
-            for file in place.iterdir() if place.is_dir() else ():
-                with suppress(FileNotFoundError):  # others write and remove files meanwhile
-                    status = file.stat()
-                    if S_ISREG(status.st_mode):
-                        sizes[file.name] = status.st_size
-            return sizes
-        selector = FileSelector(folder, allow_not_found=True)
-        infos = self._lister.get_file_info_selector(selector)
-        return {info.base_name: info.size for info in infos if info.is_file}
+        return {name: file.size for name, file in self.find(folder).items() if "/" not in name}
 
     def find(self, folder: str) -> dict[str, Found]:
         """Return all files in a folder and the folders in it, by their paths below it."""

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -49,15 +49,6 @@ def _uninterrupted() -> Iterator[None]:
             signal(SIGINT, before)
         if interrupts and callable(before):
             before(*interrupts[0])
-
-
-class _Pool(ProcessPoolExecutor):
-    """A pool that knows each of its processes, in whatever moment an interrupt comes."""
-
-    def submit(self, *arguments: Any, **options: Any) -> Future[Any]:
-        """Have a call made; who starts a process for it must remember that one, to end it."""
-        with _uninterrupted():
-            return super().submit(*arguments, **options)
 
 
 class _Deaf(BaseProcess):
@@ -113,7 +104,7 @@ def processes(
     context = _context(named.__module__)
     watched, held = context.Pipe(duplex=False)
     arguments = (watched, dict(os.environ), _folder(), function)
-    pool = _Pool(jobs, context, _start, arguments)
+    pool = ProcessPoolExecutor(jobs, context, _start, arguments)
     try:
         yield pool
     except BrokenProcessPool:

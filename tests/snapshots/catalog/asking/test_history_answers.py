@@ -20,6 +20,7 @@ from snapshots.catalog.history_answers import (
 )
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import fill, missing_pairs
+from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.sides import Side
 from snapshots.contents import Content, Snapshot
@@ -255,19 +256,19 @@ def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
 def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others wait for it, and find what it made: nothing is made twice."""
     loaded, lock, inside = list[str](), threading.Lock(), set[str]()
-    load = Catalog.load_side
+    load = ContentReader.side
 
-    def watched(catalog: Catalog, digest: str) -> Side:
+    def watched(reader: ContentReader, digest: str) -> Side:
         with lock:
             inside.add(threading.current_thread().name)
             assert len(inside) == 1
             loaded.append(digest)
         time.sleep(0.02)
-        side = load(catalog, digest)
+        side = load(reader, digest)
         inside.clear()
         return side
 
-    monkeypatch.setattr(Catalog, "load_side", watched)
+    monkeypatch.setattr(ContentReader, "side", watched)
     answers = answers_of(older, fill_seconds=20)
     kinds = [HistoryTopic(About.HASH, HASH[:n]) for n in range(20, 24)]
     with ThreadPoolExecutor(4) as pool:
