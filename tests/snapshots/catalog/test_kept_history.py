@@ -23,6 +23,7 @@ from snapshots.catalog.past import fill, missing_pairs, prepare
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
+from snapshots.history import Pair
 from snapshots.models import NOTHING, Spec
 from tests.expensive import examples
 from tests.model.histories import Past
@@ -351,7 +352,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     """It makes what one process makes; contents that cannot be read are returned."""
     made = states(*(f"a{letter}" for letter in "bcdefg"))
     catalog.publish(made)
-    expected = dict(catalog.counts)
+    expected, stories = dict(catalog.counts), stories_of(catalog)
     forget(catalog, *TABLES)
     folder = Path(catalog.location) / "specs" / f"digest={made[3].content.digest}"
     (file,) = folder.glob("*.parquet")
@@ -364,6 +365,14 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     file.write_bytes(whole)
     assert fill(catalog, missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
     assert dict(catalog.counts) == expected
+    assert stories_of(catalog) == stories
+
+
+def stories_of(catalog: Catalog) -> dict[Pair, str]:
+    """Return the stories that are kept, of some pairs or of all."""
+    stories = Library(catalog).past.kept_stories(catalog.history.neighbours("develop"))
+    assert stories
+    return stories
 
 
 def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:

@@ -1,6 +1,8 @@
 """Stories in the catalog: of the newest pairs of each series, and no others."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -16,7 +18,6 @@ from snapshots.models import NOTHING
 from snapshots.notes.stories import told_in_any
 from snapshots.notes.templates import story
 from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
-from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.templates import copied
 
 
@@ -83,8 +84,15 @@ def test_a_catalog_that_is_older_than_stories(catalog: Catalog, weeks: list[Snap
     assert kept(older).items() < made(older).items()
 
 
-def test_filling_makes_the_stories_that_are_missing(catalog: Catalog) -> None:
+def test_filling_makes_the_stories_that_are_missing(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of pairs whose changes are kept nothing else is written again."""
+
+    def mapping(make: Any, _location: str, pieces: Any, **_how: object) -> Any:
+        return nullcontext(map(make, pieces))
+
+    monkeypatch.setattr("snapshots.catalog.pairs.mapping", mapping)
     expected = kept(catalog)
     forget_stories(catalog.location)
     older = Catalog(catalog.location)
@@ -95,22 +103,10 @@ def test_filling_makes_the_stories_that_are_missing(catalog: Catalog) -> None:
     by_series = [untold_pairs(older, history, name) for name in history.series_names]
     assert len([it for it in by_series if it]) > 1
     assert {pair for pairs in by_series for pair in pairs} == {*untold}
-    assert fill(older, untold).num_made == len(untold) == len(expected)
+    assert fill(older, untold, jobs=2).num_made == len(untold) == len(expected)
     assert kept(older) == kept(Catalog(catalog.location)) == expected
     assert untold_pairs(older, history) == []
     assert (rows_of(older, "changes"), rows_of(older, "hashes")) == known
-
-
-def test_workers_make_the_same(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many pairs one of them takes."""
-    expected = kept(catalog)
-    forget(catalog, *TABLES)
-    older = Catalog(catalog.location)
-    history = older.require_history()
-    assert untold_pairs(older, history) == []
-    monkeypatch.setattr("snapshots.catalog.workers.processes", in_one_thread)
-    fill(older, missing_pairs(older, history), jobs=2)
-    assert kept(older) == expected
 
 
 def test_stories_of_other_tools_are_ignored(catalog: Catalog) -> None:

@@ -65,17 +65,6 @@ def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPa
     assert_same(catalog, target)
 
 
-def test_what_is_gone(catalog: Catalog, target: str) -> None:
-    """What was vacuumed is removed from the copy too."""
-    backup(catalog.location, target)
-    with hours_ago():
-        drop(catalog, "develop~1")
-    clean(catalog)
-    done = backup(catalog.location, target)
-    assert (done.num_revisions, done.num_removed > 0) == (2, True)
-    assert_same(catalog, target)
-
-
 def test_there_and_back(catalog: Catalog, target: str, tmp_path: Path) -> None:
     """What is restored is imported to and copied again; nothing is written over a catalog."""
     backup(catalog.location, target)

@@ -23,6 +23,7 @@ from snapshots.catalog.vacuum import vacuum
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
+from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
     HOUR,
@@ -40,13 +41,15 @@ from tests.snapshots.keeping import (
 
 
 def test_a_catalog_in_use_keeps_all(catalog: Catalog) -> None:
-    """However old its files are."""
+    """However old its files are; one of before has no history that anything could go of."""
     grow_old(catalog, 10_000)
     before = {file: file.read_bytes() for file in Path(catalog.location).rglob("*.parquet")}
     done = clean(catalog)
     assert not any(done.files.values())
     assert (done.struck_off, done.relisted, done.num_pairs, done.num_rows) == ((), (), 0, 0)
     assert {it: it.read_bytes() for it in Path(catalog.location).rglob("*.parquet")} == before
+    forget(catalog, *TABLES)
+    assert not any(clean(catalog).files.values())
 
 
 def test_the_time_of_grace_begins_when_it_goes_out_of_use(catalog: Catalog) -> None:

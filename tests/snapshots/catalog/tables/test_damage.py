@@ -200,20 +200,6 @@ def test_a_catalog_in_the_place_of_another(
     assert len(states(reopened(catalog))) == num_states + 1
 
 
-def test_a_catalog_restored_from_a_copy(catalog: Catalog, template: Path) -> None:
-    """An older copy is shown as it is, and an importer that is open goes on with it."""
-    before = states(catalog)
-    publish(catalog, 3, 3)
-    seen = {catalog.generation}
-    shutil.rmtree(catalog.location)
-    shutil.copytree(template, catalog.location)
-    assert catalog.refresh() is True
-    assert states(catalog) == before
-    assert catalog.generation not in seen
-    publish(catalog, 4, 4)
-    assert [it.num_specs for it in reopened(catalog).history.revisions] == [14, 12, 11, 10]
-
-
 def test_a_catalog_that_is_made_anew(catalog: Catalog) -> None:
     """One that was missing for a while has another generation, though it has as many commits."""
     seen = {catalog.generation}

@@ -1,6 +1,5 @@
 """Sorted runs: rows are found by their key, whoever writes, merges and removes meanwhile."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -13,7 +12,7 @@ from deltalake.transaction import AddAction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog import delta, sorted_table
+from snapshots.catalog import sorted_table
 from snapshots.catalog.delta import TableFile, add_action
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
@@ -93,19 +92,6 @@ def test_every_row_is_found_once(storage: Storage) -> None:
         assert found(table, key) == found(anew, key) == expected
 
 
-@pytest.mark.untraced
-@pytest.mark.usefixtures("small")
-def test_runs_stay_few(storage: Storage) -> None:
-    """Each has twice the rows of all smaller ones, but for a few small ones."""
-    table = opened(storage)
-    count = (1 + RATIO) ** 3 - 1
-    for number in range(count):
-        add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
-    runs = {name.partition("-")[0] for name in files(storage)}
-    assert len(runs) <= 1 + math.log(count, 1 + RATIO) + SMALL_RUNS
-    assert every(table) == [(f"{number:05}", "") for number in range(count * 9)]
-
-
 @given(st.lists(st.integers(1, 60_000), min_size=1, max_size=60))
 def test_what_is_merged(batches: list[int]) -> None:
     """One merge is enough, whatever comes; and no row is written again and again."""
@@ -181,22 +167,6 @@ def test_other_readers_know_what_to_leave_out(storage: Storage) -> None:
     ).to_pylist()
     names = ("num_records", "min.key", "max.key", "min.value", "max.value", "null_count.key")
     assert [action[name] for name in names] == [3, "a", "c", "1", "3", 0]
-
-
-@pytest.mark.usefixtures("small")
-def test_what_the_log_tells_outlives_a_checkpoint(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The values of files that are older than the last checkpoint are known by it."""
-    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
-    monkeypatch.setattr(sorted_table, "SMALL_RUNS", 8)
-    table = opened(storage)
-    for letter in "abcdefg":
-        add(table, [(letter, "1")])
-    assert [it.range for it in opened(storage)._listing()[1] if it.range] == [
-        it.range for it in table._listing()[1]
-    ]
-    assert {it.range for it in opened(storage)._listing()[1]} == {(it, it) for it in "abcdefg"}
 
 
 def test_files_of_other_tools(storage: Storage) -> None:
