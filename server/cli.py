@@ -54,22 +54,9 @@ class _Commands(HintingGroup):
             raise SystemExit(UNREAD) from None
 
 
-def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
-    if is_asked and not ctx.resilient_parsing:
-        from snapshots.program import cachelog_version
-
-        console.say(f"cachelog {cachelog_version()}")
-        ctx.exit()
-
-
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Print the version and leave.",
+@click.version_option(
+    package_name="cachelog", message="%(prog)s %(version)s", help="Print the version and leave."
 )
 @click.pass_context
 def cachelog(ctx: click.Context) -> None:

@@ -73,7 +73,8 @@ def packages_command(
     - stack: Only what this stack has.
     - search: Only packages with this in their name, in any case.
     """
-    from server.terminal.printing.listings import package_lines, package_listing, place_title
+    from server.terminal.printing.layout import table
+    from server.terminal.printing.listings import PACKAGE_COLUMNS, package_listing, place_title
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
@@ -85,7 +86,7 @@ def packages_command(
         return
     document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
     total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
-    lines = chain(package_lines(packages), () if ref else [total])
+    lines = chain(table(packages, PACKAGE_COLUMNS), () if ref else [total])
     console.say_result(lambda: document, lines)
 
 
@@ -96,7 +97,8 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
 
     root is the union of all others.
     """
-    from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
+    from server.terminal.printing.layout import table
+    from server.terminal.printing.listings import STACK_COLUMNS, stack_facts, stack_listing
     from snapshots.refs import title
 
     opened = parameters.open_catalog(catalog)
@@ -107,7 +109,7 @@ def stacks_command(ref: str | None, *, catalog: str) -> None:
         return
     document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
-    lines = chain(stack_lines(stacks), () if ref else [total])
+    lines = chain(table(stacks, STACK_COLUMNS), () if ref else [total])
     console.say_result(lambda: document, lines)
 
 

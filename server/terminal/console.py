@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from itertools import chain
+from itertools import chain, repeat
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ def say_pages(lines: Iterable[str]) -> None:
     PAGER names the pager, as everywhere; LESS may say how less behaves. Leaving
     it before the end is no error.
     """
-    _print_paged(["".join(f"{_visible(line)}\n" for line in lines)])
+    say_blocks([list(lines)])
 
 
 def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
@@ -100,15 +100,7 @@ def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
     At a terminal that they do not fit on they go through the pager, as in ``say_pages``: blocks
     are made as the reader scrolls.
     """
-    _print_paged(
-        "\n" * (number > 0) + "".join(f"{_visible(line)}\n" for line in lines)
-        for number, lines in enumerate(blocks)
-    )
-
-
-def _print_paged(texts: Iterable[str]) -> None:
-    """Print texts as they come; from the first that ends below the terminal by its pager."""
-    rest, first = iter(texts), []
+    rest, first = map(_block_text, blocks, chain([""], repeat("\n"))), []
     if sys.stdin.isatty() and sys.stdout.isatty():
         for text in rest:
             first.append(text)
@@ -118,6 +110,10 @@ def _print_paged(texts: Iterable[str]) -> None:
                 return
     for text in chain(first, rest):
         click.echo(text, nl=False)
+
+
+def _block_text(lines: Sequence[str], before: str) -> str:
+    return before + "".join(f"{_visible(line)}\n" for line in lines)
 
 
 def say_json(value: Any) -> None:

@@ -27,7 +27,9 @@ from snapshots.texts import counted, short_digest, short_hash
 if TYPE_CHECKING:
     from snapshots.catalog.recipes_import import KeptRecipes  # its module reads repositories
 
-_PAIRED = (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)
+PAIRED = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
+"""The reasons of added specs that have a counterpart, and what became of the two."""
+
 _NO_COMMIT = "no commit of the recipes explains it"
 _MACHINE = "outside the cache: the machine changed"
 _LEVELS = {
@@ -203,7 +205,7 @@ def blamed(opened: OpenedCatalog, subject: str, series: str, limit: int | None) 
 
 def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blamed]:
     for entry in opened.package_timeline(name, series).entries:
-        if entry.base is None or not any(reason in entry.reasons for reason in _PAIRED):
+        if entry.base is None or not any(reason in entry.reasons for reason in PAIRED):
             continue
         commits = ComparedCommits.of(opened, entry.base, entry.head)
         for rebuild in commits.rebuilds(package_rows(commits.why.head.frame, name)):

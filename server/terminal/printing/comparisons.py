@@ -17,7 +17,7 @@ import orjson
 from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.parameters import require_package, require_stack
 from server.terminal.printing import styles
-from server.terminal.printing.commits import ComparedCommits
+from server.terminal.printing.commits import PAIRED, ComparedCommits
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, CauseStep
@@ -46,10 +46,6 @@ from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, single_value
 
 # -- changes with their reasons
-
-
-PAIRED = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
-"""The reasons of added specs that have a counterpart, and what became of the two."""
 
 
 _MOST_MATCHES = 3

@@ -10,7 +10,7 @@ from server.terminal.console import facts_of
 from server.terminal.parameters import default_series, unknown_name
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
-from server.terminal.printing.layout import labelled, wrapped
+from server.terminal.printing.layout import labelled, table, wrapped
 from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side, frame_row
@@ -170,7 +170,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
         )
         if self.stacks:
             yield ""
-            yield from listings.stack_lines(self.stacks)
+            yield from table(self.stacks, listings.STACK_COLUMNS)
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""

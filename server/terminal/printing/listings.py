@@ -10,7 +10,7 @@ import numpy as np
 from server.terminal.console import facts_of
 from server.terminal.printing import layout, styles
 from snapshots.catalog.publication import Publication
-from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.columns import Mask, rows_where
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
@@ -160,7 +160,7 @@ class StackLine(msgspec.Struct, frozen=True):
     total_size: int | None
 
 
-_PACKAGE_COLUMNS = [
+PACKAGE_COLUMNS = [
     layout.TableColumn("package", 0, attrgetter("name"), styles.name),
     layout.TableColumn("newest", 1, lambda package: package.versions[0]),
     layout.number("versions", 3, lambda package: len(package.versions)),
@@ -168,7 +168,7 @@ _PACKAGE_COLUMNS = [
     layout.number("stacks", 4, attrgetter("num_stacks")),
     layout.SIZE,
 ]
-_STACK_COLUMNS = [
+STACK_COLUMNS = [
     layout.TableColumn("stack", 0, attrgetter("name"), styles.name),
     layout.number("packages", 2, attrgetter("num_packages")),
     layout.number("specs", 1, attrgetter("num_specs")),
@@ -178,33 +178,24 @@ _STACK_COLUMNS = [
 
 def package_listing(frame: Frame, stack: str | None, search: str | None) -> list[PackageLine]:
     """Return the packages by name: only of a stack, only with a text in their name, if given."""
-    rows = np.arange(len(frame), dtype=np.int32)
-    if stack is not None:
-        rows = rows_where(frame.in_stack(stack))
-    codes = frame.package.codes[rows]
-    text = (search or "").lower()
-    bounds = np.searchsorted(codes, np.arange(len(frame.packages) + 1)).tolist()
-    return [
-        _package_line(frame, name, rows[begin:end])
-        for name, begin, end in zip(frame.packages, bounds, bounds[1:], strict=False)
-        if begin < end and text in name.lower()
-    ]
-
-
-def _package_line(frame: Frame, name: str, rows: Rows) -> PackageLine:
-    stacks = [stack for stack, _ in frame.stacks.item_counts(rows)]
-    return PackageLine(
-        name=name,
-        versions=frame.version.present(rows)[::-1],
-        num_specs=len(rows),
-        num_stacks=sum(stack != ROOT_STACK for stack in stacks) if stacks else None,
-        total_size=frame.size.total(rows),
-    )
-
-
-def package_lines(packages: Sequence[PackageLine]) -> Iterator[str]:
-    """Yield a table with one line a package."""
-    return layout.table(packages, _PACKAGE_COLUMNS)
+    mask = np.ones(len(frame), np.bool_) if stack is None else frame.in_stack(stack)
+    packages = []
+    for code in np.flatnonzero(frame.packages_having(mask)).tolist():
+        name, own = frame.packages[code], frame.slice_of(code)
+        if (search or "").lower() not in name.lower():
+            continue
+        rows = own.start + rows_where(mask[own])
+        stacks = [stack for stack, _ in frame.stacks.item_counts(rows)]
+        packages.append(
+            PackageLine(
+                name=name,
+                versions=frame.version.present(rows)[::-1],
+                num_specs=len(rows),
+                num_stacks=sum(stack != ROOT_STACK for stack in stacks) if stacks else None,
+                total_size=frame.size.total(rows),
+            )
+        )
+    return packages
 
 
 def stack_listing(frame: Frame) -> list[StackLine]:
@@ -220,11 +211,6 @@ def stack_listing(frame: Frame) -> list[StackLine]:
         for name, mask in masks.items()
         if mask.any()
     ]
-
-
-def stack_lines(stacks: Sequence[StackLine]) -> Iterator[str]:
-    """Yield a table with one line a stack."""
-    return layout.table(stacks, _STACK_COLUMNS)
 
 
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
