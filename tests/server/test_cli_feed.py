@@ -1,7 +1,6 @@
 """``cachelog feed``: the documents of a server, as files."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.deploy.parsers import require_command
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog
 from tests.server.site.sites import files_in
@@ -17,7 +15,6 @@ from tests.snapshots.notes.atom.feed_readers import read_feed
 from tests.snapshots.templates import copied
 
 DATED = "develop-DATE"
-NOTIFICATIONS = Path(__file__).parents[2] / "docs" / "notifications.md"
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +101,3 @@ def test_the_feed_of_a_removed_package(catalog: Path, tmp_path: Path) -> None:
     feed = read_feed((folder / DATED / f"{gone}.atom").read_bytes())
     assert feed.entries[0].title.startswith(f"{gone}: removed, ")
     assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"
-
-
-def test_the_examples_of_the_documentation() -> None:
-    """Every argument and option exists."""
-    section = NOTIFICATIONS.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
-    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    lines = block.splitlines()
-    assert len(lines) == 2
-    for line in lines:
-        assert require_command(shlex.split(line)).info_name == "feed"

@@ -71,15 +71,11 @@ def completing(typed: str) -> tuple[Sequence[str], Mapping[str, str]]:
     return (), {"_CACHELOG_COMPLETE": "bash_complete", **variables}
 
 
-def test_help_and_version_import_no_library() -> None:
-    """They are printed at once."""
+def test_help_version_and_options_import_no_library() -> None:
+    """They are printed at once, and pressing TAB has no delay."""
     words = ("--version",), ("serve", "-h"), ("completion", "zsh")
-    assert imported(*((arguments, {}) for arguments in words)) == frozenset()
-
-
-def test_completing_commands_and_options_imports_no_library() -> None:
-    """Pressing TAB has no delay."""
-    assert imported(*map(completing, ("", "find --l", "notes --format "))) == frozenset()
+    typed = map(completing, ("", "find --l", "notes --format "))
+    assert imported(*((arguments, {}) for arguments in words), *typed) == frozenset()
 
 
 def test_completing_names_of_the_catalog_imports_little(demo_catalog: Path) -> None:
