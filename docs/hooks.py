@@ -218,13 +218,13 @@ def _about(field: Any) -> str:
 def _json() -> Iterator[str]:
     """Yield the records of notes and webhooks, with the types of their fields."""
     yield from (
-        "The records of the JSON release notes and of webhooks. What the documents of each command",
-        "hold is described in [Release notes](../notes.md#json),",
-        "[Through time](../history.md#json), [Gates](../gates.md#the-verdict),",
+        "The records of the JSON release notes and of webhooks. The JSON documents of each command",
+        "are described in [Release notes](../notes.md#json),",
+        "[History](../history.md#json), [Gates](../gates.md#the-verdict),",
         "[Lock files](../lock-files.md#json),",
         "[Questions](../questions.md), [Plans](../plan.md), [Two specs](../two-specs.md#json) and",
-        "[Prune, verify, back up](../keeping.md#json). A side of a comparison that is no",
-        "revision: [What can be compared](../sides.md#json).",
+        "[Prune, verify, back up](../keeping.md#json). [What can be compared](../sides.md#json)",
+        "describes the sides of a comparison that are not revisions.",
         "",
     )
     _, records = msgspec.json.schema_components(

@@ -157,4 +157,4 @@ def test_each_error_is_met(reason: str, tmp_path: Path) -> None:
 
 def test_every_error_of_the_page_is_tested() -> None:
     """But that of a host where nobody answers, which takes as long as an import is patient."""
-    assert {*rows("When it is refused")} == {*REFUSED, "the connection failed"}
+    assert {*rows("Errors")} == {*REFUSED, "the connection failed"}

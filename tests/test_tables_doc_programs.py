@@ -18,7 +18,7 @@ PROGRAMS = dict(
 
 BEGINNINGS = re.findall(
     r"^```python\n(.+?)^```",
-    TEXT.split("\n## Questions to the tables\n")[1].split("\n### ")[0],
+    TEXT.split("\n## Queries\n")[1].split("\n### ")[0],
     re.M | re.S,
 )
 """What comes before: for DuckDB, and for Daft."""
