@@ -1,7 +1,6 @@
 """Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING
 from enum import Enum
 from typing import Annotated, Any
 
@@ -87,58 +86,43 @@ describe_enum(
 )
 
 
+def _key(name: str, *, deprecated: str | None = None) -> Any:
+    """Declare the field of a key of a file."""
+    return optional_field(KEYS[name].about, deprecated=deprecated)
+
+
+@strawberry.input(
+    description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
+    "means. It has exactly one of forbidden, require, measure and cover."
+)
 class RuleInput:
     """A rule of a request: a field for each key of a file."""
 
+    name: str = strawberry.field(description=KEYS["name"].about)
+    level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description=KEYS["level"].about)
+    forbidden: Forbidden | None = optional_field("What may not have happened, or be in head.")
+    forbid: str | None = _key("forbid", deprecated="Use `forbidden`, an enum.")
+    require: str | None = _key("require")
+    measure: MeasureName | None = optional_field("What is limited.")
+    limit: str | None = _key("limit", deprecated="Use `measure`, an enum.")
+    at_most: str | None = _key("at-most")
+    cover: list[ConcreteSpecInput] | None = optional_field(
+        "Concrete specs, as a lock file has them: head must hold them."
+    )
+    at_least: str | None = _key("at-least")
+    for_each: list[CoverageDimension] | None = _key("for-each")
+    packages: list[str] | None = _key("package")
+    matching: str | None = _key("matching")
+    except_: list[str] | None = strawberry.field(
+        name="except", default=strawberry.UNSET, description=KEYS["except"].about
+    )
+    stack: str | None = _key("stack")
 
-_OWN_TYPES: Mapping[str, Any] = {
-    "for-each": list[CoverageDimension],
-    "cover": list[ConcreteSpecInput],
-    "package": list[str],
-    "except": list[str],
-}
-"""The keys whose values are no texts here."""
 
-_OF_ENUMS: Mapping[str, tuple[str, type[Enum], str]] = {
-    "forbid": ("forbidden", Forbidden, "What may not have happened, or be in head."),
-    "limit": ("measure", MeasureName, "What is limited."),
-}
+_OF_ENUMS = {"forbid": "forbidden", "limit": "measure"}
 """The keys whose values are members of enums, in a field of another name."""
 
 _OWN_NAMES = {"package": "packages"}
-_OWN_ABOUT = {"cover": "Concrete specs, as a lock file has them: head must hold them."}
-
-
-def _declare_input() -> None:
-    """Give the input its fields; they follow from the keys of a file."""
-    for key in KEYS.values():
-        name = _OWN_NAMES.get(key.name, key.field)
-        default, type_ = strawberry.UNSET, _OWN_TYPES.get(key.name, str) | None
-        if key.name == "name":
-            default, type_ = MISSING, str
-        elif key.name == "level":
-            default, type_ = RuleLevel.ERROR, RuleLevel
-        about = _OWN_ABOUT.get(key.name, key.about)
-        shown = "except" if key.name == "except" else None
-        reason = None
-        if key.name in _OF_ENUMS:
-            successor, enum, about_enum = _OF_ENUMS[key.name]
-            setattr(RuleInput, successor, optional_field(about_enum))
-            RuleInput.__annotations__[successor] = enum | None
-            reason = f"Use `{successor}`, an enum."
-        field = strawberry.field(
-            name=shown, default=default, description=about, deprecation_reason=reason
-        )
-        setattr(RuleInput, name, field)
-        RuleInput.__annotations__[name] = type_
-    strawberry.input(
-        RuleInput,
-        description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each "
-        "means. It has exactly one of forbidden, require, measure and cover.",
-    )
-
-
-_declare_input()
 
 
 def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
@@ -169,7 +153,7 @@ def _read(rule: RuleInput) -> Rule:
         for key in KEYS.values()
         if fields.get(name := _OWN_NAMES.get(key.name, key.field)) is not None
     }
-    for key, (successor, _, _) in _OF_ENUMS.items():
+    for key, successor in _OF_ENUMS.items():
         if (member := fields.get(successor)) is not None:
             if key in values:
                 raise BadRule([Fault(key, f"stands beside {successor}, which is the same")])
@@ -233,8 +217,7 @@ def _weigh_demand(rule: Mapping[str, Any]) -> float:
 
 def _value_of(rule: Mapping[str, Any], key: str) -> str:
     """Return what a rule forbids or limits; a member of an enum is a text in a document."""
-    successor, _, _ = _OF_ENUMS[key]
-    member = rule.get(successor)
+    member = rule.get(_OF_ENUMS[key])
     if isinstance(member, Enum):
         return str(member.value)
     return str(rule.get(key)) if member is None else str(member).lower().replace("_", "-")

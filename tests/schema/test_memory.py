@@ -56,10 +56,10 @@ def test_aliases_leave_nothing_behind(world: World) -> None:
     def ask(number: int) -> None:
         names = [f"a{number}x{place}{'x' * 28_000}" for place in range(len(FIELDS))]
         fields = " ".join(f"{name}: {field}" for name, field in zip(names, FIELDS, strict=True))
-        question = f"{{ revision {{ specs(first: 100) {{ nodes {{ {fields} hash }} }} }} }}"
+        question = f"{{ revision {{ specs(first: 50) {{ nodes {{ {fields} hash }} }} }} }}"
         answer = forgetful.execute(question, context=world.context())
         assert not answer.errors
-        assert len(orjson.dumps(answer.body())) > 10**7
+        assert len(orjson.dumps(answer.body())) > 5 * 10**6
 
     assert growth(ask, 2) < 2 * 10**5  # Python's own strings of names grow a little
 
@@ -147,4 +147,4 @@ def test_values_leave_nothing_behind(
         answer = forgetful.execute(query, values(number), context=world.context())
         assert not answer.errors
 
-    assert growth(ask, 40) < 1_300_000
+    assert growth(ask, 20) < 1_300_000

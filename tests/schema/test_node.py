@@ -14,10 +14,12 @@ from snapshots.errors import InvalidArgument
 from tests.schema.worlds import SOURCE, World, comparison_id, known_world, opened, revision_id
 
 IDS = """query($base: String!, $head: String!) {
+  series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
   revision(ref: $head) {
     __typename id tagInfo { __typename id name }
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
+    first: specs(first: 1) { nodes { history { __typename id hash } } }
     stacks { __typename id name }
     package(name: "lib2") { __typename id name specs(first: 2) { nodes { __typename id hash } } }
   }
@@ -30,7 +32,8 @@ IDS = """query($base: String!, $head: String!) {
 FETCH = """fragment Facts on Node {
   __typename id ... on Package { name } ... on Spec { hash } ... on Stack { name }
   ... on Tag { name } ... on PackageChange { name } ... on StackChange { name }
-  ... on SpecChange { hash }
+  ... on SpecChange { hash } ... on HashHistory { hash } ... on PackageHistory { name }
+  ... on Series { name }
 } query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
@@ -70,6 +73,9 @@ def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
         "PackageChange",
         "StackChange",
         "SpecChange",
+        "HashHistory",
+        "PackageHistory",
+        "Series",
     }
     ids = [it["id"] for it in known]
     assert world.data(FETCH, ids=ids)["nodes"] == known
@@ -89,7 +95,7 @@ def test_ids_name_one_object_each(world: World) -> None:
     changes = [compared["packages"]["nodes"], compared["stackChanges"], compared["specs"]["nodes"]]
     numbers = len(world.newest.specs), len({spec.name for spec in world.newest.specs})
     stacks = len({stack for spec in world.newest.specs for stack in spec.stacks})
-    assert len(facts) == sum(numbers) + stacks + sum(map(len, changes)) + 3
+    assert len(facts) == sum(numbers) + stacks + sum(map(len, changes)) + 6
 
 
 def test_ids_outlive_later_revisions(tmp_path: Path) -> None:
@@ -131,6 +137,13 @@ def test_an_id_of_nothing_is_null(world: World) -> None:
         node_id("Package", key),
         node_id("Spec"),
         node_id("Revision", digest, key, "more"),
+        node_id("Series", "nope"),
+        node_id("Series", "develop", "develop"),
+        node_id("PackageHistory", "develop", "nope"),
+        node_id("PackageHistory", "nope", "zlib"),
+        node_id("PackageHistory", "develop"),
+        node_id("HashHistory", "7" * 32),
+        node_id("HashHistory", world.newest.specs[0].hash[:12]),
     ]
     assert world.data(FETCH, ids=ids)["nodes"] == [None] * len(ids)
 

@@ -91,28 +91,23 @@ SHARED = {
 
 
 def test_a_link_fills_the_editor(server: str, browser: webdriver.Chrome) -> None:
-    """With its query, variables and operation; nothing runs before the reader starts it."""
-    opened(browser, f"{server}/graphql?{urlencode(SHARED | {'operationName': 'B'})}")
-    assert shown(browser, QUERY) == SHARED["query"]
-    assert shown(browser, VARIABLES) == SHARED["variables"]
-    assert shown(browser, ".result-window") == ""
-    assert titles(browser)[1:] == EXAMPLE_TITLES
+    """With its query, variables and operation, beside the tabs of an earlier visit.
+
+    Nothing runs before the reader starts it; the same link opens again, and one without variables.
+    """
+    for _ in range(2):
+        opened(browser, f"{server}/graphql?{urlencode(SHARED | {'operationName': 'B'})}")
+        assert shown(browser, QUERY) == SHARED["query"]
+        assert shown(browser, VARIABLES) == SHARED["variables"]
+        assert shown(browser, ".result-window") == ""
+        assert titles(browser)[1:] == EXAMPLE_TITLES
     assert run(browser)["tags"]
     # The operation of the link is not selected in the other tabs.
     assert run_tab(browser, "Explore")["revision"]
-    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
-
-
-def test_a_link_opens_beside_what_is_kept(server: str, browser: webdriver.Chrome) -> None:
-    """Tabs of an earlier visit stay; the same link again, or one without variables, opens well."""
-    opened(browser, f"{server}/graphql")
-    for _ in range(2):
-        opened(browser, f"{server}/graphql?{urlencode(SHARED)}")
-        assert (shown(browser, QUERY), len(titles(browser))) == (SHARED["query"], len(EXAMPLES) + 1)
-        assert shown(browser, VARIABLES) == SHARED["variables"]
     opened(browser, f"{server}/graphql?query=%7Btags%7Bname%7D%7D")
     assert (shown(browser, QUERY), shown(browser, VARIABLES)) == ("{tags{name}}", "")
     assert run(browser)["tags"]
+    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
 
 def test_the_address_is_a_link_to_what_is_shown(server: str, browser: webdriver.Chrome) -> None:

@@ -235,14 +235,6 @@ def test_no_more_dimensions_than_there_are(world: World) -> None:
     assert "by: more than 7 dimensions" in world.error(query, by=["STACK"] * 8)["message"]
 
 
-def test_a_cause_by_its_id(world: World, answer: Any) -> None:
-    """As every node."""
-    query = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on Cause { title numSpecs } } }"
-    causes = answer["causes"]["nodes"]
-    nodes = world.data(query, ids=[cause["id"] for cause in causes])["nodes"]
-    assert nodes == [{name: it[name] for name in ("id", "title", "numSpecs")} for it in causes]
-
-
 @pytest.mark.parametrize(
     ("field", "is_permanent"),
     [

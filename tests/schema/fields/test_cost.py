@@ -215,23 +215,6 @@ def test_each_hash_costs() -> None:
     assert estimate(many, hashes=["a"]).units > Limits().max_cost, "each reads the kept changes"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        SERIES % "growth { tag takenAt numSpecs specsAdded specsRemoved specsRebuilt totalSize }",
-        SERIES % f'package(name: "a") {{ {ENTRIES % "revision { tag } kind versionsAdded"} }}',
-        '{ hash(hash: "a") { spec { short } spans { first { tag takenAt } last { tag } } } }',
-        REVISION % "specs { nodes { hash history { spans { first { tag } isCurrent } } } }",
-        "{ allSeries { latest { growth { specsAdded } } revisions(first: 60) { nodes "
-        "{ numSpecs } } } }",
-        SERIES % "revisions(first: 100) { nodes { tag growth { specsAdded specsRemoved } } }",
-    ],
-)
-def test_charts_and_timelines_are_allowed(text: str) -> None:
-    """The fields of a page about a series, a package or a hash are far from the limits."""
-    assert estimate(text).units < 0.6 * Limits().max_cost
-
-
 def test_ids_pay_for_what_they_load() -> None:
     """Each may name another revision, up to as many as a request may have loaded."""
     most = Limits().max_revisions

@@ -20,7 +20,6 @@ from tests.schema.pasts import (
     known_past,
     package_json,
 )
-from tests.schema.usual import api
 
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
 HISTORY_OF_PACKAGE = (
@@ -249,66 +248,9 @@ def test_revisions_that_hold_hashes_stand_newest_first(known: Known) -> None:
 # -- ids
 
 
-@pytest.mark.parametrize(
-    ("key", "fields", "expected"),
-    [
-        (node_id("Series", "vX.Y.Z"), "... on Series { name }", {"name": "vX.Y.Z"}),
-        (
-            node_id("PackageHistory", "develop", "zlib"),
-            "... on PackageHistory { name series { name } }",
-            {"name": "zlib", "series": {"name": "develop"}},
-        ),
-        (node_id("HashHistory", HASHES[0]), "... on HashHistory { hash }", {"hash": HASHES[0]}),
-    ],
-    ids=["series", "package", "hash"],
-)
-def test_histories_are_fetched_by_their_ids(
-    known: Known, key: str, fields: str, expected: dict[str, Any]
-) -> None:
-    """Series, the history of a package in a series, and that of a hash."""
-    node = known.world.data(f"query($id: ID!) {{ node(id: $id) {{ id {fields} }} }}", id=key)
-    assert node == {"node": {"id": key} | expected}
-
-
-def test_an_id_of_nothing_is_null(known: Known) -> None:
-    """Also one that names a hash by less than all of it."""
-    ids = [
-        node_id("Series", "nope"),
-        node_id("Series"),
-        node_id("Series", "develop", "develop"),
-        node_id("PackageHistory", "develop", "nope"),
-        node_id("PackageHistory", "nope", "zlib"),
-        node_id("PackageHistory", "develop"),
-        node_id("HashHistory", "7" * 32),
-        node_id("HashHistory", HASHES[0][:12]),
-        node_id("HashHistory"),
-    ]
-    answer = known.world.data("query($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=ids)
-    assert answer["nodes"] == [None] * len(ids)
-
-
 def test_a_bad_id_among_others_is_its_own_error(known: Known) -> None:
     """The others are answered."""
     ids = [node_id("Series", "develop"), node_id("HashHistory", "!")]
     response = known.world.ask("query($ids: [ID!]!) { nodes(ids: $ids) { id } }", ids=ids)
     assert response["data"]["nodes"] == [{"id": ids[0]}, None]
     assert [error["path"] for error in response["errors"]] == [["nodes", 1]]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "allSeries { name }",
-        'series(name: "develop") { name }',
-        'series(name: "develop") { growth { numSpecs } }',
-        f'hash(hash: "{HASHES[0]}") {{ hash }}',
-        f'revisionsHolding(hashes: ["{HASHES[0]}"]) {{ totalCount }}',
-        'revision(ref: "%s") { specs { nodes { history { hash } } } }',
-        'revision(ref: "%s") { packages { nodes { history { name } } } }',
-    ],
-)
-def test_no_answer_is_permanent(known: Known, text: str) -> None:
-    """All of them change as the catalog grows."""
-    context = known.world.context()
-    api.execute(f"{{ {text.replace('%s', known.world.newest.info.digest)} }}", context=context)
-    assert not context.is_permanent

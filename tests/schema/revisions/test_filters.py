@@ -109,30 +109,6 @@ def test_packages_stand_in_order(world: World, field: str, direction: str | None
     assert [node["name"] for node in found] == expected[:: -1 if direction == "DESC" else 1]
 
 
-SPELLINGS = {
-    "compilers": [["gcc@13.2.0"], ["gcc@=13.2.0"]],
-    "variants": [
-        ["patches=26090f4,b231fcc"],
-        ["patches:=26090f4,b231fcc"],
-        ["patches=b231fcc,26090f4"],
-    ],
-}
-
-
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_filters_take_every_spelling(world: World, name: str) -> None:
-    """What an older page would have written finds the same specs as the canonical spelling."""
-    question = "query($filter: SpecFilter) { revision { specs(filter: $filter) { totalCount } } }"
-    counts = [
-        world.data(question, filter={name: value})["revision"]["specs"]["totalCount"]
-        for value in SPELLINGS[name]
-    ]
-    canonical = {name: SPELLINGS[name][0]}
-    expected = sum(listings.matches(spec, canonical) for spec in world.newest.specs)
-    assert counts == [expected] * len(counts)
-    assert expected
-
-
 MATCHES = """query($text: String!, $beside: String!) { revision {
   matches(query: $text) { totalCount } specs(matching: $beside) { totalCount } } }"""
 

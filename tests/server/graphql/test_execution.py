@@ -129,15 +129,6 @@ async def test_revisions_are_loaded_in_a_thread(
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
 
-async def test_heavy_requests_load_in_the_same_threads(
-    execution: Execution, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that the threads that execute never wait for a revision."""
-    loading = Calls(monkeypatch, ContentReader, "frame")
-    await executed(execution, LARGE)
-    assert loading.threads == ["cachelog-loading"]
-
-
 async def test_explanations_hold_up_no_loading(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,179 @@
-"""Documents by their hash: what is kept of them, and for how long."""
+"""Persisted documents: those of clients are bounded, and those of a manifest are the only ones."""
 
+from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
+import httpx
+import orjson
 import pytest
 
 from server.asgi.errors import BadRequest
-from server.graphql.persisted_documents import MAX_PERSISTED_BYTES, PersistedDocuments
+from server.graphql.persisted_documents import (
+    MAX_PERSISTED_BYTES,
+    PersistedDocuments,
+    read_manifest,
+)
+from server.settings import Settings
+from snapshots.errors import InvalidArgument
+from tests.server.servers import application
+
+TAGS = "query Tags { tags { name } }"
+OTHER = "query Other { revision { numSpecs } }"
+APOLLO = {
+    "format": "apollo-persisted-query-manifest",
+    "version": 1,
+    "operations": [
+        {"id": "a1", "name": "Tags", "type": "query", "body": TAGS},
+        {"id": "b2", "name": "Other", "type": "query", "body": OTHER},
+    ],
+}
+RELAY = {"a1": TAGS, "b2": OTHER}
+CODEGEN = {"sha256:a1": TAGS, "sha256:b2": OTHER}
+"""What presetConfig.persistedDocuments of GraphQL Code Generator's client preset writes."""
+
+
+def written(folder: Path, content: Any) -> Path:
+    """Write a manifest and return its path."""
+    path = folder / "documents.json"
+    path.write_bytes(content if isinstance(content, bytes) else orjson.dumps(content))
+    return path
+
+
+def by_hash(name: str) -> dict[str, Any]:
+    """Return the extensions of a client of Apollo."""
+    return {"persistedQuery": {"version": 1, "sha256Hash": name}}
+
+
+@pytest.mark.parametrize(
+    "content", [APOLLO, RELAY, CODEGEN], ids=["apollo", "relay", "code-generator"]
+)
+@pytest.mark.parametrize("prefix", ["", "sha256:"])
+def test_documents_are_asked_by_id_or_by_their_text(
+    tmp_path: Path, content: Any, prefix: str
+) -> None:
+    """Under the names that clients of Apollo and of Relay have for the id."""
+    manifest = read_manifest(written(tmp_path, content))
+    assert manifest.query_of(None, by_hash(f"{prefix}a1"), None) == TAGS
+    assert manifest.query_of(None, None, f"{prefix}b2") == OTHER
+    assert manifest.query_of(TAGS, None, None) == TAGS
+    assert manifest.query_of(TAGS, by_hash("a1"), None) == TAGS
+    assert manifest.query_of(None, None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "extensions", "document_id", "status"),
+    [
+        ("{ tags { name } }", None, None, 403),
+        (None, None, "c3", 400),
+        (None, by_hash("c3"), None, 400),
+        (OTHER, by_hash("a1"), None, 400),
+        (TAGS, by_hash("c3"), None, 400),
+    ],
+)
+def test_nothing_else_is_executed(
+    tmp_path: Path, query: str | None, extensions: Any, document_id: str | None, status: int
+) -> None:
+    """Neither another text, nor another id, nor a text under the id of another."""
+    manifest = read_manifest(written(tmp_path, APOLLO))
+    with pytest.raises(BadRequest) as caught:
+        manifest.query_of(query, extensions, document_id)
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"{", "truncated"),
+        (b'{"a1": "\xff"}', "can't decode byte 0xff"),
+        (b'{"a1": ' + b"[" * 100_000, "recursion"),
+        ([], "Expected `object`"),
+        ({"a1": 1}, "Expected `str`"),
+        ({"a1": ""}, "length >= 1"),
+        (APOLLO | {"version": 2}, r"at `\$\.version`"),
+        ({"operations": []}, "missing required field `format`"),
+        (APOLLO | {"operations": {}}, r"Expected `array`, .* at `\$\.operations`"),
+        (APOLLO | {"operations": [1]}, r"at `\$\.operations\[0\]`"),
+        (
+            APOLLO | {"operations": [{"id": "a", "body": TAGS}, {"id": "a", "body": OTHER}]},
+            "two documents of the id 'a'",
+        ),
+    ],
+)
+def test_a_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: str) -> None:
+    """The message names the setting, the file and the place."""
+    path = written(tmp_path, content)
+    with pytest.raises(InvalidArgument, match=reason) as caught:
+        read_manifest(path)
+    assert caught.value.name == "CACHELOG_DOCUMENTS"
+    assert str(path) in str(caught.value)
+
+
+def test_a_manifest_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """As any other file that cannot be read."""
+    with pytest.raises(InvalidArgument, match="No such file"):
+        read_manifest(tmp_path / "nothing")
+
+
+@pytest.fixture(scope="module")
+def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server that executes a manifest only, with all switches off."""
+    invalid = {"schema": "{ __schema { queryType { name } } }", "field": "{ tagz { name } }"}
+    path = written(tmp_path_factory.mktemp("manifest"), RELAY | invalid)
+    settings = Settings(
+        catalog=str(demo_catalog),
+        documents=str(path),
+        graphiql=False,
+        introspection=False,
+        suggestions=False,
+    )
+    with application(settings) as client:
+        yield client
+
+
+def code_of(response: httpx.Response) -> str:
+    """Return the code of the only error of a response."""
+    (error,) = response.json()["errors"]
+    code: str = error["extensions"]["code"]
+    return code
+
+
+@pytest.mark.parametrize("name", ["id", "doc_id", "documentId"])
+def test_a_server_of_a_manifest_answers_by_id(strict: httpx.Client, name: str) -> None:
+    """By GET and by POST."""
+    posted = strict.post("/graphql", json={name: "a1"})
+    got = strict.get("/graphql", params={name: "a1"})
+    assert posted.json() == got.json()
+    assert posted.json()["data"]["tags"]
+
+
+def test_a_server_of_a_manifest_registers_nothing(strict: httpx.Client) -> None:
+    """What a client sends with its hash is refused, and is not known by it afterwards."""
+    sent = strict.post("/graphql", json={"query": "{ tags { name } }"})
+    assert (sent.status_code, code_of(sent)) == (403, "PERSISTED_QUERY_NOT_IN_LIST")
+    asked = strict.post("/graphql", json={"extensions": by_hash("0" * 64)})
+    assert (asked.status_code, code_of(asked)) == (400, "PERSISTED_QUERY_NOT_IN_LIST")
+
+
+def test_what_is_switched_off_is_not_there(strict: httpx.Client) -> None:
+    """No page for browsers, no text of the schema, no introspection, no names in errors."""
+    browser = strict.get("/graphql", headers={"accept": "text/html"})
+    assert browser.status_code == 406
+    assert strict.get("/schema.graphql").status_code == 404
+    assert "data" not in strict.post("/graphql", json={"id": "schema"}).json()
+    (error,) = strict.post("/graphql", json={"id": "field"}).json()["errors"]
+    assert "tags" not in error["message"]
+
+
+# -- documents that clients send
+
+
+def sent_once(documents: PersistedDocuments, query: str) -> dict[str, Any]:
+    """Send a document with its hash, and return the extensions with the hash."""
+    extensions = by_hash(sha256(query.encode()).hexdigest())
+    assert documents.query_of(query, extensions, None) == query
+    return extensions
 
 
 def test_persisted_documents_are_bounded() -> None:
@@ -13,23 +181,9 @@ def test_persisted_documents_are_bounded() -> None:
     documents = PersistedDocuments()
     size = MAX_PERSISTED_BYTES // 4 - 1_000
     queries = [f"{number}".ljust(size) for number in range(6)]
-    asked = [
-        {"persistedQuery": {"version": 1, "sha256Hash": sha256(query.encode()).hexdigest()}}
-        for query in queries
-    ]
-    for query, extensions in zip(queries, asked, strict=True):
-        assert documents.query_of(query, extensions, None) == query
-    for extensions in asked[:2]:
+    hashes = [sent_once(documents, query) for query in queries]
+    hashes.append(sent_once(documents, "x" * (MAX_PERSISTED_BYTES + 1)))
+    for extensions in (*hashes[:2], hashes[-1]):
         with pytest.raises(BadRequest, match="PersistedQueryNotFound"):
             documents.query_of(None, extensions, None)
-    assert [documents.query_of(None, it, None) for it in asked[2:]] == queries[2:]
-
-
-def test_a_document_too_large_to_keep_is_answered_all_the_same() -> None:
-    """It is only not there by its hash afterwards."""
-    documents, query = PersistedDocuments(), "x" * (MAX_PERSISTED_BYTES + 1)
-    digest = sha256(query.encode()).hexdigest()
-    extensions = {"persistedQuery": {"version": 1, "sha256Hash": digest}}
-    assert documents.query_of(query, extensions, None) == query
-    with pytest.raises(BadRequest, match="PersistedQueryNotFound"):
-        documents.query_of(None, extensions, None)
+    assert [documents.query_of(None, it, None) for it in hashes[2:6]] == queries[2:]
