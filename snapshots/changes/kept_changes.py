@@ -379,7 +379,7 @@ def _values(changes: SpecChanges, is_removed: Mask, name: str) -> pa.Array:
     texts: list[str] = []
     for frame, rows, mask in _sides(changes, is_removed):
         column: Column[str] = getattr(frame, name)
-        codes[mask] = column.codes[rows] + np.int64(len(texts))
+        codes[mask] = column.codes[rows].astype(np.int64) + len(texts)
         texts.extend(column.values)
     return pa.array(texts, pa.string()).take(pa.array(codes))
 

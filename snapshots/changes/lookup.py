@@ -183,11 +183,11 @@ def _version(pairs: _Pairs) -> Scores:
         below = bisect_left(values, sort_key(str(value)), key=sort_key) if code is None else 0
         places.append(2 * (size - below) + 1 if code is None else 2 * (size - code))
     step = 2 * size + 4
-    keys = frame.package.codes * np.int64(step) + 2 * (size - frame.version.codes.astype(np.int64))
+    names, versions = (column.codes.astype(np.int64) for column in (frame.package, frame.version))
+    keys = names * step + 2 * (size - versions)
     begins = begins_of_runs(keys)
     runs, run_of_row = keys[begins], np.cumsum(begins) - 1
-    packages = frame.package.codes[pairs.rows]
-    ours = packages * np.int64(step) + np.array(places, np.int64)[pairs.of_wanted(column)]
+    ours = names[pairs.rows] * step + np.array(places, np.int64)[pairs.of_wanted(column)]
     nearest = np.searchsorted(runs, ours)
     is_there = runs[np.minimum(nearest, len(runs) - 1)] == ours
     apart = np.abs(2 * run_of_row[pairs.rows] - np.where(is_there, 2 * nearest, 2 * nearest - 1))

@@ -39,8 +39,8 @@ def frame_row(side: Side, node: int) -> tuple[Frame, int]:
 def node_codes(side: Side, name: str) -> Codes:
     """Return the code of each node in a column; those outside the cache have the higher codes."""
     inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
-    joined: Codes = np.concatenate((inside.codes, outside.codes + np.int32(len(inside.values))))
-    return joined
+    higher = outside.codes.astype(np.int32) + len(inside.values)
+    return np.concatenate((inside.codes, higher))
 
 
 def node_fingerprints(side: Side, name: str) -> Fingerprints:

@@ -166,7 +166,8 @@ def _members(
 ) -> Numbers:
     """Return each stack with the numbers of its rows, below ``size``, as one number, rising."""
     column, num_lists = frame.stacks, len(frame.stacks.values)
-    pairs, _ = distinct_below(num_lists * size, numbers * np.int64(num_lists) + column.codes[rows])
+    keys = numbers.astype(np.int64) * num_lists + column.codes[rows]
+    pairs, _ = distinct_below(num_lists * size, keys)
     owners, items = column.items_of(pairs % num_lists)
     stacks = places[items].astype(np.int64)
     members = stacks * size + (pairs // num_lists)[owners]

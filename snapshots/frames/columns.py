@@ -40,11 +40,12 @@ class FactColumn(Protocol):
 class Column(Generic[Value]):
     """One value a row. ``values`` are distinct and in the column's own order; None comes first.
 
-    ``codes`` are the code of each row's value, in the smallest signed integers that suffice.
+    ``codes`` are the code of each row's value, in the smallest signed integers that suffice: to
+    multiply them takes larger ones.
     """
 
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
-        self.codes: Codes = codes.astype(np.min_scalar_type(-len(values)))
+        self.codes: Codes = codes.astype(np.min_scalar_type(-1 - len(values)))
         self.values = values
         self._mapped: dict[Any, list[Any]] = {}
 

@@ -306,6 +306,6 @@ def _own_order(columns: Mapping[str, Any]) -> Rows:
     """Return the rows by package, newest version first, by hash."""
     names, versions, by_hash = columns["name"], columns["version"], columns["hash"].order
     newest_first = len(versions.values) - versions.codes.astype(np.int64)
-    group: npt.NDArray[np.int64] = names.codes * np.int64(len(versions.values) + 1) + newest_first
+    group = names.codes.astype(np.int64) * (len(versions.values) + 1) + newest_first
     rows: Rows = by_hash[np.argsort(group[by_hash], kind="stable")]
     return rows

@@ -159,7 +159,7 @@ def names_of(frame: Frame) -> Iterator[Suggestion]:
             if value and value != ROOT_STACK:
                 yield Suggestion(kind, value, count)
     versions = frame.version.values
-    codes = frame.package.codes * np.int64(len(versions)) + frame.version.codes
+    codes = frame.package.codes.astype(np.int64) * len(versions) + frame.version.codes
     each, num_specs = np.unique(codes, return_counts=True)
     for code, count in zip(each.tolist(), num_specs.tolist(), strict=True):
         package, version = divmod(code, len(versions))
