@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from math import floor
@@ -29,7 +29,7 @@ from snapshots.recipes.commits import (
 )
 from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
-from snapshots.sources.git.repository import BadBlob, Repository, Stream, blobs_of, fields_of, run
+from snapshots.sources.git.repository import BadBlob, Blobs, Repository, Stream, fields_of, run
 from snapshots.sources.settings import ReadSettings
 from snapshots.texts import legible, quoted
 
@@ -276,22 +276,16 @@ class RecipesRepository:
         command = ["diff-tree", "--stdin", "--root", "--always", "-r", "-z", "--raw"]
         command += ["--no-renames", "--no-ext-diff", "--encoding=UTF-8", _FORMAT, "--", *FOLDERS]
         shallow = self._shallow
-        commits: list[tuple[Commit, tuple[str, str] | None]] = []
+        readings: list[_Reading] = []
         fields = self._fields(command, data)
-        reading: _Reading | None = None
         for field in fields:
             entry = field.lstrip(b"\n")
             if entry.startswith(b":"):
                 path = next(fields, b"").decode(errors="backslashreplace")
-                if reading is not None:
-                    reading.touch(path, entry)
+                readings[-1].touch(path, entry)
             elif entry:
-                if reading is not None:
-                    commits.append(reading.result())
-                reading = _Reading(entry, shallow)
-        if reading is not None:
-            commits.append(reading.result())
-        return commits
+                readings.append(_Reading(entry, shallow))
+        return [reading.result() for reading in readings]
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
@@ -322,7 +316,7 @@ class RecipesRepository:
         pins: dict[str, str] = {}
         with suppress(SourceError):  # then it is said that Spack changed, not from what to what
             fetch_blobs(self._repository, named)
-            with blobs_of(self._repository) as reader:
+            with closing(Blobs(self._repository)) as reader:
                 for blob in named:
                     with suppress(BadBlob):
                         pin = _pinned(reader.read(blob, self.location))

@@ -154,7 +154,8 @@ def refusal(response: "Response", location: str, status: str) -> SourceError:
     ``status`` is the status as people read it. The error is Missing, Forbidden or another, and says
     what to do about credentials and regions.
     """
-    code, name, message, region = _error_of(response)
+    code = response.status_code
+    name, message, region = _error_of(response)
     if name:
         status = f"{status} ({name})"
     if name == "NoSuchBucket":
@@ -245,8 +246,8 @@ def _check(access: S3Access, location: str) -> None:
         raise SourceError(location, f"AWS_ENDPOINT_URL, {access.endpoint}, is no http(s) URL")
 
 
-def _error_of(response: "Response") -> tuple[int, str, str, str]:
-    """Return the status of an error, its name and message, and the region that it speaks of."""
+def _error_of(response: "Response") -> tuple[str, str, str]:
+    """Return the name and the message of an error, and the region that it speaks of."""
     import httpx
 
     data = bytearray()
@@ -256,16 +257,12 @@ def _error_of(response: "Response") -> tuple[int, str, str, str]:
             if len(data) > _ERROR_BYTES:
                 break
     root = _xml(data)
-    texts = ["", "", ""]
+    name = message = region = ""
     if root is not None and root.tag.endswith("Error"):
-        texts = [root.findtext(f"{{*}}{name}") or "" for name in ("Code", "Message", "Region")]
-    name, message, region = texts
-    return (
-        response.status_code,
-        name,
-        message,
-        response.headers.get("x-amz-bucket-region", region),
-    )
+        name, message, region = (
+            root.findtext(f"{{*}}{key}") or "" for key in ("Code", "Message", "Region")
+        )
+    return name, message, response.headers.get("x-amz-bucket-region", region)
 
 
 def _xml(data: bytes | bytearray) -> ElementTree.Element | None:

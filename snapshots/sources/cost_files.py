@@ -72,17 +72,14 @@ def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]
 
 
 def _csv_lines(reader: Any, location: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines that are not empty, with the numbers that they begin at."""
-    while True:
-        line = reader.line_num + 1
-        try:
-            values = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise SourceError(location, f"is no good CSV: {error}", line=line) from None
-        if values:
-            yield line, values
+    """Yield the lines that are not empty, with the numbers that they end at."""
+    try:
+        for values in reader:
+            if values:
+                yield reader.line_num, values
+    except csv.Error as error:
+        reason = f"is no good CSV: {error}"
+        raise SourceError(location, reason, line=reader.line_num) from None
 
 
 def _parquet_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]:

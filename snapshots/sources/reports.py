@@ -5,7 +5,6 @@ process or in others, each with a report of its own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
@@ -49,15 +48,6 @@ class Report(msgspec.Struct, kw_only=True):
     def warn(self, text: str) -> None:
         """Note something that is odd but loses nothing."""
         self.warnings.append(shortened(visible(text), _LONGEST_WARNING))
-
-    @contextmanager
-    def part(self) -> Iterator["Report"]:
-        """Yield a report of a part of the import; what it collects is added to this one."""
-        part = Report(skip_bad=self.skip_bad, progress=self.progress)
-        try:
-            yield part
-        finally:
-            self.add(part.skipped, part.warnings)
 
     def add(self, skipped: Iterable[SourceError], warnings: Iterable[str]) -> None:
         """Take in what was noticed elsewhere; a warning that several parts give stands once."""
@@ -118,8 +108,11 @@ class PartReader(Generic[Found]):
 
     def here(self, part: Part) -> PartRead[Found]:
         """Return what was read of a part that must not leave this process."""
-        with self.report.part() as own:
+        own = Report(skip_bad=self.report.skip_bad, progress=self.report.progress)
+        try:
             content = part.read(self.settings, own)
+        finally:
+            self.report.add(own.skipped, own.warnings)
         return PartRead(list(map(self.make, content.snapshots)), content.states)
 
 

@@ -135,12 +135,8 @@ class TargetSet(msgspec.Struct, frozen=True):
         return any(between.includes(target) for between in self.ranges)
 
 
-def is_target(name: str) -> bool:
-    """Tell whether the library knows a target of this name, so that it has an ancestry."""
-    return name in _targets()
-
-
 def _targets() -> Mapping[str, Any]:
+    """Return the targets whose ancestry is known, by name."""
     from archspec.cpu import TARGETS  # most queries ask for no range
 
     return TARGETS  # type: ignore[no-any-return]
@@ -498,7 +494,7 @@ class _Node:
                 names.add(item)
                 continue
             for bound in (low, high):
-                if bound and not is_target(bound):
+                if bound and bound not in _targets():
                     self._scanner.fail(f"{bound!r} is no target that ranges can have", match.end())
             ranges.add(TargetRange(low, high))
         return TargetSet(tuple(sorted(names)), tuple(sorted(ranges)))

@@ -26,7 +26,6 @@ from snapshots.sources.git.repository import (
     Change,
     PagesCommit,
     Repository,
-    blobs_of,
     changes_between,
     commits_of,
     empty_tree,
@@ -431,7 +430,7 @@ def read(
 
         first = max(start, 0)
         trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
-        with blobs_of(origin) as blobs, closing(changes_between(origin, trees)) as steps:
+        with closing(Blobs(origin)) as blobs, closing(changes_between(origin, trees)) as steps:
             reader = PageReader(blobs, report)
             selection = TagSelection(tags)
             walk = Walk(folder, commits, until, selection, reader, report)

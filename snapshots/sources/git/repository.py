@@ -16,7 +16,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 from pathlib import Path
@@ -182,7 +182,10 @@ class Stream:
             )
         except OSError as error:
             self._open.close()
-            raise _not_started(self._repository, error) from None
+            reason = f"git cannot be started: {error.strerror}"
+            if isinstance(error, FileNotFoundError):
+                reason = "git is needed to read it, and is not installed"
+            raise SourceError(self._repository.location, reason) from None
         if not self._network.protocols and sys.platform == "linux":
             with suppress(OSError, ValueError):  # it ended already, or has a lower limit
                 resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
@@ -244,12 +247,6 @@ def _environment(repository: Repository, network: Network) -> dict[str, str]:
     # Git takes an empty list for all that its settings allow.
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
     return kept | _SETTINGS | overrides | allowed | place
-
-
-def _not_started(repository: Repository, error: OSError) -> SourceError:
-    if isinstance(error, FileNotFoundError):
-        return SourceError(repository.location, "git is needed to read it, and is not installed")
-    return SourceError(repository.location, f"git cannot be started: {error.strerror}")
 
 
 def _failed(repository: Repository, complaints: bytes, status: int) -> SourceError:
@@ -402,7 +399,10 @@ class BadBlob(SourceError):
 
 
 class Blobs:
-    """Reads blobs, one after the other, from a running ``git cat-file --batch``."""
+    """Reads blobs, one after the other, from a running ``git cat-file --batch``.
+
+    To make it raises SourceError where git cannot be started.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -441,11 +441,6 @@ class Blobs:
 
     def _opened(self) -> Stream:
         return Stream(self._repository, "cat-file", "--batch").__enter__()
-
-
-def blobs_of(repository: Repository) -> "closing[Blobs]":
-    """Open a repository's blobs for a block; raises SourceError where git cannot be started."""
-    return closing(Blobs(repository))
 
 
 # -- pipes and devices

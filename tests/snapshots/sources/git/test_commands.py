@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from snapshots.sources.git.repository import (
     Network,
     Repository,
     Stream,
-    blobs_of,
     refuse_pipes,
     run,
 )
@@ -109,7 +109,7 @@ def test_blobs_that_end_too_early(
 ) -> None:
     """No half page is read; what git says is the reason, also for whoever asks after that."""
     program(tmp_path, monkeypatch, answer)
-    with blobs_of(place) as blobs:
+    with closing(Blobs(place)) as blobs:
         for _ in range(3):
             with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
                 blobs.read(BLOB, "page.md")
