@@ -31,15 +31,7 @@ class CachelogError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle all data, whatever the arguments of the constructor were."""
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-def _restored(
-    kind: type[CachelogError], args: tuple[object, ...], data: Mapping[str, object]
-) -> CachelogError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(data)
-    return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class SourceError(CachelogError):

@@ -91,21 +91,20 @@ class Boundary:
     """Says which addresses may be connected to; safe to share between threads.
 
     ``trusted`` are hosts that the import begins at. Where such a host has special addresses when it
-    is first asked for, addresses of their kinds may be reached. Without any, the first host that is
-    asked for counts as such. ``configured`` are URLs that settings name, as the system does
-    proxies: their hosts may have special addresses, too, but lead to no others. ``reached`` is what
-    another boundary of the same import learned.
+    is first asked for, addresses of their kinds may be reached. ``configured`` are URLs that
+    settings name, as the system does proxies: their hosts may have special addresses, too, but lead
+    to no others. ``reached`` is what another boundary of the same import learned.
     """
 
     def __init__(
         self,
-        trusted: Iterable[str] | None,
+        trusted: Iterable[str],
         resolve: Resolve = resolve,
         reached: Reached | None = None,
         *,
         configured: Iterable[str] = (),
     ) -> None:
-        self._trusted = None if trusted is None else {_normal(host) for host in trusted}
+        self._trusted = {_normal(host) for host in trusted}
         self._resolve = resolve
         named = hosts_of(*configured, *getproxies().values())
         self._configured: dict[str, frozenset[str | None] | None] = {
@@ -132,9 +131,7 @@ class Boundary:
         kinds = {address: kind_of(address) for address in addresses}
         name = _normal(host)
         with self._lock:
-            if self._trusted is None and name not in self._configured:
-                self._trusted = {name}
-            if name in (self._trusted or ()) and name not in self._known:
+            if name in self._trusted and name not in self._known:
                 # Only once: afterwards its addresses may be others, which nobody named.
                 self._known.add(name)
                 self._kinds.update(kinds.values())

@@ -161,9 +161,9 @@ class RemoteFile(msgspec.Struct, frozen=True):
 class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
-    ``origin`` is where the import begins, one location or several: only if such a one has a special
-    address (loopback, private ...) may other locations have such. None takes the first host that is
-    asked for. ``reached`` is what another transport of the same import learned of the hosts.
+    ``origins`` are where the import begins: only if one of them has a special address (loopback,
+    private ...) may other locations have such. ``reached`` is what another transport of the same
+    import learned of the hosts.
 
     Leaving it closes every body. A request that is still running then, in any thread, ends with a
     SourceError: at the next bytes received, or when the server was silent for too long.
@@ -173,7 +173,7 @@ class Transport:
         self,
         settings: ReadSettings,
         report: Report,
-        origin: str | Sequence[str] | None = None,
+        origins: Sequence[str],
         reached: Reached | None = None,
     ) -> None:
         self.settings = settings
@@ -182,8 +182,11 @@ class Transport:
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
         self._lock = Lock()
         self._stopped = Event()
+        urls = (
+            buckets.object_url(url, settings) if url.startswith("s3://") else url for url in origins
+        )
         self._boundary = Boundary(
-            _trusted(settings, origin),
+            hosts_of(*urls),
             reached=reached,
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
@@ -485,16 +488,6 @@ class Transport:
             self.report.warn(f"{folder}: cannot keep anything: {error.strerror}")
             return None
         return folder
-
-
-def _trusted(settings: ReadSettings, origin: str | Sequence[str] | None) -> list[str] | None:
-    """Return the hosts that reading begins at; None where that is the first that is asked for."""
-    if origin is None:
-        return None
-    origins = [origin] if isinstance(origin, str) else origin
-    return hosts_of(
-        *(buckets.object_url(url, settings) if url.startswith("s3://") else url for url in origins)
-    )
 
 
 def _files(location: str) -> Iterator[tuple[str, None]]:

@@ -77,17 +77,14 @@ class VariantConstraint(msgspec.Struct, frozen=True):
         return [self._accepts(value) for name, value in recorded if name == self.name]
 
     def _accepts(self, value: VariantValue) -> bool:
-        if self.value == value or self._is_any:
+        is_any = self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
+        if self.value == value or is_any:
             return True
         if isinstance(value, bool) or isinstance(self.value, bool):
             return False
         if self.name == _PATCHES:
             return _has_patches(value, self.value, exact=self.exact)
         return not self.exact and set(self.value) <= set(value)
-
-    @property
-    def _is_any(self) -> bool:
-        return self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
 
 
 @lru_cache(maxsize=1 << 16)

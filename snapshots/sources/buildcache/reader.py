@@ -345,7 +345,7 @@ def read_apart(
 def _read_one_apart(location: str, asked: Asked, reader: PartReader[Found]) -> Iterator[Found]:
     tags, settings, report = asked.tags, reader.settings, reader.report
     origin = _origin(location, settings)
-    with Transport(settings, report, origin) as transport:
+    with Transport(settings, report, [origin]) as transport:
         reading = _Reading(transport, sizes=asked.sizes)
         place = reading.locate(location)
         if place.cache is not None:

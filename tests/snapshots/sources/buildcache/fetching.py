@@ -15,7 +15,7 @@ DATA = b'{"database": {}}' * 100
 
 def fetched(location: str, settings: ReadSettings = QUICK, report: Report | None = None) -> bytes:
     """Return what lies at a location as ``fetch`` brings it."""
-    with Transport(settings, report or Report()) as transport:
+    with Transport(settings, report or Report(), [location]) as transport:
         return bytes(loaded(transport.fetch(location), settings))
 
 

@@ -273,7 +273,7 @@ class _Lists(dict[str, Reply]):
 def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str]:
     """Return what a list in a bucket leads to."""
     server.replies = _Lists({"/bucket/": paged(answer)})
-    with Transport(at(server.url), Report()) as transport:
+    with Transport(at(server.url), Report(), [server.url]) as transport:
         return [found.location for found in transport.listing("s3://bucket/a")]
 
 

@@ -46,7 +46,7 @@ QUICK = ReadSettings(attempts=1, timeout=5, max_index_bytes=1000)
 
 def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
     """Return the text and the version of the index at a location."""
-    with Transport(QUICK, report or Report()) as transport:
+    with Transport(QUICK, report or Report(), [location]) as transport:
         return fetch(locate(location, transport), transport).load(transport)
 
 
@@ -79,7 +79,7 @@ def test_the_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
 def test_a_plain_index(tmp_path: Path) -> None:
     """A file belongs to no cache, whatever its name; so does index.json in any folder."""
     file = put(tmp_path / "index.json", EMPTY_INDEX)
-    with Transport(ReadSettings(), Report()) as transport:
+    with Transport(ReadSettings(), Report(), []) as transport:
         assert locate(str(tmp_path), transport) == IndexPlace(str(file), None)
         other = put(tmp_path / "database", EMPTY_INDEX)
         assert locate(str(other), transport) == IndexPlace(str(other), None)
@@ -132,7 +132,7 @@ def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
         entries.append(put_blob(tmp_path, data, media_type, compression=compression))
     file = tmp_path / LAYOUT_3_INDEX
     put(file, text(manifest(*entries)))
-    with Transport(ReadSettings(), Report()) as transport:
+    with Transport(ReadSettings(), Report(), []) as transport:
         fetched = fetch(locate(str(tmp_path), transport), transport)
         of_both = fetched.load(transport)
         assert of_both[0] == b"version 9"

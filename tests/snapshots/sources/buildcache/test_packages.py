@@ -43,7 +43,7 @@ def packages(
 ) -> dict[str, BinaryPackage]:
     """Read the packages of specs in one cache of layout 3."""
     settings = ReadSettings(cache_dir=folder, attempts=2, backoff=0.001, timeout=5)
-    with Transport(settings, report or Report()) as transport:
+    with Transport(settings, report or Report(), [str(base)]) as transport:
         return read_packages({BuildCache(3, str(base)): specs}, transport)
 
 
@@ -88,7 +88,7 @@ def test_manifests_that_are_not_there(server: Server) -> None:
 def test_caches_without_sizes(tmp_path: Path) -> None:
     """That other caches than those of layout 3 state no sizes is said, in one warning."""
     report = Report()
-    with Transport(ReadSettings(), report) as transport:
+    with Transport(ReadSettings(), report, []) as transport:
         specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
         assert read_packages(specs_by_cache, transport) == {}
     assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]

@@ -32,7 +32,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
 def test_a_local_file(tmp_path: Path) -> None:
     """A file is read where it lies, and nothing is kept of it."""
     file = str(put(tmp_path / "index.json", DATA))
-    with Transport(keeping(tmp_path / "kept"), Report()) as transport:
+    with Transport(keeping(tmp_path / "kept"), Report(), []) as transport:
         assert transport.exists(file)
         assert not transport.exists(str(tmp_path))
         assert loaded(transport.fetch(file)) == transport.read(file) == DATA
@@ -44,7 +44,7 @@ def test_content_over_http(server: Server, packed: bool) -> None:
     """A body is the same whether the server packs it for the way or not."""
     server["/index.json"] = content(DATA, packed=packed)
     assert fetched(server.at("/index.json")) == DATA
-    with Transport(QUICK, Report()) as transport:
+    with Transport(QUICK, Report(), [server.url]) as transport:
         assert transport.read(server.at("/index.json")) == DATA
         assert transport.exists(server.at("/index.json"))
         assert not transport.exists(server.at("/other.json"))
@@ -67,7 +67,7 @@ def test_a_gzip_bomb(server: Server) -> None:
     server["/blob"] = content(gzip.compress(zeros))
     with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
         fetched(server.at("/encoded.json"), settings)
-    with Transport(settings, Report()) as transport:
+    with Transport(settings, Report(), [server.url]) as transport:
         with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
             transport.fetch(server.at("/blob")).load(limit=2_000_000, compression="gzip")
         with pytest.raises(SourceError, match="holds more than 16,777,216 bytes"):
@@ -134,7 +134,7 @@ def test_the_report_hears_one_thing_at_a_time() -> None:
         inside.pop()
 
     settings = msgspec.structs.replace(QUICK, workers=4)
-    with Transport(settings, Report(progress=progress)) as transport:
+    with Transport(settings, Report(progress=progress), []) as transport:
         for _, result in transport.ahead(
             lambda task: transport.progress(task, 0, None), "abcdefgh"
         ):
@@ -151,7 +151,7 @@ def test_working_ahead() -> None:
         time.sleep(0.02 if item == 0 else 0)
         return -item
 
-    with Transport(msgspec.structs.replace(QUICK, workers=2), Report()) as transport:
+    with Transport(msgspec.structs.replace(QUICK, workers=2), Report(), []) as transport:
         results = transport.ahead(work, range(10))
         item, result = next(results)
         assert (item, result.result()) == (0, 0)
@@ -166,7 +166,7 @@ def test_stopping(server: Server) -> None:
     server["/a.json"] = status(500)
     settings = msgspec.structs.replace(QUICK, backoff=60, workers=1)
     start = time.monotonic()
-    with Transport(settings, Report()) as transport:
+    with Transport(settings, Report(), [server.url]) as transport:
         results = transport.ahead(transport.fetch, [server.at("/a.json")] * 5)
         waiting = threading.Thread(target=lambda: next(results)[1].exception())
         waiting.start()
@@ -183,7 +183,7 @@ def test_bodies_are_closed(server: Server, tmp_path: Path) -> None:
     server["/a.json"], server["/b.json"] = content(DATA), unmeasured(DATA)
     file = str(put(tmp_path / "index.json", DATA))
     for _ in range(2):
-        with Transport(keeping(tmp_path / "kept"), Report()) as transport:
+        with Transport(keeping(tmp_path / "kept"), Report(), [server.url]) as transport:
             urls = [server.at("/a.json"), server.at("/b.json"), file]
             bodies = [transport.fetch(url) for url in urls]
             assert not any(body.file.closed for body in bodies)
@@ -211,7 +211,7 @@ def test_the_server_says_when_to_come_back(server: Server, monkeypatch: pytest.M
     past, later = "Wed, 21 Oct 2015 07:28:00 GMT", datetime.now(UTC) + timedelta(seconds=50)
     dates = [status(503, Retry_After=when) for when in (past, format_datetime(later), "soon")]
     server["/a.json"] = in_turn(status(429, Retry_After="7"), *dates, content(DATA))
-    with Transport(msgspec.structs.replace(QUICK, attempts=5), Report()) as transport:
+    with Transport(msgspec.structs.replace(QUICK, attempts=5), Report(), [server.url]) as transport:
         monkeypatch.setattr(transport._stopped, "wait", waits.append)
         assert loaded(transport.fetch(server.at("/a.json"))) == DATA
     assert [round(wait / 10) * 10 for wait in waits] == [10, 0, 50, 0]
@@ -223,7 +223,7 @@ def test_the_waits_grow(server: Server, monkeypatch: pytest.MonkeyPatch) -> None
     waits: list[float] = []
     server["/a.json"] = status(500)
     settings = msgspec.structs.replace(QUICK, attempts=4, backoff=8)
-    with Transport(settings, Report()) as transport:
+    with Transport(settings, Report(), [server.url]) as transport:
         monkeypatch.setattr(transport._stopped, "wait", waits.append)
         with pytest.raises(SourceError, match="tried 4 times"):
             transport.fetch(server.at("/a.json"))
