@@ -6,6 +6,9 @@ from selenium import webdriver
 
 from tests.server.browsers import wait_for
 
+OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
+"""What colours and widths change of a page; the rest is the same however it is seen."""
+
 _SETTLED = """
 return document.readyState === "complete" && !document.querySelector(".htmx-request")
 """

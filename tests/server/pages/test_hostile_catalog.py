@@ -1,18 +1,25 @@
-"""Pages of a catalog whose names, versions, stacks, tags and places are all markup."""
+"""Pages of a catalog whose names, versions, stacks, tags and places are all markup.
+
+What scripts make of them is looked at in a real browser.
+"""
 
 from collections.abc import Iterator
 from urllib.parse import quote
 
 import httpx
 import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.expensive import IS_QUICK
+from tests.server.browsers import wait_for
 from tests.server.pages.hostile import BREAKS, TAG, faults, is_relative, published
 from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.test_check import locked
+from tests.server.pages.tour import tour
 from tests.server.servers import application
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -20,7 +27,7 @@ from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
 _MOST = 240
 """How many pages are looked at: all kinds, and a few of each."""
 
-_A_KIND = 4 if IS_QUICK else 9
+_A_KIND = 2 if IS_QUICK else 9
 _BEGINNINGS = ("/", "/search?q=evil", "/hash", "/check", "/compare", f"/r/{quote(TAG)}", "/nope")
 _STATUS = (200, 303)
 _REFUSED = (400, 404, 414)
@@ -94,3 +101,36 @@ def _leading_on(page: Shown) -> list[str]:
     paths = [it.raw_path.decode() for it in urls]
     beyond = ("/graphql", "/feeds/", "/static/", "/schema.graphql")
     return [it for it in paths if not it.startswith(beyond) and "as=" not in it]
+
+
+_FAULTS = """
+return [...document.querySelectorAll('*')].flatMap((it) => [
+  ...(it.localName.startsWith('evil') ? [it.localName] : []),
+  ...[...it.attributes].map((one) => one.name).filter((name) => /^(on|evil|hx-on)/.test(name)),
+])
+"""
+_FOREIGN = """
+return performance.getEntriesByType('resource').map((it) => it.name)
+  .filter((it) => !it.startsWith(location.origin))
+"""
+_UNFOLDED = """
+const all = [...document.querySelectorAll('details')].slice(0, 4);
+all.forEach((it) => { it.open = true; });
+"""
+_HAS_LOADED = "return !document.querySelector('.htmx-request')"
+_SCRIPTED = ("series", "spec", "compare", "compare-specs", "compare-notes", "cause")
+"""Pages whose parts scripts load, unfold, narrow down or copy."""
+
+
+def test_scripts_make_no_markup_of_texts(browser: webdriver.Chrome, client: httpx.Client) -> None:
+    """Where parts are loaded, buttons are added, and lists follow what somebody writes."""
+    addresses = tour(client)
+    search = str(httpx.URL("/search", params={"q": BREAKS[1]}))
+    for address in (*(addresses[name] for name in _SCRIPTED), search):
+        browser.get(str(client.base_url.join(address)))
+        browser.execute_script(_UNFOLDED)
+        for box in browser.find_elements(By.CSS_SELECTOR, "form.narrow input[type=search]"):
+            box.send_keys("<evil-1")
+        wait_for(browser, lambda: browser.execute_script(_HAS_LOADED))
+        assert browser.execute_script(_FAULTS) == [], address
+        assert browser.execute_script(_FOREIGN) == [], address

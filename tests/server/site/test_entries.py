@@ -114,20 +114,17 @@ def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -
     return [option.text for option in browser.find_elements(*options)]
 
 
-@pytest.mark.parametrize(("text", "title"), [("pa", "pa"), (f"/{GONE.hash[:9]}", "pa@1.14.5")])
-def test_what_is_written_leads_to_its_page(
-    browser: webdriver.Chrome, site: Path, text: str, title: str
-) -> None:
-    """By a part of its name or the beginning of a hash; Enter opens the first suggestion."""
-    (suggestion,) = suggestions(browser, site / "series/develop/index.html", text, 1)
-    assert "pa" in suggestion
-    browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
-    wait_for(browser, lambda: "/series/" not in browser.current_url)
-    assert browser.find_element(By.CSS_SELECTOR, "h1").text == title
+def test_what_is_written_leads_to_its_page(browser: webdriver.Chrome, site: Path) -> None:
+    """By a part of its name or the beginning of a hash; Enter opens the first suggestion.
 
-
-def test_the_same_name_comes_first(browser: webdriver.Chrome, site: Path) -> None:
-    """Then what only begins so; nothing is suggested for what the site does not have."""
+    The same name comes first; nothing is suggested for what the site does not have.
+    """
+    for text, title in (("pa", "pa"), (f"/{GONE.hash[:9]}", "pa@1.14.5")):
+        (suggestion,) = suggestions(browser, site / "series/develop/index.html", text, 1)
+        assert "pa" in suggestion
+        browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
+        wait_for(browser, lambda: "/series/" not in browser.current_url)
+        assert browser.find_element(By.CSS_SELECTOR, "h1").text == title
     first, *_ = suggestions(browser, site / "index.html", "develop", 2)
     assert first.startswith("develop\nseries")
     assert suggestions(browser, site / "index.html", "nothing-like-it", 0) == []

@@ -43,7 +43,7 @@ def kind_of(address: str) -> str:
 def site(history_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the site of the newest revisions of a series with commits; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(history_catalog, folder, "--last", 2, "--limit", 5, *BASE)
+    done = exported(history_catalog, folder, "--last", 2, "--limit", 2, *BASE)
     assert (done.code, done.out) == (0, ""), done.err
     assert re.match(r"\d+ files written, 0 as before in ", done.err)
     return folder
