@@ -12,7 +12,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.pages.page_reader import shown
-from tests.server.servers import application, until
+from tests.server.servers import application
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 
@@ -57,21 +57,6 @@ def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
                 url = httpx.URL(f"{client.base_url}/feeds/{text}.atom")
                 again = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
                 assert again.feed.id == feed.feed.id
-
-
-def test_a_new_revision_is_in_the_next_answer(tmp_path: Path) -> None:
-    """Without a restart; until then a reader is told that nothing changed."""
-    *earlier, newest = (it for it in history(revisions=4, packages=4, specs=20) if "-" in it.tag)
-    Catalog(str(tmp_path)).publish(earlier)
-    path = "/feeds/develop-DATE.atom"
-    with application(Settings(catalog=str(tmp_path), refresh=0.05)) as client:
-        first = client.get(path)
-        headers = {"if-none-match": first.headers["etag"]}
-        assert client.get(path, headers=headers).status_code == 304
-        Catalog(str(tmp_path)).publish([newest])
-        until(lambda: client.get(path, headers=headers).status_code == 200, "a new feed", 20)
-        feed = read_feed(client.get(path).content)
-        assert feed.entries[0].tags[0].term == newest.tag
 
 
 def test_an_older_catalog_is_completed_on_the_way(tmp_path: Path) -> None:
