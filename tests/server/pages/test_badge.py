@@ -48,10 +48,3 @@ def test_both_say_the_same(name: str, message: str, client: httpx.Client, newest
 def test_a_revision_that_is_not_there_has_none(client: httpx.Client) -> None:
     """The page of the error says which there are."""
     assert client.get("/badge/develp/hdf5.svg").status_code == 404
-
-
-def test_the_page_of_a_package_leads_to_them(client: httpx.Client) -> None:
-    """At its end."""
-    page = client.get("/r/develop/packages/hdf5").text
-    for suffix in ("svg", "json"):
-        assert f"badge/develop/hdf5.{suffix}" in page

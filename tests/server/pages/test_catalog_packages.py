@@ -47,13 +47,6 @@ def test_all_packages_are_listed(client: httpx.Client) -> None:
     assert "No package matches this" in nothing.text("main")
 
 
-def test_the_list_can_be_had_whole(client: httpx.Client) -> None:
-    """As CSV, with where each is best looked at."""
-    lines = client.get("/packages?as=csv").text.splitlines()
-    assert lines[0].startswith("name,isGone,best.series.name,best.versions,best.numSpecs")
-    assert [line.split(",")[0] for line in lines[1:]] == ["gone-away", "hdf5", "zlib"]
-
-
 def test_one_package_over_all_series(client: httpx.Client) -> None:
     """Where it is, since when, where it was lost; its history in each series, and the feed."""
     page = shown(client, "/packages/zlib")

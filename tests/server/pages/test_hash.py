@@ -41,14 +41,6 @@ def test_it_says_when_and_why_a_hash_went(client: httpx.Client, gone: str) -> No
         assert gone[:7] in comparison.text("main")
 
 
-def test_it_says_what_took_its_place(client: httpx.Client, gone: str) -> None:
-    """What its last comparison pairs it with, and the most alike that is left."""
-    known = answered(client, "hash", hash=gone)["hash"]
-    shown_facts = shown(client, f"/hash/{gone}").text("section .facts")
-    for it in (known["successor"], known["nearest"]):
-        assert it is None or it["hash"][:7] in shown_facts or "the same" in shown_facts
-
-
 def test_a_prefix_is_enough(client: httpx.Client, gone: str) -> None:
     """The page is that of the only hash that begins so, and says which."""
     page = shown(client, f"/hash/{gone[:12]}")

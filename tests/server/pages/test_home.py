@@ -66,16 +66,6 @@ def test_numbers_are_those_of_the_api(client: httpx.Client) -> None:
             assert cells[-1] == f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"
 
 
-def test_a_line_says_in_words_what_it_shows(client: httpx.Client) -> None:
-    """Who does not see it hears how many specs there were and are."""
-    page = shown(client, "/")
-    lines = page.dom.cssselect("main svg")
-    assert lines
-    for it in lines:
-        assert it.get("role") == "img"
-        assert "revisions: from " in it.get("aria-label", "")
-
-
 def test_made_up_data_is_said(client: httpx.Client, odd: httpx.Client) -> None:
     """Nobody takes a demonstration for a build cache."""
     assert "generated sample data" in shown(client, "/").text(".intro")

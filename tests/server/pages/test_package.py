@@ -93,15 +93,6 @@ def test_what_specs_have_in_common_is_said_once(of_specs: httpx.Client) -> None:
     assert "No spec of hdf5 is like this" in nothing.text(".empty")
 
 
-def test_what_the_source_does_not_tell(tmp_path: Path) -> None:
-    """No dependencies, compilers or sizes: each is said once, and no column is of nothing else."""
-    with served(tmp_path, [a_spec("1", compiler=None)]) as client:
-        page = shown(client, "/r/develop/packages/hdf5?by=COMPILER")
-        assert "source states no compiler" in page.text("#coverage ~ .empty")
-        assert "tells no dependencies" in page.text("#dependents + .empty")
-        assert "The source tells no compilers and no sizes of these." in page.texts(".listed p")
-
-
 def test_the_past_of_a_package(tmp_path: Path) -> None:
     """Since when it is there, and each revision that touched it, with the way to why."""
     states = [SPECS[1:2], SPECS[1:2], SPECS[:3]]

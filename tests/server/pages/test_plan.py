@@ -1,6 +1,7 @@
 """Planning lock files on a page."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -94,24 +95,28 @@ def test_what_is_gone(client: httpx.Client) -> None:
     assert not planned(client, lock).dom.cssselect("section[aria-labelledby=gone]")
 
 
-def test_a_lock_file_without_specs(client: httpx.Client) -> None:
-    """All that its stack has is gone; without a stack nothing is said."""
-    page = planned(client, as_bytes(lock_file([], [])), stack="e4s")
-    assert page.text("h1") == "0 of 0 specs to build"
-    assert "Gone from the stack e4s" in page.text("section[aria-labelledby=gone]")
-
-
-def test_nothing_to_build(client: httpx.Client) -> None:
-    """It is said, also without a stack, and with the usual revision."""
-    lock = as_bytes(lock_file([locked("old")], [hash_of("old")]))
-    page = planned(client, lock, ref="")
-    assert page.text("h1") == "0 of 1 spec to build"
-    assert "Nothing: all of it is there." in page.text("main")
-
-
-def test_a_stack_that_is_not_there(client: httpx.Client) -> None:
-    """All that is not reused is new."""
-    assert "develop has no stack e5s" in planned(client, LOCK, stack="e5s").text(".notice")
+@pytest.mark.parametrize(
+    ("content", "ref", "stack", "title", "said"),
+    [
+        (lock_file([], []), "develop", "e4s", "0 of 0 specs", "Gone from the stack e4s"),
+        (
+            lock_file([locked("old")], [hash_of("old")]),
+            "",
+            "",
+            "0 of 1 spec",
+            "Nothing: all of it is there.",
+        ),
+        (lock_file([locked("old")], []), "", "e5s", "0 of 1 spec", "develop has no stack e5s"),
+    ],
+    ids=["no spec", "nothing to build", "a stack that is not there"],
+)
+def test_little_to_build(
+    client: httpx.Client, content: Any, ref: str, stack: str, title: str, said: str
+) -> None:
+    """What there is to say is said, also with the usual revision."""
+    page = planned(client, as_bytes(content), ref, stack)
+    assert page.text("h1") == f"{title} to build"
+    assert said in page.text("main")
 
 
 def test_a_text_can_be_planned_again(client: httpx.Client) -> None:

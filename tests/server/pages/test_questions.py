@@ -85,13 +85,6 @@ def test_twins(server: httpx.Client) -> None:
     assert "nearest: e4s" in refused.text("main")
 
 
-def test_the_revision_leads_to_both(server: httpx.Client) -> None:
-    """Its page has a link to each."""
-    links = shown(server, "/r/develop").links("main p a")
-    assert shown(server, links["built more than once"]).text("h1").startswith("Twins")
-    assert shown(server, links["missing to install it"]).text("h1").startswith("Holes")
-
-
 def test_impact(server: httpx.Client) -> None:
     """The page of a package says what its change would rebuild, by stack and target."""
     page = shown(server, "/r/develop~1/packages/zlib")

@@ -129,23 +129,6 @@ def test_charts_are_there_without_a_script(page: Shown, answer: Any) -> None:
     )
 
 
-def test_its_feed_is_offered(page: Shown, history_client: httpx.Client) -> None:
-    """To programs and to people."""
-    (link,) = page.dom.cssselect("link[rel=alternate]")
-    feed = history_client.get(page.response.url.join(link.get("href")))
-    assert feed.status_code == 200
-    assert feed.headers["content-type"].startswith("application/atom+xml")
-    assert str(feed.url) in page.links("main a").values()
-
-
-def test_a_shared_link_says_what_changed(page: Shown, answer: Any) -> None:
-    """In one sentence, with the numbers of the newest revision."""
-    latest = answer["series"]["latest"]
-    (description,) = page.dom.cssselect("meta[property='og:description']")
-    assert f"{latest['numSpecs']:,} specs of " in description.get("content", "")
-    assert f"{latest['growth']['specsAdded']:,} added" in description.get("content", "")
-
-
 def test_a_single_revision_has_nothing_to_compare(odd: httpx.Client) -> None:
     """No chart, no choice; that is said."""
     page = shown(odd, "/series/alone")

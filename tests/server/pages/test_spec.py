@@ -71,12 +71,6 @@ def test_what_is_outside_the_revision_is_said(client: httpx.Client, dependent: s
     assert "build, as c, cxx, fortran" in outside[0]
 
 
-def test_links_keep_the_ref(client: httpx.Client, needed: str) -> None:
-    """As the reader has it."""
-    page = shown(client, f"/r/develop~0/specs/{needed}")
-    assert all("/r/develop~0/" in it for it in page.links(f"{DEPENDENTS} tbody th a").values())
-
-
 def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
     """What needs a spec, near and far, goes on behind fifty lines, and back."""
     page = shown(client, f"/r/develop/specs/{needed}?all=true")

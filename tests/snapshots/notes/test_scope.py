@@ -1,8 +1,5 @@
 """Release notes of a stack, a package or a query: only what is in scope is told and counted."""
 
-import re
-
-import pytest
 from hypothesis import assume, given
 
 from snapshots.models import Spec
@@ -92,22 +89,6 @@ def test_a_counterpart_may_be_out_of_scope() -> None:
     ):
         log = told(old, new, only=Only(stack=stack))
         assert plain(log.highlights[0]) == sentence
-
-
-@pytest.mark.untraced
-@FEWER_EXAMPLES
-@given(SPECS, SPECS)
-def test_specs_are_counted_once(base: list[Spec], head: list[Spec]) -> None:
-    """The numbers of the first sentence are those of new hashes and of what is gone, in scope."""
-    for only in (None, Only(stack="e4s"), Only(package="hdf5")):
-        log = told(base, head, only=only)
-        text = plain(log.highlights[0])
-        reasons = [it.reasons for entries in log.packages.values() for it in entries]
-        gone = sum(
-            count for of_one in reasons for name, count in of_one.items() if name.endswith("_gone")
-        )
-        numbers = [int(it) for it in re.findall(r"(?<!Of )\b[0-9]+", text)]
-        assert sum(numbers) == log.summary.specs_added + gone
 
 
 def test_causes_are_those_of_the_whole() -> None:
