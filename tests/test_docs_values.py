@@ -11,7 +11,7 @@ from schema.context import MOST_CONTENTS
 from server.cli import FAULT, INTERRUPTED, UNREAD
 from server.commands.imports import _NOT_NOTIFIED
 from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
-from server.pages.views import MOST_MISSING
+from server.pages.filters import MOST_MISSING
 from server.terminal.printing.histories import MOST_CHANGED
 from server.terminal.printing.verdicts import FEW
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT

@@ -20,10 +20,10 @@ from server.pages.addresses import Address, given, query_string, raw_path
 from server.pages.documents import Answered, document
 from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.exports import FORMATS, csv_body, csv_head
+from server.pages.filters import missing_cause
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
-from server.pages.views import check_view, missing_cause
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources import lock_files
@@ -32,7 +32,7 @@ from snapshots.spack.names import is_hash, is_name
 from snapshots.texts import legible, quoted, shortened
 
 FORM = Page("/check", "check_form")
-RESULT = Page("/check", "check", view=check_view)
+RESULT = Page("/check", "check")
 PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
 PLAN = Page("/check/plan", "plan")
 

@@ -15,7 +15,7 @@ from server.asgi.errors import RETRY_SECONDS
 from server.asgi.responses import REVALIDATE, CacheKey, Headers, Response
 from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.asgi.static_folder import version_of
-from server.pages import views
+from server.pages import filters
 from server.pages.addresses import Address
 from server.pages.routes import Page
 from snapshots import texts
@@ -180,7 +180,7 @@ def labelled(table: Markup) -> Markup:
     return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
 
 
-FILTERS = {
+FILTERS = {function.__name__: function for function in filters.FILTERS} | {
     "labelled": labelled,
     "number": number,
     "size": size,
@@ -192,12 +192,6 @@ FILTERS = {
     "href": href,
     "build_cost": build_cost,
     "capitalize_first": capitalize_first,
-    "choices": views.choices,
-    "difference": views.difference,
-    "differences": views.differences,
-    "hash_in": views.hash_in,
-    "reading_of": views.reading_of,
-    "series_line": views.series_line,
     "counted": texts.counted,
     "percent": texts.percent,
     "shares": texts.shares,
@@ -257,7 +251,7 @@ class Renderer:
             "errors": errors_by_part(errors),
         }
         template = self._environment.get_template(page.template_name)
-        return template.render({**data, **page.view(data), **context}).encode()
+        return template.render({**data, **context}).encode()
 
     def error(
         self,

@@ -1,21 +1,11 @@
 """Pages: what each is made of, and all of them in one list."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from server.pages import views
 from server.pages.documents import PageDocument, document
-
-View = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Makes of an answer's data what a template shows beside it: a matrix out of a list, say. Pure."""
-
-
-def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return nothing: most templates show the answer as it is."""
-    return {}
-
 
 _MEDIA_TYPES = {
     "html": b"text/html; charset=utf-8",
@@ -40,7 +30,6 @@ class Page(msgspec.Struct, frozen=True):
     path: str
     query: str
     subject: str = ""
-    view: View = nothing_more
     template: str = ""
     table: str = ""
     leads_to: str = ""
@@ -73,12 +62,10 @@ COMPARISON = "/compare/{base}...{head}"
 SPEC_PAIR = "/specs/{base}...{head}"
 
 
-def _comparison(
-    tab: str, query: str, table: str = "", view: View = nothing_more, template: str = ""
-) -> Page:
+def _comparison(tab: str, query: str, table: str = "", template: str = "") -> Page:
     """Return a page of a comparison, with the table of this name."""
     table = table and f"compare.{table}"
-    return Page(COMPARISON + tab, query, "compare", view, template, table)
+    return Page(COMPARISON + tab, query, "compare", template, table)
 
 
 PAGES = (
@@ -87,21 +74,18 @@ PAGES = (
         "/series/{name}",
         "series",
         subject="series",
-        view=views.series_view,
         table="series.revisions",
     ),
     Page(
         "/series/{name}/causes",
         "series_causes",
         subject="series.causes",
-        view=views.series_causes_view,
         table="series.causes",
     ),
     Page(
         "/search",
         "search",
         subject="revision",
-        view=views.search_view,
         table="found.specs",
     ),
     Page("/packages", "packages", subject="packages", table="packages"),
@@ -109,7 +93,6 @@ PAGES = (
         "/packages/{name}",
         "catalog_package",
         subject="package",
-        view=views.catalog_package_view,
         table="package.history.entries",
     ),
     Page("/packages/{name}/availability", "availability", subject="package"),
@@ -118,7 +101,6 @@ PAGES = (
         "/r/{ref}/packages/{name}",
         "package",
         subject="revision.package",
-        view=views.package_view,
         table="revision.package.specs",
     ),
     Page(
@@ -131,7 +113,6 @@ PAGES = (
         "/r/{ref}/specs/{hash}",
         "spec",
         subject="revision.spec",
-        view=views.spec_view,
         table="neededBy.spec.dependents",
     ),
     Page("/r/{ref}/holes", "holes", subject="revision", table="revision.holes"),
@@ -139,7 +120,6 @@ PAGES = (
         "/r/{ref}/twins",
         "twins",
         subject="revision",
-        view=views.twins_view,
         table="revision.twins",
     ),
     Page("/badge/{ref}/{name}.svg", "badge", subject="revision", template="badge.svg"),
@@ -147,7 +127,7 @@ PAGES = (
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
     Page("/specs", "spec_pair_form", leads_to=SPEC_PAIR),
-    Page(SPEC_PAIR, "spec_pair", subject="compareSpecs", view=views.spec_pair_view),
+    Page(SPEC_PAIR, "spec_pair", subject="compareSpecs"),
     Page("/commits/{oid}", "commit", subject="commit", table="commit.effects"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     _comparison("", "compare", "causes"),
@@ -160,11 +140,11 @@ PAGES = (
     _comparison("/packages", "compare_packages", "packages"),
     _comparison("/specs", "compare_specs", "specs"),
     _comparison("/stacks", "compare_stacks", "stacks"),
-    _comparison("/coverage", "compare_coverage", "coverage", views.coverage_view),
+    _comparison("/coverage", "compare_coverage", "coverage"),
     _comparison("/commits", "compare_commits", "commits"),
-    _comparison("/packages/{packages}/commits", "compare_rebuilt", "specs", views.rebuilt_view),
-    _comparison("/specs/{hashPrefix}/commits", "compare_rebuilt", "specs", views.rebuilt_view),
-    _comparison("/notes", "compare_notes", view=views.notes_view),
+    _comparison("/packages/{packages}/commits", "compare_rebuilt", "specs"),
+    _comparison("/specs/{hashPrefix}/commits", "compare_rebuilt", "specs"),
+    _comparison("/notes", "compare_notes"),
     _comparison("/notes.md", "compare_notes_markdown", template="compare_notes.md"),
 )
 

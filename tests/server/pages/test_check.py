@@ -12,8 +12,8 @@ from lxml import html
 
 from server.pages.addresses import Address, query_string
 from server.pages.check import RESULT, address_of
+from server.pages.filters import MOST_MISSING, missing_groups
 from server.pages.renderer import MINUS, Renderer
-from server.pages.views import MOST_MISSING, missing_groups
 from snapshots.models import Spec
 from tests.server.pages.catalogs import published
 from tests.server.pages.page_reader import Shown, shown

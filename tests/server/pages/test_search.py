@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.pages.views import hash_in
+from server.pages.filters import hash_in
 from tests.server.pages.api_answers import asked
 from tests.server.pages.catalogs import served
 from tests.server.pages.page_reader import Shown, shown

@@ -7,9 +7,9 @@ import pytest
 from lxml import html
 
 from server.pages.addresses import Address
+from server.pages.filters import install_commands
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
-from server.pages.views import spec_view
 from snapshots.contents import Content, Snapshot
 from tests.server.pages.api_answers import answered, asked
 from tests.server.pages.catalogs import published, served
@@ -113,10 +113,10 @@ def test_commands_are_quoted(kind: str, location: str, added: str | None) -> Non
     """Whatever stands in a catalog is one word of a shell."""
     spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None}
     source = {"kind": kind, "location": location, "synthetic": False}
-    told = spec_view({"revision": {"tag": "a; b", "source": source, "spec": spec}})
-    assert told["commands"].get("add_mirror") == added
-    assert told["commands"]["install"] == f"spack install --cache-only /{'a' * 32}"
-    alike = told["commands"]["install_alike"]
+    commands = install_commands({"tag": "a; b", "source": source, "spec": spec})
+    assert commands.get("add_mirror") == added
+    assert commands["install"] == f"spack install --cache-only /{'a' * 32}"
+    alike = commands["install_alike"]
     assert alike == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
 
 

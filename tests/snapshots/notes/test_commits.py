@@ -1,6 +1,7 @@
 """The commits of the recipes in release notes: references, a list of what each did, and data."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -77,6 +78,16 @@ def test_the_templates_that_come_along(name: str) -> None:
     text = own_templates.render_example(log_of(a_commit()), name)
     assert f"([#5277]({HUB}/pull/5277))" in text
     assert ("## Pull requests (1)" in text) == (name == "github-release")
+
+
+def test_templates_of_ones_own(tmp_path: Path) -> None:
+    """Another process has the commits, with their links, and a filter for their sentences."""
+    template = tmp_path / "own.md"
+    template.write_text(
+        "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
+    )
+    text = own_templates.render_own(log_of(a_commit()), template)
+    assert text == (f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2")
 
 
 @pytest.mark.parametrize(

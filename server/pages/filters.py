@@ -1,8 +1,8 @@
-"""What templates show beside an answer: tables, matrices, filters and charts. All pure."""
+"""Filters of templates: what they make of parts of an answer. All pure."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -14,7 +14,7 @@ import orjson
 from markupsafe import Markup
 from strawberry.utils.str_converters import to_camel_case
 
-from server.pages.charts import Line, bars, line
+from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
 from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.pairings import FieldChange
@@ -108,14 +108,13 @@ LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
 """The lines by the names of their charts, with the fields that they show."""
 
 
-def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the charts, where the growth is known and has any points to be drawn between.
+def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
+    """Return the charts of a growth that has any points to draw between.
 
     ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON.
     """
-    points = (data.get("growing") or {}).get("growth") or []
     if len(points) < 2:
-        return {"drawn": {}, "points": None, "num_points": len(points)}
+        return {"drawn": {}, "points": None}
     columns = {
         name: [None if (value := point[field]) is None else int(value) for point in points]
         for name, field in LINES.items()
@@ -129,29 +128,24 @@ def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
         name: line(values, times=taken, **box) for name, values in columns.items()
     }
     drawn["changes"] = bars(came, went, times=taken, **box)
-    return {
-        "drawn": drawn,
-        "points": _for_a_script(taken, columns, came, went),
-        "num_points": len(points),
-    }
+    return {"drawn": drawn, "points": _for_a_script(taken, columns, came, went)}
 
 
-def series_causes_view(data: Data) -> Data:
-    """Return the bars of each cause through time, and how many revisions are looked at.
+def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | None]:
+    """Return the bars of each cause through time, at the points of a growth.
 
     A bar is for the specs of one revision; None where no spec has the cause as its main one.
     """
-    points = (data.get("growing") or {}).get("growth") or []
     taken = [_seconds(point["takenAt"]) for point in points]
     nothing = [0] * len(taken)
     drawings = []
-    for cause in data["series"]["causes"]["nodes"]:
+    for cause in causes:
         explained = {
             _seconds(point["revision"]["takenAt"]): point["numSpecs"] for point in cause["points"]
         }
         values = [explained.get(moment, 0) for moment in taken]
         drawings.append(bars(values, nothing, times=taken, **_SMALL_BARS) if taken else None)
-    return {"drawings": drawings, "num_revisions": len(points)}
+    return drawings
 
 
 _SMALL_BARS = {"width": 240, "height": 48}
@@ -204,22 +198,6 @@ class QueryReading(msgspec.Struct, frozen=True):
     reason: str
 
 
-def search_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the variants that tell the specs apart, and packages of other revisions."""
-    specs = (data.get("found") or {}).get("specs")
-    return {"others": list(_others(data)), **telling_apart(specs["nodes"] if specs else ())}
-
-
-def _others(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield packages that the searched revision does not have, where all that it has are listed."""
-    here = data["revision"]["packages"]
-    names = {package["name"] for package in here["nodes"]}
-    if here["totalCount"] == len(names):
-        for package in (data.get("everywhere") or {"nodes": ()})["nodes"]:
-            if package["name"] not in names:
-                yield package
-
-
 def hash_in(text: str) -> str | None:
     """Return the hash, or how one begins, that a text is; None where it seems to be none.
 
@@ -245,9 +223,6 @@ def reading_of(error: Mapping[str, Any], query: str) -> QueryReading | None:
 
 MOST_COLUMNS, MOST_ROWS = 12, 40
 """How many versions and other values a matrix has: the newest, and those with most specs."""
-
-MOST_DEPENDENTS = 40
-"""How many packages that need one are named."""
 
 _LEVELS = 4
 
@@ -282,26 +257,7 @@ class VersionMatrix(msgspec.Struct, frozen=True):
         return not all(cell.num_specs for _, cells in self.rows for cell in cells)
 
 
-def package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the matrix, the variants, and the packages that need the package."""
-    package = data["revision"]["package"]
-    above = ((data.get("needed") or {}).get("package") or {}).get("dependents")
-    return {
-        "matrix": matrix(package["coverage"], package["versions"]),
-        "dependents": above and above[:MOST_DEPENDENTS],
-        "dependents_left": max(0, len(above or ()) - MOST_DEPENDENTS),
-        **telling_apart(package["specs"]["nodes"]),
-    }
-
-
-def catalog_package_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the matrix of the last revision that has the package; None where it is not known."""
-    there = data.get("there") or {"best": {"lastSeen": {}}}
-    package = there["best"]["lastSeen"].get("package")
-    return {"matrix": package and matrix(package["coverage"], package["versions"])}
-
-
-def matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
+def version_matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> VersionMatrix:
     """Return the matrix of cells whose values are another value and a version, of these."""
     counts: dict[str, dict[str, int]] = {}
     for one in cells:
@@ -324,12 +280,11 @@ def matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) -> Versi
     return VersionMatrix(columns, rows, len(versions), len(counts), total)
 
 
-def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the mirror that has a spec's binary, if that is told, and the commands to install it.
+def install_commands(revision: Data) -> Mapping[str, str]:
+    """Return the commands to install a revision's spec, and to add its mirror if that is known.
 
-    A command is quoted for a POSIX shell.
+    They are quoted for a POSIX shell.
     """
-    revision = data["revision"]
     spec, source = revision["spec"], revision["source"]
     mirror = mirror_of(source["kind"], source["location"], spec["tarball"])
     commands = {
@@ -338,7 +293,7 @@ def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     if mirror is not None:
         commands["add_mirror"] = f"spack mirror add {quote(revision['tag'])} {quote(mirror)}"
-    return {"mirror": mirror, "commands": commands}
+    return commands
 
 
 _OWN_FACTS = ("version", "namespace", "compiler", "platform", "operating_system", "target")
@@ -377,57 +332,53 @@ def differences(change: Data) -> list[Difference]:
     return differing
 
 
-def spec_pair_view(data: Data) -> Data:
-    """Return what differs of two specs of their own, and in words of each package below."""
-    compared = data["compareSpecs"]
+def own_differences(compared: Data) -> list[Difference]:
+    """Return what differs of two specs themselves."""
     own = [difference(field) for field in compared["facts"]]
     for change in map(_field_change, compared["variants"]):
         values = (change.before, change.after)
         name = change.path.partition(PATH_SEPARATOR)[2]
         own.append(Difference(name, *(variant_text(name, value) for value in values)))
-    nested = map(_field_change, compared["differences"])
-    below = [
+    return own
+
+
+def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
+    """Return what differs of each package below two specs, in words."""
+    return [
         (name, [difference_phrase(path, change) for path, change in changes])
-        for name, changes in changes_below(nested)
+        for name, changes in changes_below(map(_field_change, fields))
     ]
-    return {"own": own, "below": below}
 
 
 def _field_change(field: Data) -> FieldChange:
     return FieldChange(field["path"], field["before"], field["after"])
 
 
-def twins_view(data: Data) -> Data:
-    """Return the causes of twins, each once for both ways, and those of each group, in words.
+def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
+    """Return the titles of causes of twins, each once for both ways, with their numbers of specs.
 
-    ``causes_left`` counts the specs whose causes the answer leaves out.
+    Most first, without those of no spec.
     """
-    twins = data["revision"]["twins"]
     counts: Counter[str] = Counter()
-    for cause in twins["causes"]:
-        counts[_twins_title(cause)] += cause["numSpecs"]
-    return {
-        "causes": [
-            {"title": title, "numSpecs": count} for title, count in counts.most_common() if count
-        ],
-        "causes_left": twins["numSaved"] - counts.total(),
-        "titles": [[*dict.fromkeys(map(_twins_title, it["causes"]))] for it in twins["nodes"]],
-    }
+    for cause in causes:
+        counts[undirected_title(cause)] += cause["numSpecs"]
+    return [(title, count) for title, count in counts.most_common() if count]
 
 
-def _twins_title(cause: Data) -> str:
+def undirected_title(cause: Data) -> str:
+    """Return the title of a cause of twins, without a direction."""
     names = ("package", "before", "after")
     return twins_title(
         without_direction(CauseName(CauseKind[cause["kind"]], *(cause[it] for it in names)))
     )
 
 
-def rebuilt_view(data: Data) -> Data:
-    """Return the specs of the page by their causes, those of one cause together, most first."""
+def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
+    """Return specs by their causes, those of one cause together, most first."""
     specs_of: dict[str, list[Data]] = {}
-    for spec in data["compare"]["specs"]["nodes"]:
+    for spec in specs:
         specs_of.setdefault(spec["cause"]["title"], []).append(spec)
-    return {"rebuilds": sorted(specs_of.values(), key=len, reverse=True)}
+    return sorted(specs_of.values(), key=len, reverse=True)
 
 
 MOST_FIELDS = 2_500
@@ -444,7 +395,7 @@ class CoverageMatrix(msgspec.Struct, frozen=True):
     num_shown: int
 
 
-def coverage_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
+def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
     """Return lost and gained cells as a matrix.
 
     Its columns are the values of the first dimension that was asked for; its rows are the packages,
@@ -453,13 +404,13 @@ def coverage_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
     num_shown = 0
-    for names, cells in _by_row(data["compare"]["matrix"]["nodes"]).items():
+    for names, cells in _by_row(nodes).items():
         if len(columns | cells.keys()) * (len(rows) + 1) > MOST_FIELDS:
             break
         columns |= cells.keys()
         rows.append((names, cells))
         num_shown += len(cells)
-    return {"cells": CoverageMatrix(sorted(columns), rows, num_shown)}
+    return CoverageMatrix(sorted(columns), rows, num_shown)
 
 
 def _by_row(nodes: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -482,16 +433,12 @@ _FIRST_HASHES = "hashes <small>"
 _FEWEST_LINES = 3
 
 
-def notes_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the notes as HTML, and whether long lists were shortened.
-
-    Of the notes, which are a page of their own, it is what stands in ``main``.
-    """
-    whole: str = data["compare"]["releaseNotes"]
+def notes_body(whole: str) -> tuple[Markup, bool]:
+    """Return the ``main`` of release notes, a page of HTML, and whether lists were shortened."""
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
     shown = _HEADING.sub(_deeper, fitting(body, MOST_CHARACTERS))
     # The template of the notes escapes every name that it writes: no markup is of the catalog's.
-    return {"notes": Markup(shown), "are_shortened": len(shown) < len(body)}  # noqa: S704
+    return Markup(shown), len(shown) < len(body)  # noqa: S704
 
 
 def fitting(body: str, most: int) -> str:
@@ -567,6 +514,25 @@ def missing_cause(spec: Data) -> str:
     return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown why"
 
 
-def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the missing specs by their causes."""
-    return {"missing_groups": missing_groups(data["revision"]["lookup"]["missing"])}
+FILTERS = (
+    by_cause,
+    cause_bars,
+    choices,
+    coverage_matrix,
+    difference,
+    differences,
+    differences_below,
+    growth_charts,
+    hash_in,
+    install_commands,
+    missing_groups,
+    notes_body,
+    own_differences,
+    reading_of,
+    series_line,
+    telling_apart,
+    twins_causes,
+    undirected_title,
+    version_matrix,
+)
+"""The filters, which templates call by their names."""
