@@ -65,7 +65,9 @@ def cachelog(ctx: click.Context) -> None:
     Begin with made-up data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
     'cachelog COMMAND --help' tells of each command.
     """
-    ctx.color = console.colour_of(os.environ)
+    # Source: https://no-color.org, and the terminal type of those that know no colours.
+    has_no_colour = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    ctx.color = False if has_no_colour else None
 
 
 for _command in (

@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain, repeat
@@ -191,14 +191,6 @@ def width() -> int | None:
         columns: int | None = context.meta[_WIDTH]
         return columns
     return get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def colour_of(environ: Mapping[str, str]) -> bool | None:
-    """Return what click asks for: False for no colour, None for colour at a terminal.
-
-    Source: https://no-color.org, and the terminal type of those that know no colours.
-    """
-    return False if environ.get("NO_COLOR") or environ.get("TERM") == "dumb" else None
 
 
 def _visible(text: str) -> str:

@@ -48,11 +48,9 @@ class Remembered(NamedTuple):
 
 
 def remembered(folder: Path) -> Remembered:
-    """Publish the states, one after the other, so that the past is as long as it can be."""
+    """Publish the states."""
     catalog = Catalog(str(folder))
-    contents = {}
-    for tag, number, specs in STATES:
-        snapshot = a_snapshot(specs, tag, day(number))
-        contents[snapshot.content.digest] = list(specs)
-        catalog.publish([snapshot])
+    snapshots = [a_snapshot(specs, tag, day(number)) for tag, number, specs in STATES]
+    catalog.publish(snapshots)
+    contents = {it.content.digest: list(it.content.specs()) for it in snapshots}
     return Remembered(catalog, Past(catalog.require_history(), contents))

@@ -1,8 +1,6 @@
 """``cachelog revisions``, ``tags``, ``packages`` and ``stacks``: a line each, as in the records."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,12 +9,11 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from snapshots.models import Spec, revision_facts
+from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.versions import version_key
 from tests.schema.worlds import STATES, World
 from tests.server.commands import cachelog, good
+from tests.snapshots.factories import a_snapshot, a_spec
 
 BASE = STATES[0][0]
 
@@ -69,21 +66,6 @@ def test_a_revision_that_was_confirmed(tmp_path: Path) -> None:
 # -- tags, packages and stacks
 
 
-def by_package(specs: Iterable[Spec], stack: str | None = None) -> dict[str, list[Spec]]:
-    """Return the specs of each package, of one stack if it is named."""
-    packages: defaultdict[str, list[Spec]] = defaultdict(list)
-    for spec in specs:
-        if stack is None or stack in spec.stacks:
-            packages[spec.name].append(spec)
-    return dict(sorted(packages.items()))
-
-
-def size_of(specs: list[Spec]) -> int | None:
-    """Return the sum of the known sizes; None where none is known."""
-    sizes = [spec.size for spec in specs if spec.size is not None]
-    return sum(sizes) if sizes else None
-
-
 def test_tags(world: World) -> None:
     """In the catalog's order, each with its series, its revisions and the newest of them."""
     history = Catalog(world.catalog.location).require_history()
@@ -124,46 +106,47 @@ def test_the_output_names_the_revision_that_no_argument_names(world: World) -> N
     assert good(world, "find").lines[-1].endswith(f" in {where}")
 
 
-@pytest.mark.parametrize("stack", [None, "e4s"])
-def test_packages(world: World, stack: str | None) -> None:
-    """By name; with a stack all numbers are those of the stack."""
-    state = world.newest
-    arguments = ("packages", state.info.digest, *(("--stack", stack) if stack else ()))
-    expected = by_package(state.specs, stack)
-    document = good(world, *arguments, "--json").json
-    assert document["revision"]["digest"] == state.info.digest
-    assert (document["stack"], document["search"]) == (stack, None)
-    assert document["packages"] == [
-        {
-            "name": name,
-            "versions": sorted(
-                {it.version for it in specs}, key=lambda it: (version_key(it), it), reverse=True
-            ),
-            "num_specs": len(specs),
-            "num_stacks": len({it for spec in specs for it in spec.stacks} - {ROOT_STACK}),
-            "total_size": size_of(specs),
-        }
-        for name, specs in expected.items()
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog of two packages in two stacks."""
+    folder = tmp_path_factory.mktemp("small")
+    specs = [
+        a_spec("1", name="zlib", version="1.2", size=10, stacks=("e4s", "root")),
+        a_spec("2", name="zlib", version="1.10", size=None, stacks=("root",)),
+        a_spec("3", name="hdf5", version="1.14", size=None, stacks=("e4s", "hep", "root")),
     ]
-    heads, *rows = good(world, *arguments).lines
-    assert heads.split() == ["package", "newest", "versions", "specs", "stacks", "size"]
-    assert [row.split()[0] for row in rows] == list(expected)
+    Catalog(str(folder)).publish([a_snapshot(specs)])
+    return folder
 
 
-def test_stacks(world: World) -> None:
+def test_packages(small: Path) -> None:
+    """By name, the newest version first; with a stack all numbers are those of the stack."""
+    assert cachelog("packages", "develop", catalog=small).lines == [
+        "package  newest  versions  specs  stacks     size",
+        "hdf5     1.14           1      1       2  unknown",
+        "zlib     1.10           2      2       1     10 B",
+    ]
+    document = cachelog("packages", "develop", "--json", catalog=small).json
+    assert document["revision"]["tag"] == "develop"
+    assert (document["stack"], document["search"]) == (None, None)
+    numbers = {"num_specs": 2, "num_stacks": 1, "total_size": 10}
+    assert document["packages"][1] == {"name": "zlib", "versions": ["1.10", "1.2"], **numbers}
+    of_stack = cachelog("packages", "--stack", "e4s", "--json", catalog=small).json
+    assert [it["versions"] for it in of_stack["packages"]] == [["1.14"], ["1.2"]]
+    assert of_stack["stack"] == "e4s"
+
+
+def test_stacks(small: Path) -> None:
     """By name, root among them."""
-    state = world.newest
-    names = sorted({it for spec in state.specs for it in spec.stacks})
-    inside = {name: [it for it in state.specs if name in it.stacks] for name in names}
-    assert good(world, "stacks", state.info.digest, "--json").json["stacks"] == [
-        {
-            "name": name,
-            "num_packages": len(by_package(specs)),
-            "num_specs": len(specs),
-            "total_size": size_of(specs),
-        }
-        for name, specs in inside.items()
+    assert cachelog("stacks", "develop", catalog=small).lines == [
+        "stack  packages  specs     size",
+        "e4s           2      2     10 B",
+        "hep           1      1  unknown",
+        "root          2      3     10 B",
     ]
+    document = cachelog("stacks", "--json", catalog=small).json
+    numbers = {"num_packages": 2, "num_specs": 2, "total_size": 10}
+    assert document["stacks"][0] == {"name": "e4s", **numbers}
 
 
 def test_search(demo_catalog: Path) -> None:

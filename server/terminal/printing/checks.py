@@ -196,7 +196,11 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
     if nearest is None:
         texts.append("no other spec of the package is there")
     else:
-        what = "; ".join(map(_difference, missing.differences))
+        # The hash of a recipe says nothing to people.
+        what = "; ".join(
+            "another recipe" if change.path == "package_hash" else field_text(change)
+            for change in missing.differences
+        )
         what = what or "only its dependencies differ"
         other = f"{versioned(nearest.name, nearest.version)} {short_hash(nearest.hash)}"
         texts.append(f"nearest: {other}: {what}")
@@ -213,11 +217,6 @@ def _seen_text(seen: LastSeen | None) -> str:
     if seen.gone_in is None or seen.reason is None:
         return f"{text}, the newest of its series"
     return f"{text}, gone in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
-
-
-def _difference(change: FieldChange) -> str:
-    """Return a fact that differs; the hash of a recipe says nothing to people."""
-    return "another recipe" if change.path == "package_hash" else field_text(change)
 
 
 def check_document(checked: Checked) -> dict[str, Any]:

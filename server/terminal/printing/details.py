@@ -379,7 +379,10 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
         yield from map(styles.name, wrapped(self.spec.short))
-        facts = ((_label(fact), _fact_text(self, fact)) for fact in SPEC_FACTS.values())
+        facts = [
+            (fact.label or in_words(fact.name).capitalize(), _fact_text(self, fact))
+            for fact in SPEC_FACTS.values()
+        ]
         yield from labelled([*facts, ("As of", title(self.revision))])
         yield from _dependency_lines(self.dependencies)
         yield from _dependent_lines(self.dependents)
@@ -493,10 +496,6 @@ def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec]
         return None
     nodes = graph.reached_from(row, upward=True).nodes.tolist()
     return [frame.spec(node) for node in nodes if node < graph.num_rows]
-
-
-def _label(fact: Fact) -> str:
-    return fact.label or in_words(fact.name).capitalize()
 
 
 def _fact_text(shown: ShownSpec, fact: Fact) -> str:

@@ -10,7 +10,6 @@ from functools import partial
 from heapq import nlargest
 from itertools import islice
 from operator import attrgetter, itemgetter
-from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -54,8 +53,6 @@ _NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
 """So many packages are named in an entry of a series."""
-
-NO_CELL: Mapping[str, str] = MappingProxyType({})
 
 _AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""
@@ -126,9 +123,9 @@ def log_of(
     series: str | None,
     selection: Selection,
     *,
-    oneline: bool = False,
-    commits: bool = False,
-    cell: Mapping[str, str] = NO_CELL,
+    oneline: bool,
+    commits: bool,
+    cell: Mapping[str, str],
 ) -> Log:
     """Return the log of a series, or in it of a package, or of the hash after a slash.
 

@@ -70,7 +70,7 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series stay and go; for a dry run each of them first."""
     if dry_run:
-        columns = [TAG, digest(1), taken_at(2), TableColumn("kept by", 1, _kept_by)]
+        columns = [TAG, digest(1), taken_at(2), _KEPT_BY]
         yield from table(choices, columns)
     stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
     go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
@@ -82,8 +82,7 @@ def pruned_lines(
     yield from wrapped(_summary(removal, dry_run=dry_run))
 
 
-def _kept_by(choice: RetentionChoice) -> str:
-    return ", ".join(choice.kept_by) or "nothing: goes"
+_KEPT_BY = TableColumn("kept by", 1, lambda choice: ", ".join(choice.kept_by) or "nothing: goes")
 
 
 def _summary(removal: Removal, *, dry_run: bool) -> str:

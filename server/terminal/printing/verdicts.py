@@ -181,14 +181,10 @@ def annotations(report: GateReport) -> Iterator[str]:
     """Yield a command for each broken rule, at its line of the file, and then the summary."""
     for result in report.verdict.results:
         if not result.passed:
-            yield _annotation(result, report.rules)
+            rule, lines = result.rule, (result.message, *few_breaches(result))
+            place = {"file": report.rules, "line": str(rule.line or 1), "title": rule.name}
+            yield annotation_of(rule.level.value, place, lines)
     yield summary(report.verdict)
-
-
-def _annotation(result: RuleResult, file: str) -> str:
-    properties = {"file": file, "line": str(result.rule.line or 1), "title": result.rule.name}
-    lines = result.message, *few_breaches(result)
-    return annotation_of(result.rule.level.value, properties, lines)
 
 
 def annotation_of(level: str, properties: Mapping[str, str], lines: Iterable[str]) -> str:
