@@ -15,7 +15,7 @@ import pytest
 from schema import api
 from server.cli import cachelog as root
 from snapshots.program import cachelog_version
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.server.servers import CACHELOG, environ
 
 ROOT = Path(__file__).parents[2]
@@ -45,8 +45,7 @@ def test_help(path: str) -> None:
         assert text.endswith("."), parameter.name
     assert command.help
     assert command.help.rstrip().endswith(".")
-    done = cachelog(*path.split()[1:], "-h", variables={"COLUMNS": "80"})
-    assert (done.code, done.err) == (0, "")
+    done = succeed(*path.split()[1:], "-h", variables={"COLUMNS": "80"})
     options = [it for it in command.params if it.param_type_name == "option"]
     assert all(name in done.out for option in options for name in option.opts)
     assert "[[" not in done.out
@@ -71,8 +70,7 @@ def test_the_version_is_printed() -> None:
 
 def test_the_schema_is_printed() -> None:
     """To the byte as it is committed."""
-    done = cachelog("export-schema")
-    assert (done.code, done.err) == (0, "")
+    done = succeed("export-schema")
     assert done.out == api.SCHEMA_FILE.read_text() == api.sdl()
 
 

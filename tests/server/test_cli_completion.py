@@ -8,7 +8,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.spack.names import natural_key
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, cachelog, succeed
 from tests.server.servers import CACHELOG, environ
 
 
@@ -130,8 +130,7 @@ def test_nothing_is_offered_where_nothing_can_be_read(typed: str, tmp_path: Path
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell(shell: str) -> None:
     """It calls the program with the variable of its shell."""
-    done = cachelog("completion", shell)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("completion", shell)
     assert f"_CACHELOG_COMPLETE={shell}_complete" in done.out
 
 

@@ -4,14 +4,13 @@ from pathlib import Path
 
 from snapshots.demo import develop_history, history
 from tests.server.cache_pages import as_pages_tell, history_of
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 
 
 def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
     """Also at the URL of a folder. Its options set the size, and all is marked as synthetic."""
     options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
-    done = cachelog(*options, catalog=f"file://{tmp_path / 'a'}")
-    assert (done.code, done.err) == (0, "")
+    done = succeed(*options, catalog=f"file://{tmp_path / 'a'}")
     assert len(done.lines) == 2 * 3
     assert all(line.endswith(" (synthetic)") for line in done.lines)
     made = history_of(tmp_path / "a").revisions
@@ -25,8 +24,7 @@ def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
 def test_the_demo_can_be_written_as_pages(tmp_path: Path) -> None:
     """An import of them has the demo's contents, as far as pages can hold them."""
     options = ("--revisions", "2", "--packages", "5", "--specs", "20")
-    done = cachelog("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
-    assert (done.code, done.err) == (0, "")
+    done = succeed("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
     assert done.lines == [
         f"{tag}: wrote 5 pages below {tmp_path / 'pages' / tag}"
         for tag in ("develop-2025-01-05", "develop")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.server.site.sites import files_in
 from tests.snapshots.notes.atom.feed_readers import read_feed
 from tests.snapshots.templates import copied
@@ -33,8 +33,7 @@ def catalog(template: Path, tmp_path: Path) -> Path:
 
 def test_a_feed_goes_to_the_terminal_or_to_a_file(catalog: Path, tmp_path: Path) -> None:
     """The same document; of a series, or of a package in it."""
-    shown = cachelog("feed", DATED, catalog=catalog)
-    assert (shown.code, shown.err) == (0, "")
+    shown = succeed("feed", DATED, catalog=catalog)
     feed = read_feed(shown.out.encode())
     tags = [it.tag for it in history_of(catalog).of_series(DATED)]
     assert [it.tags[0].term for it in feed.entries] == tags

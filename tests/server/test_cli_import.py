@@ -30,7 +30,7 @@ from tests.server.cache_pages import (
     page,
     written,
 )
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
 from tests.snapshots.sources.buildcache.indexes import small_database
@@ -39,8 +39,7 @@ from tests.snapshots.sources.buildcache.indexes import small_database
 def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
     """One a tag, with the content of the pages, and a line each."""
     snapshots, catalog = demo_pages(tmp_path / "pages"), tmp_path / "catalog"
-    done = cachelog("import", tmp_path / "pages", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("import", tmp_path / "pages", catalog=catalog)
     published = {it.tag: it for it in history_of(catalog).revisions}
     assert published.keys() == {snapshot.tag for snapshot in snapshots}
     for snapshot in snapshots:
@@ -169,8 +168,7 @@ def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
         "catalog": tmp_path / "catalog",
         "cache_dir": tmp_path / "cache",
     }
-    done = cachelog(*options, **settings)
-    assert done.code == 0, done.err
+    done = succeed(*options, **settings)
     taken = [(it["taken_at"], it["num_specs"]) for it in done.json["revisions"]]
     assert taken == [("2025-03-01T10:00:00Z", 2), ("2025-03-02T10:00:00Z", 1)]
     assert len(history_of(tmp_path / "catalog").revisions) == 2
@@ -219,8 +217,7 @@ def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
     put(index.parent / "tools" / index.name, index.read_bytes())
     index.unlink()
     command = ("import", tmp_path / "cache", "--tag", "mine", "--no-proof", "--view")
-    done = cachelog(*command, "tools", catalog=tmp_path / "catalog")
-    assert (done.code, done.err) == (0, "")
+    succeed(*command, "tools", catalog=tmp_path / "catalog")
     (revision,) = history_of(tmp_path / "catalog").revisions
     assert revision.source.location == str(index.parent / "tools" / index.name)
     refused = cachelog(*command, "tool", catalog=tmp_path / "catalog")

@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.notes import plan_comments
 from tests import real_data
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of
 from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.sources.buildcache.indexes import edge, node
@@ -36,8 +36,7 @@ class Week:
         self.folder = folder
         history = real_data.folder() / "spack-history"
         indexes = [f"{stack}={history}/2026-06-20/{stack}/index.json" for stack in STACKS]
-        done = cachelog("import", *indexes, "--tag", "develop", catalog=self.catalog)
-        assert done.code == 0, done.err
+        succeed("import", *indexes, "--tag", "develop", catalog=self.catalog)
         self.locks = [f"{stack}={history}/2026-06-27/{stack}/spack.lock" for stack in STACKS]
         self.rules = folder / "rules.toml"
         self.rules.write_text(RULES)

@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests import real_data
-from tests.server.commands import Done, cachelog
+from tests.server.commands import Done, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
 
@@ -41,8 +41,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_holes(catalog: Path) -> None:
     """The missing specs, those with most dependents first, and since when they are missing."""
-    done = cachelog("holes", "develop", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("holes", "develop", catalog=catalog)
     title, counts, _, *holes = done.lines
     assert title.startswith("develop of 2025-01-06")
     assert counts == "0 of 2 specs are whole, 2 holes"
@@ -90,8 +89,7 @@ def test_unknown_dependencies(
     catalog: Path, command: tuple[object, ...], keys: tuple[str, ...]
 ) -> None:
     """A line says so; the document has null."""
-    done = cachelog(*command, catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed(*command, catalog=catalog)
     assert done.lines[1:] == ["not known of 1 spec: its source does not tell what specs depend on"]
     document = cachelog(*command, "--json", catalog=catalog).json
     assert [document[key] for key in keys] == [None] * len(keys)
@@ -111,8 +109,7 @@ def ml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_twins(ml: Path) -> None:
     """The causes come first, once for both directions; then the groups, and what joining saves."""
-    done = cachelog("twins", "-n", 2, catalog=ml)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("twins", "-n", 2, catalog=ml)
     assert done.lines[1:5] == [
         "65 of 281 specs are built again",
         "specs  reached  stacks  cause",
@@ -153,8 +150,7 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
 
 def test_impact(catalog: Path) -> None:
     """How many specs of how many packages, and how many of each stack and target."""
-    done = cachelog("impact", "libpng", "--in", "develop~1", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert done.lines[1:] == [
         "2 of 3 specs, of 2 packages, would be built again if libpng changed: 20 B",
         "specs  stack",

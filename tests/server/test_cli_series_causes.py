@@ -7,7 +7,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.templates import copied
 
@@ -43,8 +43,7 @@ def catalog(template: Path, tmp_path: Path) -> Path:
 
 def test_what_rebuilt_most(catalog: Path) -> None:
     """A line a package, with bars: the oldest revision first."""
-    done = cachelog("causes", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("causes", catalog=catalog)
     assert done.lines == [
         "develop: 3 revisions from 2025-01-05 to 2025-01-07",
         "rebuilt  reached  revisions  through time  package",
@@ -65,8 +64,7 @@ def test_what_rebuilt_most(catalog: Path) -> None:
 
 def document(catalog: Path, *options: str) -> dict[str, Any]:
     """Return what is printed for programs."""
-    done = cachelog("causes", *options, "--json", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("causes", *options, "--json", catalog=catalog)
     printed: dict[str, Any] = done.json
     return printed
 

@@ -22,14 +22,14 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history, history, write_pages
 from snapshots.tables import REVISIONS
 from tests.server.commands import cachelog
-from tests.server.servers import PATIENCE, Server, free_port, serving, until
+from tests.server.servers import PATIENCE, free_port, serving, until
 
 TAGS = {"query": "{ tags { name } }"}
 
 
-def tags(server: Server) -> list[str]:
+def tags(client: httpx.Client) -> list[str]:
     """Return the tags that the server knows."""
-    return [it["name"] for it in httpx.post(server.graphql, json=TAGS).json()["data"]["tags"]]
+    return [it["name"] for it in client.post("/graphql", json=TAGS).json()["data"]["tags"]]
 
 
 def pages_of(folder: Path) -> list[str]:
@@ -52,15 +52,19 @@ def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     (name, *others) = pages_of(tmp_path / "pages")
     catalog, front = empty_catalog(tmp_path / "catalog"), "https://front.example"
     settings = {"cors_origins": front, "access_log": "no"}
-    with serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server:
-        assert tags(server) == []
+    anew = httpx.Limits(max_keepalive_connections=0)
+    with (
+        serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server,
+        httpx.Client(base_url=server.url, limits=anew) as client,
+    ):
+        assert tags(client) == []
         cachelog("import", tmp_path / "pages" / name, catalog=catalog)
-        until(lambda: all(tags(server) == [name] for _ in range(10)), "both processes know it", 4)
+        until(lambda: all(tags(client) == [name] for _ in range(10)), "both processes know it", 4)
         cachelog("import", tmp_path / "pages", catalog=catalog)
         expected = len(others) + 1
-        until(lambda: all(len(tags(server)) == expected for _ in range(10)), "and the others", 4)
+        until(lambda: all(len(tags(client)) == expected for _ in range(10)), "and the others", 4)
         for _ in range(10):
-            response = httpx.post(server.graphql, json=TAGS, headers={"origin": front})
+            response = client.post("/graphql", json=TAGS, headers={"origin": front})
             assert response.headers["access-control-allow-origin"] == front
         assert server.stop() == 0
     log = server.log.read_text()

@@ -10,7 +10,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -54,8 +54,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_that_differs_and_why(catalog: Path) -> None:
     """Of their own, of direct dependencies, the causes with the way to each, and below."""
-    done = cachelog("diff", APP[:9], NEW_APP[:9], catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
     first, second, *lines = done.lines
     assert first.startswith(f"{APP} app@1.0 in develop of 2025-01-05")
     assert second.startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
@@ -84,8 +83,7 @@ def test_everything_that_differs_and_why(catalog: Path) -> None:
 
 def document(catalog: Path, *hashes: str) -> dict[str, Any]:
     """Return what ``--json`` prints."""
-    done = cachelog("diff", *hashes, "--json", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("diff", *hashes, "--json", catalog=catalog)
     loaded: dict[str, Any] = json.loads(done.out)
     return loaded
 
@@ -132,8 +130,7 @@ def test_a_spec_of_two_sides(catalog: Path, tmp_path: Path) -> None:
     assert done.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
     lock = tmp_path / "spack.lock"
     lock.write_text(json.dumps(LOCK))
-    done = cachelog("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed("diff", str(lock), "develop", "--spec", "zlib", catalog=catalog)
     assert done.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in done.lines
     done = cachelog("diff", str(lock), "develop", "--spec", "zlib", "--json", catalog=catalog)

@@ -12,7 +12,7 @@ from termios import TIOCSWINSZ
 
 import pytest
 
-from tests.server.commands import cachelog
+from tests.server.commands import cachelog, succeed
 from tests.server.servers import CACHELOG, environ
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -26,8 +26,7 @@ COMMANDS = (
 
 def plain(columns: int, catalog: Path, *arguments: str) -> list[str]:
     """Return the lines that a command prints at a terminal of this width, without colours."""
-    done = cachelog(*arguments, terminal=columns, catalog=catalog)
-    assert (done.code, done.err) == (0, "")
+    done = succeed(*arguments, terminal=columns, catalog=catalog)
     return ESCAPE.sub("", done.out).splitlines()
 
 
