@@ -4,11 +4,11 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -25,11 +25,9 @@ from server import logs
 from server.asgi.allowances import Allowances
 from server.asgi.exchanges import (
     Exchanges,
-    IsTrusted,
     Observer,
     RequestIds,
     SecurityHeaders,
-    Tracing,
     trusted_among,
 )
 from server.asgi.lanes import Lanes
@@ -53,13 +51,10 @@ from server.pages.renderer import STATIC as PAGES_STATIC
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings, settings_from
-from server.tracing.spans import NoSpans, Spans, telemetry_from
+from server.tracing.spans import Spans, telemetry_from
 from server.watch import CatalogWatch, live, ready
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-
-if TYPE_CHECKING:
-    from server.tracing.telemetry import Telemetry
 
 GRAPHQL_PATH = "/graphql"
 
@@ -105,7 +100,7 @@ def create_app(
     )
     is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
     telemetry = telemetry_from(settings)
-    spans: Spans = telemetry or NoSpans()
+    spans = telemetry or Spans()
     watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())
     lanes = Lanes.of(settings)
     api = API(
@@ -214,7 +209,7 @@ def create_app(
             headers=headers,
             observers=observers,
             failure=_internal_error,
-            tracing=None if telemetry is None else _request_spans(telemetry, is_trusted, routes),
+            tracing=None if telemetry is None else telemetry.requests(is_trusted, routes),
         )
     ]
     if settings.trusted_proxies:
@@ -266,14 +261,6 @@ def app_from_environ() -> Application:
     # Beside two threads that compute, the event loop answers three times sooner so.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
-
-
-def _request_spans(
-    telemetry: "Telemetry", is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
-) -> Tracing:
-    from server.tracing.telemetry import RequestSpans
-
-    return RequestSpans(telemetry.tracer, is_trusted, routes)
 
 
 async def _home(_request: Request) -> Response:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from schema.errors import incident
 from server.publications import Arrivals, Publications
-from server.tracing.spans import NoSpans, Spans
+from server.tracing.spans import Spans
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.past import prepare
 from snapshots.errors import CatalogError, NoCatalog
@@ -50,7 +50,7 @@ class CatalogWatch:
         self._problem: str | None = "not looked yet"
         self._began: float | None = None
         self._seconds = seconds
-        self._spans = spans or NoSpans()
+        self._spans = spans or Spans()
         self._last_read = time.monotonic()
         self._is_out = False
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from server.settings import PREFIX, Settings
 from snapshots.contents import PackedSnapshot, Snapshot
@@ -17,30 +17,20 @@ Note = Callable[[str, str | int | bool], None]
 """Adds a fact to a span: the name of an attribute, and its value."""
 
 
-class Spans(Protocol):
-    """Tells somebody how long which work took."""
+class Spans:
+    """Spans that nobody is told of, as where tracing is off."""
 
-    def span(self, name: str) -> AbstractContextManager[Note]:
+    def span(self, _name: str) -> AbstractContextManager[Note]:
         """Return a context for a piece of work; where it raises, the span has the error."""
+        return _NOTHING
 
     def close(self) -> None:
         """Send what was not sent yet, for a few seconds at most."""
 
 
-class NoSpans:
-    """Tells nobody."""
-
-    def span(self, _name: str) -> AbstractContextManager[Note]:
-        """Return a context that does nothing."""
-        return _NOTHING
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def spans_from(settings: Settings) -> Spans:
     """Return what the settings ask for; raises InvalidArgument where it cannot be had."""
-    return telemetry_from(settings) or NoSpans()
+    return telemetry_from(settings) or Spans()
 
 
 def telemetry_from(settings: Settings) -> "Telemetry | None":

@@ -28,7 +28,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from server.asgi.exchanges import Exchange, IsTrusted
-from server.tracing.spans import Note
+from server.tracing.spans import Note, Spans
 from snapshots.errors import InvalidArgument
 from snapshots.program import cachelog_version
 
@@ -43,7 +43,7 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _HTTP = "http/protobuf"
 
 
-class Telemetry:
+class Telemetry(Spans):
     """Makes spans, and hands them to a processor, if any, that sends them in a thread."""
 
     def __init__(self, processor: SpanProcessor | None) -> None:
@@ -68,6 +68,10 @@ class Telemetry:
     def tracer(self) -> Tracer:
         """What makes spans."""
         return self._provider.get_tracer("cachelog", cachelog_version())
+
+    def requests(self, is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]) -> "RequestSpans":
+        """Return what makes the spans of requests."""
+        return RequestSpans(self.tracer, is_trusted, routes)
 
     @contextmanager
     def span(self, name: str) -> Iterator[Note]:
