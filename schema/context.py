@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import strawberry
+from cachetools import LRUCache, cachedmethod
 
 from schema.execution.budget import (
     QUERY_TOO_LARGE,
@@ -49,7 +51,6 @@ from snapshots.texts import absent_name, nearest_names, nearest_or_first, short_
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
-Key = TypeVar("Key", bound=tuple[Any, ...])
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
@@ -61,7 +62,10 @@ _PLAN = "plan"
 """What stands for the tag of lock files that are planned."""
 
 _HELD = 2
-"""How many frames, graphs and comparisons a request holds: those of two revisions."""
+"""How many frames, graphs and comparisons a request holds: those of two revisions.
+
+As many of what it makes of comparisons for itself: scopes, cells, and causes by commits.
+"""
 
 _LOADS_EACH = 2
 """How many values may be loaded for each revision that is allowed: its frame, and one more."""
@@ -160,9 +164,7 @@ class Context:
         self.masks: dict[tuple[str, str], Mask] = {}
         self._latest: dict[tuple[Cache[Any, Any], Hashable], Any] = {**self.loaded}
         self._held_here: dict[tuple[Cache[Any, Any], Hashable], Any] = {}
-        self._narrowed: dict[tuple[Comparison, Only], tuple[Scope, Comparison]] = {}
-        self._coverages: dict[tuple[Any, ...], CoverageChanges] = {}
-        self._recipes_changes: dict[tuple[RevisionInfo, RevisionInfo], RecipesChange] = {}
+        self._made: LRUCache[Hashable, Any] = LRUCache(3 * _HELD)
         self._refs: dict[str, str] = {}
         self._contents: set[str] = set()
         self._num_loads = 0
@@ -231,6 +233,7 @@ class Context:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
         return self._loaded(self.library.comparisons, (base.content, head.content))
 
+    @cachedmethod(attrgetter("_made"), key=lambda _, __, *of: ("narrowed", *of))
     def narrowed(
         self, sides: tuple[LoadedRevision, LoadedRevision], comparison: Comparison, only: Only
     ) -> tuple[Scope, Comparison]:
@@ -239,17 +242,14 @@ class Context:
         Raises InvalidArgument for a stack or a package that neither side has.
         """
         self.require_time()  # what changed is listed anew, up to 20 ms
-
-        def narrow(comparison: Comparison, only: Only) -> tuple[Scope, Comparison]:
-            scope = _scope(sides, only)
-            return scope, comparison.narrowed_to(scope.in_base, scope.in_head)
-
-        return _held(self._narrowed, (comparison, only), narrow)
+        scope = _scope(sides, only)
+        return scope, comparison.narrowed_to(scope.in_base, scope.in_head)
 
     def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
         """Return why the hashes of two revisions' contents came and went."""
         return self._loaded(self.library.explanations, (base.content, head.content))
 
+    @cachedmethod(attrgetter("_made"), key=lambda _, *of: ("recipes", *of))
     def recipes_change(self, base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
         """Return which commits explain which causes; the fields of one object have it made once.
 
@@ -257,12 +257,8 @@ class Context:
         """
         self.is_permanent = False
         self.require_time()  # to read all commits takes some 100 ms, to attribute them 10 ms
-
-        def changed(base: RevisionInfo, head: RevisionInfo) -> RecipesChange:
-            self.explain(base, head)
-            return self.library.recipes_change(base, head)
-
-        return _held(self._recipes_changes, (base, head), changed)
+        self.explain(base, head)
+        return self.library.recipes_change(base, head)
 
     def plan(
         self, base: RevisionInfo, locks: Sequence[StackLock]
@@ -305,9 +301,10 @@ class Context:
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
+    @cachedmethod(attrgetter("_made"), key=lambda _, comparison, by: ("cells", comparison, *by))
     def coverage(self, comparison: Comparison, by: Sequence[CoverageDimension]) -> CoverageChanges:
         """Return lost and gained cells; the fields of one object have them counted once."""
-        return _held(self._coverages, (comparison, tuple(by)), coverage)
+        return coverage(comparison, by)
 
     def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
         """Return which revisions hold most of the specs, of those with the newest contents."""
@@ -417,8 +414,7 @@ class Context:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
         for held in (self._latest, self._held_here, self.masks, self._answers_by_name):
             held.clear()
-        for made in (self._coverages, self._narrowed, self._recipes_changes):
-            made.clear()
+        self._made.clear()
 
     def names_elsewhere(self) -> frozenset[str]:
         """Return the names of the packages of the newest revision of each tag."""
@@ -443,15 +439,6 @@ def _planned_infos(plan: Plan, base: RevisionInfo) -> tuple[PlannedInfo, Planned
     lock = own | summary | {"tag": _PLAN, "source": source, "num_proven": None, "unproven": None}
     name = f"{_PLAN} {base.content} {plan.content.digest}"
     return PlannedInfo(**own, held=f"{name} base"), PlannedInfo(**lock, held=f"{name} head")
-
-
-def _held(values: dict[Key, Value], key: Key, make: Callable[..., Value]) -> Value:
-    """Return the value of a key, made once; the oldest value goes where there are too many."""
-    if key not in values:
-        if len(values) >= _HELD:
-            del values[next(iter(values))]
-        values[key] = make(*key)
-    return values[key]
 
 
 def _scope(sides: tuple[LoadedRevision, LoadedRevision], only: Only) -> Scope:

@@ -220,10 +220,7 @@ class CommitEffectType:
         """The comparison."""
         base, head, scope = self.loaded.base.info, self.loaded.head.info, self.loaded.scope
         only = None if scope is None else scope.only
-        comparison: ComparisonType = node_of(
-            "Comparison", base_info=base, head_info=head, only=only
-        )
-        return comparison
+        return node_of("Comparison", base_info=base, head_info=head, only=only)  # type: ignore[no-any-return]
 
 
 def cause_cost(comparison: LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:

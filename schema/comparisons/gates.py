@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import strawberry
+from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
@@ -136,14 +137,9 @@ def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
             more = f" (and {len(others)} more)" if others else ""
             place = f"rules[{number}]"
             if fault.key is not None:
-                place += f".{_camel_case(_OWN_NAMES.get(fault.key, fault.key))}"
+                place += f".{to_camel_case(_OWN_NAMES.get(fault.key, fault.key).replace('-', '_'))}"
             raise InvalidArgument(place, f"{fault.reason}{more}") from None
     return rules
-
-
-def _camel_case(key: str) -> str:
-    first, *others = key.split("-")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _read(rule: RuleInput) -> Rule:

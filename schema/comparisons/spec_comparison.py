@@ -24,7 +24,7 @@ from schema.fields.cost import (
 )
 from schema.fields.many import attribute
 from schema.fields.scalars import object_type
-from schema.revisions.dependency import DependencyNode, types_of_mask
+from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
 from snapshots.changes.cause_graph import EdgeEnd
@@ -84,10 +84,6 @@ def _side_and_row(spec: SpecType) -> tuple[Side, int]:
     return Side(spec.loaded.frame, spec.loaded.dependencies()), spec.row
 
 
-def _types(end: EdgeEnd) -> list[DependencyType]:
-    return types_of_mask(end.types)
-
-
 def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) -> Any:
     """Declare a field that lists something of the edge of a side; nothing where it has none."""
     end_of = attrgetter(side)
@@ -126,8 +122,8 @@ class DependencyChangeType:
         """The dependency in head; null where only base has it."""
         return self.compared.node(self.compared.head.loaded, self.change.after)
 
-    types_before = _of_edge("before", _types, list[DependencyType])
-    types_after = _of_edge("after", _types, list[DependencyType])
+    types_before = _of_edge("before", lambda end: TYPES_OF_MASK[end.types], list[DependencyType])
+    types_after = _of_edge("after", lambda end: TYPES_OF_MASK[end.types], list[DependencyType])
     virtuals_before = _of_edge("before", attrgetter("virtuals"), list[str])
     virtuals_after = _of_edge("after", attrgetter("virtuals"), list[str])
 

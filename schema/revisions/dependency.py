@@ -150,19 +150,14 @@ def neighbours_of(
     nodes = DependencyNodes(loaded, reached.nodes[part.start : part.stop].tolist())
     edges = reached.edges[part.start : part.stop]
     of_edges = {
-        "types": Each(len(nodes), lambda place: _TYPES[graph.types[edges[place]]]),
+        "types": Each(len(nodes), lambda place: TYPES_OF_MASK[graph.types[edges[place]]]),
         "virtuals": Each(len(nodes), lambda place: list(graph.virtuals.at(edges[place]))),
     }
     page = ListPage(part, nodes, nodes.values("hash"), DependencyEdge, of_edges)
     return DependencyConnection(page=page)
 
 
-def types_of_mask(mask: int) -> list[DependencyType]:
-    """Return the types of an edge of the graph."""
-    return _TYPES[mask]
-
-
-_TYPES = [
+TYPES_OF_MASK = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
 """The types of each bit mask of the graph."""

@@ -26,7 +26,7 @@ from schema.fields.cost import (
 )
 from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, deprecated, describe_enum, object_type
-from schema.node import Node, id_field, info_of_key, node_of
+from schema.node import Node, id_field, info_of_key, node_of, revision_object
 from schema.revisions.lookup import (
     CONCRETE_SPECS,
     HOLES,
@@ -348,12 +348,14 @@ class Revision(Node):
     @resolver(NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
         """The revision before this one in its series."""
-        return revision_of(info.context.changing_history().previous(self.info))
+        previous = info.context.changing_history().previous(self.info)
+        return None if previous is None else Revision(info=previous)
 
     @resolver(NEIGHBOUR)
     def next(self, info: Info) -> "Revision | None":
         """The revision after this one in its series."""
-        return revision_of(info.context.changing_history().next(self.info))
+        following = info.context.changing_history().next(self.info)
+        return None if following is None else Revision(info=following)
 
     @resolver(Cost(weight=60))
     def growth(self, info: Info) -> LazyGrowthPoint | None:
@@ -365,14 +367,9 @@ class Revision(Node):
         return GrowthPointType.of_revision(info.context, self.info)
 
 
-def revision_of(info: RevisionInfo | None) -> Revision | None:
-    """Return the object for a line of the catalog; None for None."""
-    return None if info is None else Revision(info=info)
-
-
 def revision_field(path: str, graphql_type: Any = Revision) -> Any:
     """Declare a field that leads to the revision in an attribute of its object."""
-    return attribute(path, graphql_type, make=revision_of)
+    return attribute(path, graphql_type, make=revision_object)
 
 
 @object_type

@@ -50,7 +50,6 @@ ASKED = "query($ids: [ID!]!) " + IDS % "$ids"
 EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
     "no size is the usual size": ((SPECS % "", {}), (SPECS % "(first: 50)", {})),
     "a variable": ((SIZED, {"n": 7}), (SPECS % "(first: 7)", {})),
-    "a variable that is a float": ((SIZED, {"n": 7.0}), (SPECS % "(first: 7)", {})),
     "a default": (
         ("query($n: Int = 8) " + SPECS % "(last: $n)", {}),
         (SPECS % "(last: 8)", {}),
@@ -65,13 +64,8 @@ EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
         (SPECS % "(first: 1000)", {}),
     ),
     "less than nothing": ((SPECS % "(first: -2000000000)", {}), (SPECS % "(first: 0)", {})),
-    "no ids": ((IDS % "[]", {}), (IDS % '["a"]', {})),
     "one id alone": ((IDS % '"a"', {}), (IDS % '["a"]', {})),
     "ids in a variable": ((ASKED, {"ids": ["a"] * 3}), (IDS % '["a", "b", "c"]', {})),
-    "a fragment": (
-        ("{ ...F } fragment F on Query { revision { tag } }", {}),
-        ("{ revision { tag } }", {}),
-    ),
     "a fragment within a page": (
         (
             "{ revision { specs(first: 7) { ...F } } } "
@@ -81,12 +75,14 @@ EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
         (SPECS % "(first: 7)", {}),
     ),
     "left out by a directive": (
-        ("query($no: Boolean!) { revision { tag stacks @include(if: $no) { name } } }", {"no": 0}),
+        (
+            "query($no: Boolean!) { revision { tag stacks @include(if: $no) { name } } }",
+            {"no": False},
+        ),
         ("query { revision { tag stacks @skip(if: true) { name } } }", {}),
     ),
     "undeclared variables": ((SIZED, {"n": 7, "x": [1] * 5}), (SIZED, {"n": 7})),
 }
-EQUAL["left out by a directive"][0][1]["no"] = False
 
 
 @pytest.mark.parametrize(("left", "right"), EQUAL.values(), ids=EQUAL)
@@ -100,17 +96,11 @@ def test_what_is_the_same_costs_the_same(
 GROWING: dict[str, tuple[str, str, float]] = {
     "larger pages": (SPECS % "(first: 10)", SPECS % "(first: 1000)", 2),
     "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
-    "negative sizes below": (REVISION % "tag", NESTED % (-5, -5), 1.5),
     "lists without pages": ("{ tags { name } }", "{ tags { latest { stacks { name } } } }", 30),
     "facets": (
         REVISION % "specs(first: 0) { facets { stacks { value } } }",
         REVISION % (FACETS % times(50, "stacks { value }")),
         2.5,
-    ),
-    "counts of packages": (
-        REVISION % "packages(first: 1000) { nodes { name } }",
-        REVISION % "packages(first: 1000) { nodes { numSpecsByStack { numSpecs } } }",
-        3,
     ),
     "a filter's values": (
         REVISION % 'specs(filter: {stacks: ["a"]}) { totalCount }',
@@ -121,11 +111,6 @@ GROWING: dict[str, tuple[str, str, float]] = {
         REVISION % "packages(first: 1000) { nodes { specs { totalCount } } }",
         REVISION
         % 'packages(first: 1000) { nodes { specs(filter: {stacks: ["a"]}) { totalCount }}}',
-        3,
-    ),
-    "other queries": (
-        REVISION % times(9, 'specs(matching: "a") { totalCount }'),
-        REVISION % " ".join(f'a{n}: specs(matching: "a{n}") {{ totalCount }}' for n in range(9)),
         3,
     ),
     "dependencies in a query": (
@@ -149,22 +134,17 @@ def test_what_is_more_costs_more(less: str, more: str, factor: float) -> None:
 
 
 def test_equal_questions_are_answered_once() -> None:
-    """A query, a load and a comparison cost their whole price once in a request."""
+    """A query, a load, a comparison and an explanation cost their whole price once in a request."""
     one, nine = (
         estimate(REVISION % times(count, 'specs(matching: "a") { totalCount }')) for count in (1, 9)
     )
     assert nine.units < one.units + 9 * 1_000
     assert nine.kept_units == LOADING
-    pair = 'compare(base: "a", head: "b") { summary { specsAdded } }'
-    assert estimate(times(9, pair).join("{}")).kept_units == COMPARING
     pairs = times(9, 'compare(base: "a%s", head: "b") { summary { specsAdded } }')
+    assert estimate(pairs.replace("%s", "").join("{}")).kept_units == COMPARING
     assert estimate((pairs % (*range(9),)).join("{}")).kept_units == 9 * COMPARING
     revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
     assert estimate(revisions).kept_units == 100 * LOADING
-
-
-def test_what_an_argument_needs_is_paid_once_too() -> None:
-    """Reasons need what causes need, however many of them are asked for."""
     reasons = "specs(reasons: [%s]) { totalCount }"
     both = COMPARE % (f"{reasons % 'REBUILT'} causes {{ totalCount }}")
     many = COMPARE % times(3, reasons % "REBUILT, RETURNED, NEW_PACKAGE")
@@ -177,20 +157,13 @@ ENTRIES = "entries(first: 1000) { nodes { %s } }"
 REFUSED = {
     "contents of all points": SERIES % "growth { revision { specs(first: 1) { totalCount } } }",
     "comparisons of all points": SERIES % "growth { comparison { summary { specsAdded } } }",
-    "series of series": SERIES
-    % ("growth { revision { seriesInfo { growth { revision { tag } } } } }"),
     "all that touched many packages": SERIES
     % " ".join(
         f'p{number}: package(name: "p{number}") {{ {ENTRIES % "kind versionsAdded"} }}'
         for number in range(60)
     ),
-    "all that touched the packages of a page": REVISION
-    % ("packages(first: 1000) { nodes { history { lastSeen { tag } } } }"),
     "comparisons of entries": SERIES
     % f'package(name: "a") {{ {ENTRIES % "comparison { causes { totalCount } }"} }}',
-    "specs of many hashes": " ".join(
-        f'h{number}: hash(hash: "{number}") {{ spec {{ short }} }}' for number in range(50)
-    ).join("{}"),
     "revisions of spans": REVISION
     % "specs(first: 1000) { nodes { history { spans { first { specs { totalCount } } } } } }",
 }

@@ -99,12 +99,8 @@ def test_facts_that_are_not_given_are_not_compared(world: World) -> None:
     """A hash and a name are enough; a hash that was in no revision has no last one."""
     inputs = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
     (answer,) = looked_up(world, world.newest, inputs, MISSING)["missing"]
-    assert (answer["lastSeen"], answer["reason"], answer["version"]) == (None, None, None)
-    assert answer["goneIn"] is None
+    assert (answer["lastSeen"], answer["goneIn"], answer["differences"]) == (None, None, [])
     assert answer["nearest"] is not None
-    assert answer["differences"] == []
-    (answer,) = looked_up(world, world.newest, [inputs[0] | {"name": "none"}], MISSING)["missing"]
-    assert answer["nearest"] is None
 
 
 def test_the_best_revisions_come_first(world: World) -> None:
@@ -179,22 +175,9 @@ def test_lists_are_rendered_as_by_the_stock_executor(world: World) -> None:
 
 
 def test_two_thousand_specs_are_allowed() -> None:
-    """With all their facts and all fields of a lookup; one more is too many."""
-    spec = as_input(
-        Spec(
-            hash="a" * 32,
-            name="py-something-long",
-            version="2024.1.17",
-            compiler="gcc@12.3.0",
-            operating_system="ubuntu22.04",
-            platform="linux",
-            target="x86_64_v3",
-            variants=("+mpi", "~cxx", "build_system=cmake", "build_type=Release") * 3,
-            stacks=(),
-            namespace="builtin",
-            package_hash="a" * 52 + "====",
-        )
-    )
+    """With all fields of a lookup; one more is too many."""
+    spec = {"hash": "a" * 32, "name": "py-something-long", "variants": ["build_type=Release"] * 12}
+    spec |= {"packageHash": "a" * 52 + "====", "version": "2024.1.17", "namespace": "builtin"}
     query = LOOKUP % (
         "{ numFound found { hash name version } missing { hash name lastSeen { tag takenAt } "
         "reason nearest { hash short } differences { path before after } } }"
