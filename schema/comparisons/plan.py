@@ -12,23 +12,16 @@ from schema.context import Info, PlannedInfo
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import ArgumentCost, Cost, resolver
 from schema.fields.many import attribute
-from schema.fields.scalars import made_at_once, object_type, optional_field
+from schema.fields.scalars import given_values, made_at_once, object_type, optional_field
 from schema.revisions.costs import cost_fields
 from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.errors import InvalidArgument
 from snapshots.frames.dependencies import DependencyType
-from snapshots.models import Dependency, Spec
+from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.sources.buildcache.database import circle_reason, circles
-from snapshots.spack.names import (
-    checked_checksum,
-    checked_hash,
-    checked_name,
-    checked_variant,
-    checked_version,
-    checked_word,
-)
+from snapshots.spack.names import checked_hash, checked_name, checked_variant
 from snapshots.spack.notation import canonical_variants
 
 PLANNING = Cost(
@@ -41,6 +34,7 @@ TO_BUILD = Cost(weight=500, each=10)
 """A page of the specs that have to be built."""
 
 _UNKNOWN = "unknown"
+_PLACES = ("operating_system", "platform", "target")
 _MOST_DEPENDENCIES = 1_000
 
 
@@ -129,31 +123,26 @@ def stack_locks(
 
 def _spec(given: PlannedSpecInput) -> Spec:
     """Return a spec as a content has it. Raises ValueError."""
-
-    def word(value: Any) -> str:
-        return checked_word(value) if isinstance(value, str) else _UNKNOWN
-
-    variants = given.variants if isinstance(given.variants, list) else []
-    recipe = given.package_hash if isinstance(given.package_hash, str) else None
+    values = {name: value for name, value in given_values(given).items() if value is not None}
+    facts: dict[str, Any] = {"package_hash": None} | dict.fromkeys(_PLACES, _UNKNOWN)
+    for name in ("hash", "name", "version", *_PLACES, "package_hash"):
+        if name in values:
+            facts[name] = SPEC_FACTS[name].check(values[name])  # type: ignore[misc] # each has one
+    variants = map(checked_variant, values.get("variants", ()))
+    dependencies = _dependencies(values.get("dependencies"))
     return Spec(
-        hash=checked_hash(given.hash),
-        name=checked_name(given.name),
-        version=checked_version(given.version),
+        **facts,
         compiler=None,
-        operating_system=word(given.operating_system),
-        platform=word(given.platform),
-        target=word(given.target),
-        variants=canonical_variants([checked_variant(variant) for variant in variants]),
+        variants=canonical_variants([*variants]),
         stacks=(),
         size=None,
         tarball=None,
-        package_hash=None if recipe is None else checked_checksum(recipe),
-        dependencies=_dependencies(given.dependencies),
+        dependencies=dependencies,
     )
 
 
-def _dependencies(edges: Any) -> tuple[Dependency, ...] | None:
-    if not isinstance(edges, list):
+def _dependencies(edges: Sequence[Mapping[str, Any]] | None) -> tuple[Dependency, ...] | None:
+    if edges is None:
         return None
     if len(edges) > _MOST_DEPENDENCIES:
         raise ValueError(f"dependencies: there are more than {_MOST_DEPENDENCIES:,}")
