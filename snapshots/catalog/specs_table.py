@@ -63,15 +63,15 @@ Those that are ``coded``, its second argument, may come as codes into their dist
 class DamagedContent(CatalogError):
     """The store has a content no more, or not the bytes that were written.
 
-    ``damage`` says how, by an ``error``, or by None where it is missing; ``owner`` is whose rows
-    have it: the content itself, or what it is laid over.
+    ``damage`` says how: by an ``error``, or None where it is missing. ``owner`` is whose rows have
+    it: the content itself, or what it is laid over.
     """
 
     def __init__(self, location: str, digest: str, owner: str, error: Exception | None) -> None:
         below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
-        self.owner = owner
-        self.damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
-        super().__init__(location, f"the content {short_digest(digest)} {below}{self.damage}")
+        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
+        self.damage = f"{below}{damage}"
+        super().__init__(location, f"the content {short_digest(digest)} {self.damage}")
 
 
 def stored_content(

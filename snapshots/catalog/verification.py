@@ -64,7 +64,7 @@ from snapshots.tables import (
     StoredFile,
     split_by_cache,
 )
-from snapshots.texts import counted, day, short_digest, short_pair, size
+from snapshots.texts import counted, short_digest, short_pair, size
 
 # -- findings
 
@@ -232,24 +232,13 @@ class ToRead(msgspec.Struct, frozen=True):
     how_to_mend: str
 
 
-class DamagedBase(msgspec.Struct, frozen=True):
-    """What a content is laid over, and how that is damaged."""
-
-    digest: str
-    damage: str
-
-
 class Read(msgspec.Struct, frozen=True):
-    """What was found of a content; its hashes where it could be read.
-
-    ``damaged_base`` is what alone it could not be read for.
-    """
+    """What was found of a content; its hashes where it could be read."""
 
     digest: str
     findings: Sequence[Finding]
     hashes: Sums | None
     num_specs: int
-    damaged_base: DamagedBase | None = None
 
 
 def contents_to_read(
@@ -284,8 +273,6 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
     except DamagedContent as error:
         if content.digest == NOTHING:
             return Read(NOTHING, (), sum_of([]), 0)
-        if error.owner != content.digest:
-            return Read(content.digest, (), None, 0, DamagedBase(error.owner, error.damage))
         found_damage = Finding(place=place, reason=error.damage, advice=content.how_to_mend)
         return _unreadable(content, found_damage)
     except CatalogError as error:
@@ -350,37 +337,6 @@ def _replace(content: ToRead) -> str:
     return (
         f"remove its revisions ('cachelog remove {short_digest(content.digest)}', of {named}) "
         "and import the same again"
-    )
-
-
-# -- damage of a base, reported once for all that lie over it
-
-_MOST_NAMED = 10
-
-
-def with_damaged_bases(
-    findings: Sequence[Finding], over: Mapping[DamagedBase, Sequence[str]], history: History
-) -> list[Finding]:
-    """Return the findings of all contents, with those of the bases that contents are ``over``."""
-    of_bases = [_told(base, digests, history) for base, digests in over.items()]
-    places = {finding.place for finding in of_bases}
-    return [*(finding for finding in findings if finding.place not in places), *of_bases]
-
-
-def _told(base: DamagedBase, over: Sequence[str], history: History) -> Finding:
-    is_revision = base.digest in history.digests
-    digests = [base.digest, *over] if is_revision else over
-    needing = [it for it in history.revisions if it.digest in {*digests}]
-    names = [f"{it.tag}@{day(it.taken_at)}" for it in needing]
-    if len(names) > _MOST_NAMED:
-        names[_MOST_NAMED:] = [f"{len(names) - _MOST_NAMED:,} others"]
-    # Whoever imports the base mends all; else each of the others is made whole.
-    advice = [how_to_mend(history, it) for it in (digests[:1] if is_revision else digests)]
-    return Finding(
-        place=f"content {short_digest(base.digest)}",
-        reason=f"{base.damage}; {counted(len(needing), 'revision')} cannot be read without it: "
-        + ", ".join(names),
-        advice="; ".join(dict.fromkeys(advice)),
     )
 
 
@@ -631,7 +587,6 @@ class _Verification:
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
         contents = contents_to_read(self._catalog.history, self._catalog.files_of)
         hashes = {NOTHING: sum_of([])}
-        over: dict[DamagedBase, list[str]] = {}
         self._progress("reading contents", 0, len(contents))
         with read_contents(self._catalog.location, contents, jobs, cluster) as reads:
             for read in reads:
@@ -640,10 +595,7 @@ class _Verification:
                 self._findings += read.findings
                 if read.hashes is not None:
                     hashes[read.digest] = read.hashes
-                if read.damaged_base is not None:
-                    over.setdefault(read.damaged_base, []).append(read.digest)
                 self._progress("reading contents", self._num_contents, len(contents))
-        self._findings = with_damaged_bases(self._findings, over, self._catalog.history)
         return hashes
 
     def _stray(self) -> Iterator[Finding]:

@@ -1,7 +1,4 @@
-"""One content is verified: whatever its file holds, one finding says what is wrong with it.
-
-So it does where several revisions share the damage.
-"""
+"""One content is verified: whatever its file holds, one finding says what is wrong with it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,22 +14,17 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import (
-    DamagedBase,
-    Finding,
     Read,
     ToRead,
     content_of,
     read_content,
     read_contents,
     sum_of,
-    with_damaged_bases,
 )
 from snapshots.contents import Content, ContentRows
-from snapshots.history import History
 from snapshots.models import NOTHING, Spec
 from snapshots.tables import StoredFile
-from snapshots.texts import short_digest
-from tests.snapshots.factories import SPECS, a_revision, a_spec, digest_of
+from tests.snapshots.factories import SPECS, a_spec
 
 CONTENT = Content.of([a_spec("a"), a_spec("b", name="zlib")])
 PLACE = f"content {CONTENT.digest[:12]}"
@@ -71,7 +63,6 @@ def test_a_sound_content(specs: SpecsTable) -> None:
         [],
         hashes,
         2,
-        None,
     ]
 
 
@@ -90,7 +81,7 @@ def test_processes_find_what_one_finds(specs: SpecsTable, tmp_path: Path) -> Non
 def test_nothing_needs_no_file(specs: SpecsTable) -> None:
     """A content without specs is known without being read; another one is missing."""
     nothing = values(read_content(specs, ToRead(NOTHING, None, (), AGAIN)))
-    assert nothing == [NOTHING, (), [0, 0], 0, None]
+    assert nothing == [NOTHING, (), [0, 0], 0]
     missing = read_content(specs, ToRead(CONTENT.digest, None, (), AGAIN))
     assert texts_of(missing) == [f"{PLACE}: is missing; {AGAIN}"]
 
@@ -137,33 +128,3 @@ def test_records_and_digest_are_those_that_were_written(
     assert list(again.specs()) == list(content.specs())
     assert again.outside.specs == content.outside.specs
     assert again.digest == content.digest
-
-
-# -- damage that several revisions share
-
-BASE = DamagedBase(digest_of("0"), "is missing")
-OTHER = Finding(place="content of another", reason="is damaged", advice="import again")
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        (
-            range(3),
-            "3 revisions cannot be read without it: develop@2025-01-07, develop@2025-01-06,",
-        ),
-        (range(1, 3), "2 revisions cannot be read without it: develop@2025-01-07"),
-        (range(14), ", develop@2025-01-09, 4 others"),
-    ],
-    ids=["the base is a revision", "it is none any more", "many"],
-)
-def test_a_damaged_base(numbers: range, text: str) -> None:
-    """With those that need it, ten of them by name; what else was findings stays."""
-    history = History([a_revision("develop", it, str(it)) for it in numbers])
-    over = [digest_of(str(it)) for it in numbers if it]
-    own = Finding(place=f"content {short_digest(BASE.digest)}", reason="is missing", advice="")
-    findings = with_damaged_bases([OTHER, own], {BASE: over}, history)
-    assert [it.place for it in findings] == [OTHER.place, own.place]
-    assert text in findings[1].reason
-    assert findings[1].reason.startswith("is missing; ")
-    assert "import" in findings[1].advice
