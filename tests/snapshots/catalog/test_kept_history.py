@@ -48,7 +48,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "catalog"))
 
 
-@examples(20, in_suite=4)
+@examples(20, in_suite=3)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
     """The same history comes of it, with every pair, by several catalogs that write in turn.

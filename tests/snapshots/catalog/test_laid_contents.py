@@ -1,7 +1,7 @@
 """Contents of a series that are laid over one another: read, mended, kept and removed."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,15 +11,14 @@ from msgspec.structs import replace
 from snapshots.catalog import specs_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import plan
-from snapshots.catalog.vacuum import vacuum
 from snapshots.catalog.verification import verify
-from snapshots.contents import Content
+from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
 from snapshots.tables import SPEC_ROWS, SPECS
 from tests.snapshots import overlays
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.keeping import HOUR, clean, drop, grow_old, hours_ago, listed, stored
+from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, listed, stored
 from tests.snapshots.templates import copied
 
 pytestmark = pytest.mark.usefixtures("laid_always")
@@ -226,38 +225,25 @@ def test_a_base_that_returns(catalog: Catalog, digests: list[str]) -> None:
     assert_sound(catalog, 0, 1, 2, 3)
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
 def test_a_base_that_is_let_go_of_during_an_import(
-    catalog: Catalog, digests: list[str], monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog, digests: list[str], *, is_deleted: bool
 ) -> None:
     """It is listed again once it is needed again; where it is deleted already, the import fails."""
     other = Catalog(catalog.location)
 
-    def publish_meanwhile(number: int, *, delete: bool) -> None:
-        importer = Catalog(catalog.location)
-        keep = Catalog._keep_new_pairs
-        is_done = False
+    def importing() -> Iterator[Snapshot]:
+        yield a_snapshot(state(4), "develop", day(4))
+        with hours_ago():
+            drop(other, *(f"develop~{number}" for number in range(4)))
+        if is_deleted:
+            grow_old(other)
+            clean(other)
 
-        def let_go(self: Catalog, *arguments: Any) -> Any:
-            nonlocal is_done
-            kept = keep(self, *arguments)
-            if not is_done:
-                is_done = True
-                with hours_ago(), monkeypatch.context() as own:
-                    own.setattr(Catalog, "_keep_new_pairs", keep)
-                    for _ in other.require_history().revisions:
-                        drop(other, "develop")
-                if delete:
-                    grow_old(other)
-                    vacuum(other, older_than=HOUR)
-            return kept
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Catalog, "_keep_new_pairs", let_go)
-            publish(importer, number)
-
-    publish_meanwhile(4, delete=False)
-    (new,) = [it.digest for it in other.require_history().revisions]
-    assert listed(catalog) == {digests[0], new}
-    assert_sound(catalog, 4)
-    with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
-        publish_meanwhile(5, delete=True)
+    if is_deleted:
+        with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
+            catalog.publish(importing())
+    else:
+        (made,) = catalog.publish(importing())
+        assert listed(catalog) == {digests[0], made.revision.digest}
+        assert_sound(catalog, 4)

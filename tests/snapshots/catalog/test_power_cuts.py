@@ -21,7 +21,7 @@ from tests.snapshots.templates import copied
 
 __all__ = ["log", "template"]
 
-STEP = 5 if IS_QUICK else 1
+STEP = 10 if IS_QUICK else 1
 """A power cut comes after so many calls of fsync, and again after as many, and so on."""
 
 TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")

@@ -156,7 +156,7 @@ def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[st
 
 
 @given(states=st.lists(st.text("abcde", max_size=3), min_size=3, max_size=7), data=st.data())
-@examples(15)
+@examples(15, in_suite=4)
 def test_any_past_agrees_with_its_contents(states: list[str], data: st.DataObject) -> None:
     """Of any two states: those of head that base has not, and that stood before both."""
     with TemporaryDirectory() as folder:

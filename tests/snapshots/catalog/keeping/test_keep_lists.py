@@ -13,7 +13,7 @@ from snapshots.catalog.keep_lists import keep_list, rest_of
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Spec
-from tests.expensive import FEWER_EXAMPLES
+from tests.expensive import examples
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of
 from tests.model.states import State, stacks_of
@@ -64,7 +64,7 @@ def cells(specs: Collection[Spec]) -> set[tuple[str, str, str]]:
     return {(spec.name, stack, spec.target) for spec in specs for stack in stacks_of(spec) or {""}}
 
 
-@FEWER_EXAMPLES
+@examples(50, in_suite=5)
 @given(seeded(_states))
 def test_against_sets(states: list[State]) -> None:
     """What the first state keeps, and what is left of all."""

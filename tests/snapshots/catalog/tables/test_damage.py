@@ -16,7 +16,7 @@ from tests.expensive import cases
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.keeping import publish
 
-FLIPS = cases(60)
+FLIPS = cases(40)
 
 
 def stored_files(folder: Path) -> list[Path]:
