@@ -96,10 +96,13 @@ def drop_rows(
     Files without such a row stay as they are, and so do those that were not ``added_before`` a
     moment, in seconds since 1970. Where others commit meanwhile all is looked at anew, so a row
     that is appended at the same time is never lost; but where they did so since ``seen``, nothing
-    is dropped. Raises CatalogError where others never cease, and TableNotFoundError.
+    is dropped. A table that is not there has no rows. Raises CatalogError where others never cease.
     """
     for _ in attempts():
-        table.current()
+        try:
+            table.current()
+        except TableNotFoundError:
+            return 0
         mark = table.mark()
         if seen not in (None, mark):
             return 0
@@ -236,9 +239,10 @@ class OldChanges:
     def __init__(self, storage: Storage, hours: int, progress: Progress, *, dry_run: bool) -> None:
         self._storage = storage
         self._hours = hours
-        self._until = time() - hours * 3_600
         self._progress = progress
-        self._dry_run = dry_run
+        # What was written lately may be of an import that has not published yet.
+        until = time() - hours * 3_600
+        self._drop = partial(drop_rows, storage, added_before=until, dry_run=dry_run)
         self._comparisons = CatalogTable(storage, "comparisons", COMPARISONS, advice=HOW_TO_MEND)
         self._changes = CatalogTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
         self._hashes = CatalogTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
@@ -253,7 +257,7 @@ class OldChanges:
         """Drop the rows of pairs that nobody can believe in any more; return how many they were."""
         believed = pa.array({*texts_of(pairs).to_pylist(), *self._lately_kept()}, pa.string())
         dropped = self._drop(
-            self._changes, lambda rows: pc.invert(are_of(rows, believed)), rewritten
+            self._changes, lambda rows: pc.invert(are_of(rows, believed)), write=rewritten
         )
         return dropped + self._drop_hashes(believed) if dropped else 0
 
@@ -266,13 +270,18 @@ class OldChanges:
         def is_needless(rows: pa.Table) -> pa.ChunkedArray:
             return pa.chunked_array([~np.isin(numbers_of(rows["hash"]), needed)])
 
-        return self._drop(self._hashes, is_needless, rewritten, seen)
+        return self._drop(self._hashes, is_needless, write=rewritten, seen=seen)
 
     def _hashes_of(self, believed: pa.Array) -> Numbers:
         keys = [np.empty(0, np.uint64)]
-        for rows in self._parts(self._changes):
+        name = self._changes.name
+        self._changes.current()
+        files = self._changes.files()
+        for number, file in enumerate(files, 1):
+            rows = rows_of(self._storage, f"{name}/{file.path}", file.size)
             rows = rows.filter(are_of(rows, believed))
             keys.append(np.unique(numbers_of(rows["hash"])))
+            self._progress(f"reading {name}", number, len(files))
         return np.unique(np.concatenate(keys))
 
     def _lately_kept(self) -> Iterator[str]:
@@ -288,31 +297,6 @@ class OldChanges:
                         raise
                     continue  # deleted meanwhile: it was out of use for long enough
                 yield from texts_in(rows).to_pylist()
-
-    def _parts(self, table: CatalogTable) -> Iterator[pa.Table]:
-        table.current()
-        files = table.files()
-        for number, file in enumerate(files):
-            self._progress(f"reading {table.name}", number, len(files))
-            yield rows_of(self._storage, f"{table.name}/{file.path}", file.size)
-        self._progress(f"reading {table.name}", len(files), len(files))
-
-    def _drop(
-        self, table: CatalogTable, goes: Goes, write: Write = written, seen: Mark | None = None
-    ) -> int:
-        # What was written lately may be of an import that has not published yet.
-        try:
-            return drop_rows(
-                self._storage,
-                table,
-                goes,
-                write=write,
-                added_before=self._until,
-                seen=seen,
-                dry_run=self._dry_run,
-            )
-        except TableNotFoundError:
-            return 0
 
 
 # -- removing

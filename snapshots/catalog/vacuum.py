@@ -15,15 +15,13 @@ from datetime import timedelta
 from time import time
 
 import msgspec
-from deltalake.exceptions import DeltaError
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import CatalogTable, TableFile
 from snapshots.catalog.removal import Contents, OldChanges, unnamed
-from snapshots.catalog.storage import Found, reason_of, translated
-from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.catalog.storage import Found, translated
+from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
-from snapshots.texts import counted, size
 
 LEAST = timedelta(hours=1)
 MOST = timedelta(days=7)
@@ -97,20 +95,6 @@ class _Vacuum:
 
     def run(self) -> Vacuumed:
         self._delete_unused()
-        try:
-            return self._cleaned()
-        except (CatalogError, DeltaError, OSError) as error:
-            if self._dry_run or not any(self._files.values()):
-                raise
-            reason = error.reason if isinstance(error, CatalogError) else reason_of(error)
-            num_files = sum(map(len, self._files.values()))
-            freed = (
-                f"{counted(num_files, 'file')} deleted before, {size(sum(self._sizes().values()))}"
-            )
-            raise CatalogError(self._catalog.location, f"{reason}; {freed}") from error
-
-    def _cleaned(self) -> Vacuumed:
-        """Have the tables let go of what nothing needs."""
         struck_off = self._struck_off()
         relisted = () if self._dry_run else tuple(self._contents.relist())
         self._catalog.refresh()
@@ -120,7 +104,10 @@ class _Vacuum:
             self._delete_unused()
         return Vacuumed(
             files={name: tuple(sorted(files)) for name, files in self._files.items()},
-            num_bytes=self._sizes(),
+            num_bytes={
+                name: sum(file.size for file in files.values())
+                for name, files in self._files.items()
+            },
             struck_off=struck_off,
             relisted=relisted,
             num_pairs=num_pairs,
@@ -135,11 +122,6 @@ class _Vacuum:
             self._files.setdefault(table.name, {}).update(unused)
             self._delete(table.name, unused)
         self._progress("looking for files", len(tables), len(tables))
-
-    def _sizes(self) -> dict[str, int]:
-        return {
-            name: sum(file.size for file in files.values()) for name, files in self._files.items()
-        }
 
     def _deletable(self, table: CatalogTable) -> dict[str, Found]:
         """Return the files in a table's folder that are out of use for long enough."""

@@ -121,15 +121,12 @@ def test_what_a_killed_import_left(catalog: Catalog) -> None:
 
 
 def test_a_full_disk(catalog: Catalog) -> None:
-    """What is out of use is deleted before anything is written; then it says what is in the way."""
+    """What is out of use is deleted before anything is written."""
     with hours_ago():
         publish(catalog, 5, 5)
         digest = drop(catalog, "develop~1").contents[0]
     assert any(digest in file for file in stored(catalog))
-    with (
-        file_size_limit(0),
-        pytest.raises(CatalogError, match=r"too large.*; \d files deleted before, "),
-    ):
+    with file_size_limit(0), pytest.raises(CatalogError, match="too large"):
         clean(catalog)
     assert not any(digest in file for file in stored(catalog))
     assert clean(catalog).num_pairs == 1
