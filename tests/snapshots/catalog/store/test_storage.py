@@ -46,21 +46,22 @@ def test_the_end_of_a_file(storage: Storage) -> None:
         storage.read("nothing", 10, 6)
 
 
-def test_no_part_of_a_file_is_left(storage: Storage, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("taken", "path", "reason"),
+    [("taken/inside/", "taken", "directory"), ("taken", "taken/file", r"exists|directory")],
+    ids=["a folder", "a file where a folder should be"],
+)
+def test_no_part_of_a_file_is_left(
+    storage: Storage, tmp_path: Path, taken: str, path: str, reason: str
+) -> None:
     """Where a file cannot be put into its place, the error names that, and nothing stays."""
-    (tmp_path / "taken" / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory") as caught:
-        storage.write("taken", pa.py_buffer(b"data"))
-    assert caught.value.filename == str(tmp_path / "taken")
-    assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
-
-
-def test_a_file_where_a_folder_should_be(storage: Storage, tmp_path: Path) -> None:
-    """It is not touched."""
-    (tmp_path / "taken").write_bytes(b"")
-    with pytest.raises(OSError, match=r"exists|directory") as caught:
-        storage.write("taken/file", pa.py_buffer(b"data"))
-    assert caught.value.filename == str(tmp_path / "taken" / "file")
+    if taken.endswith("/"):
+        (tmp_path / taken).mkdir(parents=True)
+    else:
+        (tmp_path / taken).touch()
+    with pytest.raises(OSError, match=reason) as caught:
+        storage.write(path, pa.py_buffer(b"data"))
+    assert caught.value.filename == str(tmp_path / path)
     assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
 
 

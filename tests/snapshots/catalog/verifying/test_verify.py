@@ -5,33 +5,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import Past
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import Verified, verify
-from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.kept_changes import (
-    COUNT_COLUMNS,
     KeptCause,
     KeptChanges,
-    comparisons_table,
-    counts_of,
     keep_changes,
 )
 from snapshots.contents import ContentRows
 from snapshots.errors import NoCatalog
-from snapshots.tables import CHANGES, COMPARISONS, revisions_table
+from snapshots.tables import CHANGES, revisions_table
 from tests.snapshots.catalog.pasts import TABLES, forget
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -189,43 +182,33 @@ def lose_changes(catalog: Catalog) -> None:
 OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
 
 
+def made_again(catalog: Catalog) -> KeptChanges:
+    """Return what is kept of a pair from which something was removed."""
+    pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
+    return keep_changes(*map(catalog.load_side, pair))
+
+
 def change_a_reason(catalog: Catalog) -> None:
     """Let changes give another reason than a comparison does, as many as before."""
-    rows = table(catalog, "changes").to_pyarrow_table()
+    made = made_again(catalog)
     for name in TABLES:
         table(catalog, name).delete()
-    pair, counts = next((pair, it) for pair, it in catalog.counts.items() if pair.base != pair.head)
-    rows = rows.filter(
-        pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
-    ).select(CHANGES.names)
-    reasons = pa.array(["returned"] * len(rows), pa.string())
-    rows = rows.set_column(CHANGES.get_field_index("reason"), "reason", reasons).cast(CHANGES)
-    tables = HistoryTables(storage_of(catalog))
-    tables.refresh()
-    packages = Past(catalog).package_counts([pair])[pair]
-    tables.keep([KeptChanges(pair, rows, counts, packages)])
+    reasons = pa.array(["returned"] * len(made.rows), pa.string())
+    place = CHANGES.get_field_index("reason")
+    rows = made.rows.set_column(place, "reason", reasons).cast(CHANGES)
+    catalog.refresh()
+    catalog.keep([replace(made, rows=rows)])
 
 
 def change_a_package(catalog: Catalog) -> None:
     """Let a row of comparisons tell of one package less, with the same counts."""
-    storage = storage_of(catalog)
-    pair, counts = next((pair, it) for pair, it in catalog.counts.items() if it.specs_removed)
-    rows = catalog.changes.changes_of(f"p{number}" for number in range(100))
-    rows = rows.filter(
-        pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
-    )
-    packages = Past(catalog).package_counts([pair])[pair]
-    made = KeptChanges(pair, rows, counts, packages[1:])
-    kept = WholeTable(
-        storage, "comparisons", COMPARISONS, counts_of, required=(), columns=COUNT_COLUMNS
-    )
-    kept.append(comparisons_table([made], "cachelog", day(0)))
+    made = made_again(catalog)
+    catalog.keep([replace(made, packages=made.packages[1:])])
 
 
 def change_a_cause(catalog: Catalog) -> None:
     """Keep a pair once more, with a cause that it does not have."""
-    pair = next(pair for pair, counts in catalog.counts.items() if counts.specs_removed)
-    made = keep_changes(*map(catalog.load_side, pair))
+    made = made_again(catalog)
     cause = KeptCause(CauseKind.VERSION, "zlib", "1.2", "1.3", 1, 1, None)
     catalog.keep([replace(made, causes=(*(made.causes or ()), cause))])
 
