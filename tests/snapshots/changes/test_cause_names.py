@@ -31,54 +31,47 @@ ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "expected", "title"),
+    ("before", "after", "expected"),
     [
         (
             {"version": "3.3.1"},
             {"version": "3.4.0", "package_hash": OTHER_RECIPE, "variants": ("+x",)},
             (CauseKind.VERSION, "3.3.1", "3.4.0"),
-            "a 3.3.1 → 3.4.0",
         ),
         (
             {"variants": ("+x",)},
             {"variants": (), "package_hash": OTHER_RECIPE},
             (CauseKind.RECIPE, None, None),
-            "recipe of a changed",
         ),
         (
             {},
             {"namespace": "mine", "target": "zen4"},
             (CauseKind.RECIPE, None, None),
-            "recipe of a changed",
         ),
         (
             {"variants": ("+mpi", "build_type=Debug", "~cxx")},
             {"variants": ("+cxx", "+mpi", "build_type=Release"), "dependencies": ()},
             (CauseKind.VARIANTS, "build_type=Debug ~cxx", "+cxx build_type=Release"),
-            "a build_type=Debug ~cxx → +cxx build_type=Release",
         ),
-        ({}, {"variants": ("+x",)}, (CauseKind.VARIANTS, None, "+x"), "a now +x"),
-        ({"variants": ("+x",)}, {}, (CauseKind.VARIANTS, "+x", None), "a no longer +x"),
+        ({}, {"variants": ("+x",)}, (CauseKind.VARIANTS, None, "+x")),
+        ({"variants": ("+x",)}, {}, (CauseKind.VARIANTS, "+x", None)),
         (
             {"compiler": "gcc@12.3.0"},
             {"compiler": "gcc@13.2.0", "target": "zen4"},
             (CauseKind.COMPILER, "gcc@12.3.0", "gcc@13.2.0"),
-            "compiler of a gcc@12.3.0 → gcc@13.2.0",
         ),
         (
             {},
             {"operating_system": "rhel8"},
             (CauseKind.TARGET, "linux-ubuntu22.04-x86_64_v3", "linux-rhel8-x86_64_v3"),
-            "a linux-ubuntu22.04-x86_64_v3 → linux-rhel8-x86_64_v3",
         ),
-        ({}, {}, (CauseKind.UNKNOWN, None, None), "a changed, it is not known why"),
+        ({}, {}, (CauseKind.UNKNOWN, None, None)),
     ],
 )
 def test_a_cause_of_its_own(
     before: dict[str, object],
     after: dict[str, object],
     expected: tuple[CauseKind, str | None, str | None],
-    title: str,
 ) -> None:
     """All own facts that differ are one cause, named by the first of them."""
     base = side_of([replace(node("a:1", "z"), **before)])
@@ -87,7 +80,7 @@ def test_a_cause_of_its_own(
     (cause,) = records(causes)
     kind, *texts = expected
     assert named(causes) == [(kind, "a", *texts)]
-    assert (cause.title, cause.num_specs, cause.num_involved) == (title, 1, 1)
+    assert (cause.num_specs, cause.num_involved) == (1, 1)
     assert (cause.packages, cause.together) == (("a",), ())
     assert names_on(causes, head, "a:2") == ["a"]
 

@@ -247,6 +247,10 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
             change.hash if change.hash in head else None
         )
         assert [as_json(msgspec.structs.asdict(it)) for it in fields] == facts.get(change.hash, [])
+    names = [change.name for change in comparison.packages]
+    assert names == sorted({it.name for it in changes}, key=natural_key)
+    every = {spec.name for specs in states for spec in specs}
+    assert comparison.num_packages_unchanged == len(every) - len(names)
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for digest, changed in facts.items():
         counts[head[digest].name].update(it["path"] for it in changed)
@@ -296,26 +300,6 @@ def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
             )
         )
     assert list(compare(*states).stacks) == expected
-
-
-@FEWER_EXAMPLES
-@given(pairs())
-def test_packages_fold_the_specs(states: tuple[list[Spec], list[Spec]]) -> None:
-    """Every changed package is there once, in natural order, with the changes of its specs."""
-    comparison = compare(*states)
-    names = [change.name for change in comparison.packages]
-    assert names == sorted(set(names), key=natural_key)
-    every = {spec.name for specs in states for spec in specs}
-    assert comparison.num_packages_unchanged == len(every) - len(names)
-    counts = Counter((change.name, change.kind) for change in comparison.specs)
-    assert sum(counts.values()) == sum(
-        change.specs_added + change.specs_removed + change.specs_changed
-        for change in comparison.packages
-    )
-    for change in comparison.packages:
-        assert change.specs_added == counts[change.name, SpecChangeKind.ADDED]
-        assert change.specs_removed == counts[change.name, SpecChangeKind.REMOVED]
-        assert change.specs_changed == counts[change.name, SpecChangeKind.CHANGED]
 
 
 def optional(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...] | None]:

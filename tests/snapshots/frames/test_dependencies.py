@@ -167,19 +167,6 @@ def test_what_is_reached(
         ]
 
 
-@given(CONTENTS, st.integers(0))
-def test_nodes_above(content: Content, bits: int) -> None:
-    """The nodes above some edges have one of them, or can walk to a spec that has one."""
-    frame, graph = frame_and_graph(content)
-    model = Model(content, frame.hashes.texts)
-    chosen = [bool(bits >> number & 1) for number in range(len(model.edges))]
-    having = {edge.source.hash for edge, wanted in zip(model.edges, chosen, strict=True) if wanted}
-    above = graph.nodes_above(np.array(chosen, np.bool_))
-    for node, digest in enumerate(model.nodes):
-        below = model.reached(digest, None, transitive=True, upwards=False)
-        assert above[node] == bool(having & {digest, *(other for other, _ in below)})
-
-
 @given(CONTENTS)
 def test_facts_of_edges(content: Content) -> None:
     """Nothing that the records say of edges is lost, nor what is in no record of its own."""
