@@ -148,7 +148,7 @@ class Costs:
 
     def of(self, frame: Frame) -> FrameCosts:
         """Return what building each row of a frame takes."""
-        places = self._hashes.find_all(frame.hashes)
+        places = frame.hashes.match(self._hashes)
         is_estimated = places < 0
         columns = {
             name: self._looked_up(frame, values, medians, places)

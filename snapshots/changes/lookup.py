@@ -233,7 +233,7 @@ class Lookup:
     def __init__(self, needed: Wanted, frame: Frame) -> None:
         self.wanted = needed
         self.frame = frame
-        self.rows: Rows = frame.hashes.find_all(needed.hashes)
+        self.rows: Rows = needed.hashes.match(frame.hashes)
 
     @property
     def num_found(self) -> int:

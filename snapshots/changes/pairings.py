@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.frames.hashes import match
 from snapshots.models import SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK, natural_order
 
@@ -313,7 +312,7 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
 
 def pair(base: Frame, head: Frame) -> Pairing:
     """Pair the hashes of two frames."""
-    partners = match(base.hashes, head.hashes)
+    partners = base.hashes.match(head.hashes)
     is_shared = partners >= 0
     shared = rows_where(is_shared)
     persisting = RowPairs(base, shared, head, partners[shared])

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from snapshots.frames.columns import Column, Mask, places_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Adjacency, Edges, Nodes, Numbers
-from snapshots.frames.hashes import Hashes, match
+from snapshots.frames.hashes import Hashes
 from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
 
@@ -105,7 +105,7 @@ class DependencyGraph:
         # Most contents have nothing there: to make a frame of it takes as long as one of 100 rows.
         is_empty = not len(nodes_outside)
         self.outside = _nothing() if is_empty else Frame(nodes_outside, "", in_cache=False)
-        self.stated: Mask = match(self.outside.hashes, stated) >= 0
+        self.stated: Mask = self.outside.hashes.match(stated) >= 0
 
         nodes = self._nodes(_hashes_of(lines["hash"]), hashes)
         order = np.argsort(nodes)
@@ -134,8 +134,8 @@ class DependencyGraph:
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
-        nodes = match(ends, hashes)
-        outside = match(ends, self.outside.hashes)
+        nodes = ends.match(hashes)
+        outside = ends.match(self.outside.hashes)
         return np.where(nodes < 0, outside + np.int32(self.num_rows), nodes)
 
     @property
@@ -264,7 +264,7 @@ def _named_by_edges(
     edges: pa.StructArray, end_codes: Numbers, ends: Hashes, nodes: Sequence[Hashes]
 ) -> pa.Table:
     """Return the name and hash of each spec that edges lead to and that is none of ``nodes``."""
-    is_node = np.logical_or.reduce([match(ends, hashes) >= 0 for hashes in nodes])
+    is_node = np.logical_or.reduce([ends.match(hashes) >= 0 for hashes in nodes])
     missing = np.flatnonzero(~is_node)
     some_edge = np.empty(len(ends), np.int64)
     some_edge[end_codes] = np.arange(len(end_codes))

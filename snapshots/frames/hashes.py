@@ -14,7 +14,6 @@ from snapshots.frames.columns import Image, Mask, Rows
 WIDTH = 32
 _KEY_CHARACTERS = 12
 _BITS = 5
-_PIECE = 4_096
 _NUM_WORDS = WIDTH // 8
 
 Keys = npt.NDArray[np.uint64]
@@ -131,9 +130,26 @@ class Hashes:
     def _texts_array(self) -> npt.NDArray[np.bytes_]:
         return np.frombuffer(self.words.tobytes(), f"S{WIDTH}")
 
-    def matched(self, head: "Hashes") -> Rows:
-        """Return for each row the row of head with the same hash, or -1."""
-        return _match_keys(self, head)
+    def match(self, head: "Hashes") -> Rows:
+        """Pair the hashes that both have: return for each row the row in head, or -1."""
+        keys = np.concatenate([self.sorted_keys, head.sorted_keys])
+        order = np.argsort(keys, kind="stable")  # merges the two runs, those of head behind
+        in_order = keys[order]
+        places = np.flatnonzero(in_order[1:] == in_order[:-1])
+        ours, theirs = order[places], order[places + 1] - len(self)
+        if len(places) and (ours.max() >= len(self) or theirs.min() < 0):
+            return self._match_texts(head)  # one side has a key twice
+        rows, partner_rows = self.order[ours], head.order[theirs]
+        if not np.array_equal(self.words_at(rows), head.words_at(partner_rows)):
+            return self._match_texts(head)
+        partners = np.full(len(self), -1, np.int32)
+        partners[rows] = partner_rows
+        return partners
+
+    def _match_texts(self, head: "Hashes") -> Rows:
+        """Pair the hashes by their whole texts: for the case that keys collide."""
+        rows = {text: row for row, text in enumerate(head.texts)}
+        return np.array([rows.get(text, -1) for text in self.texts], np.int32)
 
     def keys_at(self, rows: Rows) -> Keys:
         """Return the keys of rows."""
@@ -152,21 +168,6 @@ class Hashes:
         if len(text) != WIDTH:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
-
-    def find_all(self, others: "Hashes") -> Rows:
-        """Return the row of each of some hashes, or -1; a hash may occur twice."""
-        rows = np.full(len(others), -1, np.int32)
-        if not len(self):
-            return rows
-        places = np.searchsorted(self.sorted_keys, others.keys)
-        candidates = self.order[np.minimum(places, len(self) - 1)]
-        keys_fit = self.keys_at(candidates) == others.keys
-        fit = keys_fit & (self.words_at(candidates) == others.words).all(axis=1)
-        rows[fit] = candidates[fit]
-        for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
-            row = self.find(others.at(place))
-            rows[place] = -1 if row is None else row
-        return rows
 
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
@@ -205,43 +206,6 @@ def is_beginning(text: str) -> bool:
     """Tell whether a hash can begin so."""
     beginning = text.encode(errors="replace")
     return len(beginning) <= WIDTH and all(byte in _ALPHABET for byte in beginning)
-
-
-def match(base: Hashes, head: Hashes) -> Rows:
-    """Pair the hashes that both have: return for each row of base its row in head, or -1."""
-    return base.matched(head)
-
-
-def _match_keys(base: Hashes, head: Hashes) -> Rows:
-    keys = np.concatenate([base.sorted_keys, head.sorted_keys])
-    order = np.argsort(keys, kind="stable")  # merges the two runs, base before head
-    in_order = keys[order]
-    places = np.flatnonzero(in_order[1:] == in_order[:-1])
-    ours, theirs = order[places], order[places + 1] - len(base)
-    if len(places) and (ours.max() >= len(base) or theirs.min() < 0):
-        return _match_texts(base, head)  # one side has a key twice
-    rows, partner_rows = base.order[ours], head.order[theirs]
-    if not _are_equal(base, rows, head, partner_rows):
-        return _match_texts(base, head)
-    partners = np.full(len(base), -1, np.int32)
-    partners[rows] = partner_rows
-    return partners
-
-
-def _are_equal(base: Hashes, base_rows: Rows, head: Hashes, head_rows: Rows) -> bool:
-    """Tell whether the whole hashes of two lists of rows are equal, pair by pair."""
-    # Piece by piece: fresh memory for all of them would take longer than to compare them.
-    pieces = (slice(start, start + _PIECE) for start in range(0, len(base_rows), _PIECE))
-    return all(
-        np.array_equal(base.words_at(base_rows[piece]), head.words_at(head_rows[piece]))
-        for piece in pieces
-    )
-
-
-def _match_texts(base: Hashes, head: Hashes) -> Rows:
-    """Pair the hashes by their whole texts: for the case that keys collide."""
-    rows = {text: row for row, text in enumerate(head.texts)}
-    return np.array([rows.get(text, -1) for text in base.texts], np.int32)
 
 
 def _pack(table: npt.NDArray[np.uint8]) -> Keys:

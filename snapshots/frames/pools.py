@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from snapshots.frames.columns import Image, Rows, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.frames.hashes import Hashes, Keys, Words, match
+from snapshots.frames.hashes import Hashes, Keys, Words
 
 MAX_GROWTH = 3
 """A frame joins a pool that has at most this many times as many hashes."""
@@ -37,7 +37,7 @@ class Pool:
 
     def share(self, hashes: Hashes) -> "SharedHashes":
         """Return hashes that are kept in this pool; those that it does not have are added."""
-        numbers = match(hashes, self.hashes)
+        numbers = hashes.match(self.hashes)
         new = rows_where(numbers < 0)
         if len(new):
             numbers[new] = np.arange(len(new)) + len(self.hashes)
@@ -92,10 +92,10 @@ class SharedHashes(Hashes):
         """Return the hashes of rows as four numbers each."""
         return self.pool.hashes.words_at(self.numbers.take(rows))
 
-    def matched(self, head: Hashes) -> Rows:
-        """Return for each row the row of head with the same hash, or -1."""
+    def match(self, head: Hashes) -> Rows:
+        """Pair the hashes that both have: return for each row the row in head, or -1."""
         if not isinstance(head, SharedHashes) or head.pool is not self.pool:
-            return super().matched(head)
+            return super().match(head)
         rows = np.full(len(self.pool.hashes), -1, np.int32)
         rows[head.numbers] = np.arange(len(head), dtype=np.int32)
         return rows.take(self.numbers)
@@ -122,7 +122,7 @@ class Pools:
         best, most = None, (len(sample) + 1) // 2
         for pool in self._pools:
             if len(pool.hashes) <= MAX_GROWTH * len(hashes):
-                num_common = int(np.count_nonzero(pool.hashes.find_all(sample) >= 0))
+                num_common = int(np.count_nonzero(sample.match(pool.hashes) >= 0))
                 if num_common >= most:
                     best, most = pool, num_common
         return Pool() if best is None else best

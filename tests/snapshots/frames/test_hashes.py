@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.hashes import WIDTH, Hashes, HashSet, match
+from snapshots.frames.hashes import WIDTH, Hashes, HashSet
 from tests.snapshots.factories import hash_of
 
 COLLIDING = st.builds(
@@ -84,7 +84,7 @@ def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
     shared = data.draw(st.lists(st.sampled_from(base), unique=True)) if base else []
     head = list(dict.fromkeys([*others, *shared]))
     rows = {text: row for row, text in enumerate(head)}
-    partners = match(hashes_of(base), hashes_of(head))
+    partners = hashes_of(base).match(hashes_of(head))
     assert partners.tolist() == [rows.get(text, -1) for text in base]
 
 
@@ -108,7 +108,7 @@ def test_match_of_colliding_keys(base: str, head: str, expected: list[int]) -> N
         hashes_of(["abcdefghijkl" + letter * 20 for letter in side]) for side in (base, head)
     )
     assert len(set(one.keys.tolist()) | set(other.keys.tolist())) == 1
-    assert match(one, other).tolist() == expected
+    assert one.match(other).tolist() == expected
 
 
 # -- sets of hashes

@@ -15,7 +15,7 @@ from snapshots.contents import Content
 from snapshots.frames.columns import Column
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
-from snapshots.frames.hashes import WIDTH, Hashes, match
+from snapshots.frames.hashes import WIDTH, Hashes
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools, pool_of
 from snapshots.models import Spec
 from tests.snapshots.factories import full_spec, hash_of
@@ -71,10 +71,9 @@ def test_pairs(past: list[list[str]]) -> None:
     shared = list(map(pool.share, owned))
     for base, ours in zip(owned, shared, strict=True):
         for head, theirs in zip(owned, shared, strict=True):
-            expected = match(base, head).tolist()
-            assert match(ours, theirs).tolist() == expected
-            assert match(ours, head).tolist() == match(base, theirs).tolist() == expected
-            assert ours.find_all(theirs).tolist() == base.find_all(head).tolist()
+            expected = base.match(head).tolist()
+            assert ours.match(theirs).tolist() == expected
+            assert ours.match(head).tolist() == base.match(theirs).tolist() == expected
 
 
 def states(number: int, size: int, *, churn: float = 0.05) -> list[list[Spec]]:
