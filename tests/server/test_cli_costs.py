@@ -70,20 +70,6 @@ def test_nothing_is_shown_without_costs(printed: Printed, name: str) -> None:
     assert re.search(SHOWN, printed.with_costs[name].out)
 
 
-def test_costs_of_causes_add_up(printed: Printed) -> None:
-    """To those of all rebuilt specs; what is unknown is counted."""
-    document = printed.with_costs["json"].json
-    costs = [cause["build_cost"] for cause in document["causes"]]
-    for key in ("seconds", "cost", "num_estimated", "num_unknown"):
-        total = sum(cost[key] or 0 for cost in costs)
-        assert total == pytest.approx(document["build_cost"][key])
-    for cause, cost in zip(document["causes"], costs, strict=True):
-        assert cost["num_estimated"] + cost["num_unknown"] == cause["num_specs"]
-        assert (cost["seconds"] or 0) == 3_600 * cost["num_estimated"]
-    assert document["build_cost"]["num_unknown"] == 1
-    assert printed.without["json"].json["build_cost"] is None
-
-
 def test_costs_of_an_impact(printed: Printed) -> None:
     """Of all, and of each stack and target."""
     line = printed.with_costs["impact"].lines[1]

@@ -97,7 +97,6 @@ def test_json(demo_catalog: Path) -> None:
     ("query", "unknown", "remark"),
     [
         ("hdf5 ^zlip", [{"name": "zlip", "nearest": ["zlib"]}], "'zlip'; nearest: zlib"),
-        ("HDF5", [{"name": "HDF5", "nearest": ["hdf5"]}], "'HDF5'; nearest: hdf5"),
         ("hdf5 %[deptypes=build] qqq", [{"name": "qqq", "nearest": []}], "'qqq'"),
     ],
 )

@@ -35,17 +35,8 @@ def test_a_registry_with_a_login(tmp_path: Path) -> None:
         assert (refused.code, refused.out) == (1, "")
         assert "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in refused.err
         assert not (tmp_path / "catalog").exists()
-        wrong = login | {"oci_password": "not-" + PASSWORD}
-        done = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings, **wrong)
-        assert done.code == 1
-        assert PASSWORD not in done.err
         done = succeed("import", "--no-proof", location, "--tag", "mysite", **settings, **login)
         assert "3 packages, 3 specs" in done.out
-        half = cachelog(
-            "import", "--no-proof", location, "--tag", "mysite", oci_user=USER, **settings
-        )
-        assert half.code == 1
-        assert "CACHELOG_OCI_PASSWORD" in half.err
     shown = cachelog("show", "mysite", f"/{LIBELF}", "--json", **settings)
     assert shown.json["spec"]["size"] > 0
     for file in tmp_path.rglob("*"):
