@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Self
@@ -20,8 +20,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self.order: Sequence[RevisionInfo] = ()
-        self._rows: frozenset[str] | None = None
-        self._taken: History | None = None
+        self._rows: Mapping[str, RevisionInfo] | None = None
 
     def take(self, history: History) -> list[RevisionInfo]:
         """Take in a history, and return what is new in it, in the order of publication.
@@ -29,19 +28,16 @@ class Arrivals:
         A revision is new where its row is. Nothing is new in the first history; nor is what a
         catalog shows again that was away for a while.
         """
-        if history is self._taken:  # as most times: to look through it again takes milliseconds
-            return []
-        self._taken = history
-        rows = history.by_key
-        if self._rows is None:
-            self._rows = frozenset(rows)
+        before, rows = self._rows, history.by_key
+        if before is None:
+            self._rows = rows
             self.order = sorted(history.revisions, key=_when_published)
             return []
-        if not rows:
+        if not rows or rows is before:  # as most times: to look through it again takes milliseconds
             return []
-        arrived = [revision for revision in history.revisions if revision.key not in self._rows]
+        arrived = [revision for revision in history.revisions if revision.key not in before]
         arrived.sort(key=_when_published)
-        self._rows = frozenset(rows)
+        self._rows = rows
         self.order = [*(revision for revision in self.order if revision.key in rows), *arrived]
         return arrived
 
