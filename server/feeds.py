@@ -189,7 +189,7 @@ class FeedResponse(Response):
         return b"if-none-match" not in headers and since == self.modified
 
 
-class FeedMaker:
+class FeedMaker(msgspec.Struct, frozen=True, eq=False):
     """Makes feeds of the revisions of a catalog.
 
     The numbers come from what the history keeps, without loading a revision, and so do the stories
@@ -197,10 +197,9 @@ class FeedMaker:
     other explanations come in between.
     """
 
-    def __init__(self, library: Library, answers: HistoryAnswers, lanes: Lanes) -> None:
-        self._library = library
-        self._answers = answers
-        self._lanes = lanes
+    library: Library
+    answers: HistoryAnswers
+    lanes: Lanes
 
     async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
         """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
@@ -239,13 +238,13 @@ class FeedMaker:
         timeline: PackageTimeline | None = await self._ask(history, topic)
         if timeline is None:
             reason = f"no revision of {series} has a package {quoted(name)}"
-            raise await self._missing(reason, name, self._library.package_names)
+            raise await self._missing(reason, name, self.library.package_names)
         addresses = FeedAddresses.of_server(name)
         return await self._made(lambda: package_feed(timeline, addresses, after))
 
     async def _made(self, make: Callable[[], Feed]) -> FeedResponse:
         try:
-            return await self._lanes.light.run(lambda: FeedResponse(make()))
+            return await self.lanes.light.run(lambda: FeedResponse(make()))
         except RevisionNotFound as error:
             raise NoSuchFeed(str(error)) from None
 
@@ -267,7 +266,7 @@ class FeedMaker:
         """Return the stories of neighbours; that of a content that cannot be read is left out."""
         if not newest:
             return {}
-        library, lanes = self._library, self._lanes
+        library, lanes = self.library, self.lanes
         kept = await lanes.loading.run(partial(library.past.kept_stories, newest))
         stories = {}
         for step in newest:
@@ -283,9 +282,9 @@ class FeedMaker:
     async def _ask(self, history: History, topic: HistoryTopic) -> Any:
         """Return what the history says; what is missing is made first, for a bounded time."""
         question = HistoryQuestion(history, topic)
-        is_whole = self._answers.is_whole(question)
-        lane = self._lanes.loading if is_whole else self._lanes.explaining
-        return (await lane.run(partial(self._answers.get, question))).value
+        is_whole = self.answers.is_whole(question)
+        lane = self.lanes.loading if is_whole else self.lanes.explaining
+        return (await lane.run(partial(self.answers.get, question))).value
 
     async def _require_series(self, history: History, series: str) -> None:
         if not history.of_series(series):
@@ -296,7 +295,7 @@ class FeedMaker:
         self, reason: str, name: str, names: Callable[[], Iterable[str]]
     ) -> NoSuchFeed:
         """Return the error of a name that is not there, with those that resemble it."""
-        near = await self._lanes.loading.run(lambda: nearest_names(name, names()))
+        near = await self.lanes.loading.run(lambda: nearest_names(name, names()))
         return NoSuchFeed(reason + nearest_hint(near))
 
 

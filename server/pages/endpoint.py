@@ -131,19 +131,18 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             return await send_response(response, scope, headers, send, compressing=compressing)
 
 
-class PageEndpoint:
+class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Answers GET and HEAD with one page."""
 
-    def __init__(self, page: Page, context: PageContext) -> None:
-        self._page = page
-        self._context = context
+    page: Page
+    context: PageContext
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await self._context.answer(self._respond(scope, receive), scope, receive, send)
+        await self.context.answer(self._respond(scope, receive), scope, receive, send)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response | Export | None:
-        context = self._context
+        context = self.context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(
                 f"{scope['method']} is not allowed: use GET",
@@ -155,12 +154,12 @@ class PageEndpoint:
         parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return led_to(link, status=308)
-        if self._page.leads_to and (path := path_filled(self._page.leads_to, parameters)):
+        if self.page.leads_to and (path := path_filled(self.page.leads_to, parameters)):
             return led_to(bare_address(scope).root + path.removeprefix("/"))
-        query = self._page.document.known(parameters)
+        query = self.page.document.known(parameters)
         if PARAMETER in parameters:
             return await unless_gone(receive, self._export(scope, parameters, query))
-        if HAS_COSTS in self._page.document.parameters and context.catalog.costs.is_there:
+        if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
             query[HAS_COSTS] = ["true"]
         keys = self._keys(scope, query)
         for key in keys:
@@ -172,19 +171,19 @@ class PageEndpoint:
     def _keys(self, scope: Scope, query: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
         """Return the key that a page is kept under for ever, and the one for this moment."""
         permanent = CacheKey(
-            f"{self._page.template_name} {raw_path(scope)}",
+            f"{self.page.template_name} {raw_path(scope)}",
             orjson.dumps(query),
             None,
             "text/html",
             None,
         )
-        return permanent, permanent.at(self._context.catalog.state)
+        return permanent, permanent.at(self.context.catalog.state)
 
     async def _export(
         self, scope: Scope, parameters: Mapping[str, list[str]], query: Mapping[str, list[str]]
     ) -> PageResponse | Export:
         """Return the page's table whole, or the page that says why there is none."""
-        context, page = self._context, self._page
+        context, page = self.context, self.page
         suffix = parameters[PARAMETER][-1]
         if suffix not in FORMATS:
             raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
@@ -200,7 +199,7 @@ class PageEndpoint:
         self, scope: Scope, query: Mapping[str, list[str]], answered: Answered
     ) -> PageResponse:
         """Return the page for an answer that lacks what the page is about."""
-        page, context, params = self._page, self._context, scope["path_params"]
+        page, context, params = self.page, self.context, scope["path_params"]
         address = self._address(scope, query)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
         return context.error_pages.missing(address, page.subject, answered, nearest)
@@ -208,13 +207,13 @@ class PageEndpoint:
     def _address(self, scope: Scope, query: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
         others = {name: query[name] for name in query if name not in (*params, HAS_COSTS)}
-        return self._context.addresses(raw_path(scope), others)
+        return self.context.addresses(raw_path(scope), others)
 
     async def _made(
         self, scope: Scope, query: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
     ) -> PageResponse:
         """Return a page that is not kept: who has it made is charged, others wait with them."""
-        page, context = self._page, self._context
+        page, context = self.page, self.context
         if keys[1] in context.makings:
             return await context.makings.joined(keys[1])
         variables = page.document.variables(query)

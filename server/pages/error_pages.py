@@ -196,11 +196,10 @@ _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """How GraphQL's messages begin about what a variable was given."""
 
 
-class ErrorPages:
-    """Makes the pages of errors. None of them is kept, here or by clients."""
+class ErrorPages(msgspec.Struct, frozen=True):
+    """Makes the pages of errors. None of them is cached, here or by clients."""
 
-    def __init__(self, renderer: Renderer) -> None:
-        self._renderer = renderer
+    renderer: Renderer
 
     def missing(
         self, address: Address, subject: str, answered: Answered, nearest: Nearest
@@ -236,7 +235,7 @@ class ErrorPages:
         more: Headers | None = None,
     ) -> PageResponse:
         title = _SEVERAL if code in _AMBIGUOUS else TITLES.get(status, _FAILED)
-        body = self._renderer.error(address, status, title, error, nearest)
+        body = self.renderer.error(address, status, title, error, nearest)
         return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 
