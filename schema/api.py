@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import orjson
 import strawberry
 from graphql import ExecutionResult, GraphQLFormattedError, create_source_event_stream, execute_sync
 from graphql.utilities.print_schema import print_schema_definition
@@ -51,8 +52,8 @@ graphql_schema.description = (  # Strawberry takes no description of a schema
 LIGHT_UNITS, LIGHT_BYTES = 6_000, 2_500_000
 """Of a request that takes a few milliseconds."""
 
-LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
-"""Of a light request: characters of a document or text, and values of its variables."""
+LIGHT_DOCUMENT, LIGHT_VARIABLES = 2_000, 2_000
+"""Of a light request: characters of its document, and bytes of its variables as JSON."""
 
 
 class OperationResult(msgspec.Struct, frozen=True):
@@ -137,23 +138,16 @@ class API:
         """Tell whether a request's document and cost are cached."""
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
-    def is_light(
-        self,
-        query: str,
-        operation_name: str | None,
-        variables: Mapping[str, Any] | None,
-        cost: Estimate | None = None,
-    ) -> bool:
+    def is_light(self, query: str, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
         """Tell whether a request takes a few milliseconds at most, if all is in memory.
 
         Its document is short or cached, and its cost is small: that of long filters, of
-        ``matching`` and of comparisons never is. ``cost`` is what it costs, where that is known.
+        ``matching`` and of comparisons never is.
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
             return False
         if variables and not is_small(variables):
             return False
-        cost = cost or self.cost(query, operation_name, variables)
         units = cost.units - cost.kept_units
         return units <= LIGHT_UNITS and cost.num_bytes <= LIGHT_BYTES
 
@@ -312,21 +306,11 @@ class _Admitted(msgspec.Struct, frozen=True):
 
 
 def is_small(variables: Mapping[str, Any]) -> bool:
-    """Tell whether variables are few and short at any depth; it reads only a bounded number."""
-    waiting: list[Any] = [variables]
-    left = LIGHT_VALUES
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list | dict):
-            left -= len(value)
-            if left < 0:
-                return False
-            waiting += value  # an object's keys
-            if isinstance(value, dict):
-                waiting += value.values()
-        elif isinstance(value, str) and len(value) > LIGHT_DOCUMENT:
-            return False
-    return True
+    """Tell whether variables are few and short."""
+    try:
+        return len(orjson.dumps(variables)) <= LIGHT_VARIABLES
+    except orjson.JSONEncodeError:
+        return False  # the limits refuse them
 
 
 def sdl() -> str:

@@ -242,27 +242,6 @@ def attribution(comparison: LoadedComparison) -> Attribution | None:
     return context.recipes_change(comparison.base.info, comparison.head.info).attribution
 
 
-def commits_of_cause(
-    comparison: LoadedComparison, number: int, first: int
-) -> list[CommitEffectType] | None:
-    """Return the commits that explain a cause, with what each did; None if they are not known."""
-    explained = attribution(comparison)
-    if explained is None:
-        return None
-    causes = comparison.explanation().causes
-    numbers = causes.num_specs(number), causes.num_involved(number)
-    if comparison.scope is not None:
-        count = comparison.causes_in_scope[number]
-        numbers = count.num_specs, count.num_involved
-    return [
-        CommitEffectType(
-            effect=CommitEffect(commit.commit, commit.level, commit.taken_back, [number], *numbers),
-            loaded=comparison,
-        )
-        for commit in explained.of_cause(number)[:first]
-    ]
-
-
 def effect_connection(
     shown: Sequence[CommitEffectType], arguments: PageArguments
 ) -> Connection[CommitEffectType]:
@@ -455,7 +434,21 @@ class Cause(Node):
         the recipes is not known.
         """
         check_size("first", first)
-        return commits_of_cause(self.comparison, self.number, first)
+        explained = attribution(self.comparison)
+        if explained is None:
+            return None
+        causes, number = self.comparison.explanation().causes, self.number
+        counts = causes.num_specs(number), causes.num_involved(number)
+        if self.comparison.scope is not None:
+            count = self.comparison.causes_in_scope[number]
+            counts = count.num_specs, count.num_involved
+        return [
+            CommitEffectType(
+                effect=CommitEffect(one.commit, one.level, one.taken_back, [number], *counts),
+                loaded=self.comparison,
+            )
+            for one in explained.of_cause(number)[:first]
+        ]
 
 
 def cause_of_key(comparison: LoadedComparison, key: str) -> Cause | None:

@@ -496,9 +496,10 @@ def _many(
 
 
 class _OfAnyType:
-    """What is selected of the objects of an abstract type, by the type of each."""
+    """What is selected of the objects of an abstract type, by the type of each.
 
-    fixed = None
+    No list of them is rendered as a whole, and no field that leads to one is fixed.
+    """
 
     def __init__(self, selections: Mapping[str, CompiledSelection]) -> None:
         self._selections = selections
@@ -510,7 +511,3 @@ class _OfAnyType:
         if selection is None:
             raise Declined
         selection.one(source, run, out)
-
-    def many(self, _objects: Any, _run: Run) -> JsonObjects:
-        """Raise NotForMany: each object is of a type of its own."""
-        raise NotForMany

@@ -156,7 +156,6 @@ class Answers:
 
     def _read(self, received: RequestBytes) -> ParsedRequest:
         request, media_type = self._request(received)
-        self._api.document(request.query)  # parsed here, so that the event loop finds it
         return self._checked(received, request, media_type)
 
     def _current_key(self, parsed: ParsedRequest) -> CacheKey:

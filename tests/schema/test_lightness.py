@@ -6,6 +6,7 @@ import pytest
 
 from schema.api import API
 from tests.schema.selections import COMPARE, FACETS, REVISION, times
+from tests.schema.usual import api
 
 SIZED = "query($n: Int) { revision { specs(first: $n) { nodes { hash name } } } }"
 
@@ -28,31 +29,29 @@ LIGHT: dict[str, tuple[str, bool]] = {
 @pytest.mark.parametrize(("text", "is_light"), LIGHT.values(), ids=LIGHT)
 def test_light_documents_run_in_the_event_loop(text: str, is_light: bool) -> None:
     """Short documents of small costs; nothing that has long lists or masks to make."""
-    assert API().is_light(text, None, None) is is_light
+    assert API().is_light(text, None, api.cost(text, None, None)) is is_light
 
 
 @pytest.mark.parametrize(
     "variables",
     [
-        {"a": [1] * 100},
-        {"a": "x" * 9_000},
-        {str(n): 1 for n in range(100)},
-        {"a": {"b": ["c"] * 100}},
-        {"a": [[[1] * 20] * 20]},
+        {"a": [1] * 1_000},
+        {"a": {"b": "x" * 9_000}},
         {"a": {"x" * 9_000: 1}},
+        {"a": "\ud800"},
     ],
 )
 def test_large_variables_are_not_light(variables: dict[str, Any]) -> None:
     """Whatever the document makes of them: nobody looks at them in the event loop."""
-    assert not API().is_light("{ revision { tag } }", None, variables)
+    text = "{ revision { tag } }"
+    assert not API().is_light(text, variables, api.cost(text, None, None))
 
 
 def test_a_long_document_is_light_once_it_is_known() -> None:
     """What is kept has not to be parsed again."""
     known = API()
     text = REVISION % "tag" + " " * 9_000
-    known.document(text)
-    assert known.is_light(text, None, None)
+    assert known.is_light(text, None, known.cost(text, None, None))
 
 
 def test_a_document_is_weighed_once_its_cost_is_known() -> None:

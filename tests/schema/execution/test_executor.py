@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
+import strawberry
 from graphql import parse, validate
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
+from schema.fields.many import ColumnTable, NotForMany, function_for_many
 from schema.revisions.package import Package
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
@@ -182,3 +184,13 @@ def test_revisions_are_rendered_together(world: World) -> None:
     answered(world, Question(text, {}), Watched)
     assert "Series" in asked
     assert "Revision" not in asked
+
+
+def test_objects_are_not_guessed() -> None:
+    """A plain field that leads to an object is for many only where its list has a column for it."""
+    field = strawberry.field(description="An object.")
+    field.python_name = "object"
+    values = function_for_many(field, is_leaf=False)
+    assert values(ColumnTable(SpecType, {"object": [1, 2]})) == [1, 2]
+    with pytest.raises(NotForMany):
+        values([None])
