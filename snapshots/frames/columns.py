@@ -53,11 +53,6 @@ class Column(Generic[Value]):
         """Return the column with these rows, in their order."""
         return Column(self.codes[rows], self.values)
 
-    @property
-    def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that sort as the values of the rows do."""
-        return self.codes
-
     @cached_property
     def index(self) -> dict[Value, int]:
         """The code of each distinct value."""
@@ -230,11 +225,6 @@ class NumberColumn:
     def reordered(self, rows: Rows) -> "NumberColumn":
         """Return the column with these rows, in their order."""
         return NumberColumn(self.numbers[rows])
-
-    @property
-    def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that sort as the values of the rows do."""
-        return self.numbers
 
     @property
     def num_bytes(self) -> int:

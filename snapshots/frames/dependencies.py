@@ -88,9 +88,6 @@ class DependencyGraph:
         self.num_rows = len(hashes)
         if lines["dependencies"].null_count:
             lines = lines.filter(pc.is_valid(lines["dependencies"]))
-        if not len(lines) and not len(outside):
-            self._state_nothing()
-            return
         lists = lines["dependencies"].combine_chunks()
         edges = lists.flatten()
         end_codes, end_texts = _distinct(edges.field("hash"))
@@ -123,14 +120,6 @@ class DependencyGraph:
             codes[places], [tuple(filter(None, text.split(_SEPARATOR))) for text in texts]
         )
         self.down = Adjacency(self.sources, None, self.targets, self.num_nodes)
-
-    def _state_nothing(self) -> None:
-        """Have no edge and nothing outside, as contents of cache pages do."""
-        self.outside, self.stated = _nothing(), np.zeros(0, np.bool_)
-        self.known = self.known_nodes = np.zeros(self.num_rows, np.bool_)
-        self.sources = self.targets = np.zeros(0, np.int32)
-        self.types, self.virtuals = np.zeros(0, np.uint8), Column(self.targets, [])
-        self.down = Adjacency(self.sources, None, self.targets, self.num_rows)
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""

@@ -259,7 +259,8 @@ class Frame:
             case SpecField.HASH:
                 return self.hashes.order
         column = getattr(self, field.value)
-        return np.argsort(column.sort_keys, kind="stable").astype(np.int32)
+        numbers = column.numbers if isinstance(column, NumberColumn) else column.codes
+        return np.argsort(numbers, kind="stable").astype(np.int32)
 
     def sort_packages(self, codes: Rows, field: PackageField) -> Rows:
         """Return the package codes in rising order."""
