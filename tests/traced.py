@@ -54,16 +54,18 @@ WIDE = (
 def only_imports_traced(config: pytest.Config) -> Iterator[None]:
     """Import the measured floors, and trace nothing else while tests are collected: it takes time.
 
-    A process that only distributes tests among others is not traced from now on.
+    A process that only distributes tests among others is not traced from now on. Where something
+    else than whole floors is measured, all is traced.
     """
     measured = Coverage.current()
-    if measured is None:
+    floors = set[str]() if measured is None else _floors(measured)
+    if measured is None or not floors or not all(map(str.isidentifier, floors)):
         yield
     elif config.getoption("numprocesses", None):
         measured.stop()
         yield
     else:
-        for floor in _floors(measured):
+        for floor in floors:
             for module in walk_packages([str(config.rootpath / floor)], f"{floor}."):
                 import_module(module.name)
         with _untraced(measured):
