@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from stat import S_ISREG
 from typing import Any, BinaryIO, TypeVar
@@ -26,6 +27,15 @@ class Missing(SourceError):
 
 class AccessDenied(Missing):
     """HTTP 403, which S3 answers for what is missing, too, where it may not be listed."""
+
+
+@contextmanager
+def named_by(location: str, name: str) -> Iterator[None]:
+    """Raise SourceError, at the document that names a place, where the block raises Missing."""
+    try:
+        yield
+    except Missing as error:
+        raise SourceError(location, f"names {name}: {error.reason}") from None
 
 
 def open_regular(location: str) -> tuple[BinaryIO, int]:

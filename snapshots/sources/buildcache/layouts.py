@@ -24,7 +24,7 @@ from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
 from snapshots.sources.downloads import KeptDocuments, StoredBody, collected, unpacked
-from snapshots.sources.inputs import AccessDenied, Missing, decode_json
+from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
 from snapshots.sources.transport import RemoteFile, Transport
@@ -365,10 +365,8 @@ def _fetch_blob(place: IndexPlace, transport: Transport) -> FetchedIndex:
     for version, blob in _indexes(manifest, place.location).items():
         url = join(place.cache.base, blob.path)
         key = f"{place.location}#{version}" if indexes else place.location
-        try:
+        with named_by(place.location, f"the blob {url}"):
             body = transport.fetch(url, key=key)
-        except Missing as error:
-            raise SourceError(place.location, f"names the blob {url}: {error.reason}") from None
         indexes.append(
             FetchedIndex(
                 place=place,
@@ -609,10 +607,8 @@ def read_specs(place: IndexPlace, transport: Transport) -> ListedSpecs:
         manifest = parse_manifest(transport.read(location), location)
         blob = _spec_blob(manifest, location)
         url = join(base, blob.path)
-        try:
+        with named_by(location, f"the blob {url}"):
             data = bytes(transport.read(url))
-        except Missing as error:
-            raise SourceError(location, f"names the blob {url}: {error.reason}") from None
         Checksum(blob.checksum_algorithm, blob.checksum, location).check(data, url)
         document = collected(unpacked([data], blob.compression, url), _DOCUMENT_BYTES, url)
         package = package_of(manifest, location)

@@ -35,7 +35,7 @@ from snapshots.sources.buildcache.layouts import (
     packages_at,
     read_published,
 )
-from snapshots.sources.inputs import AccessDenied, Missing, decode_json, read_regular
+from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by, read_regular
 from snapshots.sources.locations import resolve
 from snapshots.sources.settings import Login, ReadSettings
 from snapshots.sources.transport import ReceivedDocument, Transport, Unauthorized
@@ -159,12 +159,10 @@ class Registry:
             raise SourceError(location, "names no layer that holds the index", key="layers")
         blob = image.layers[0]
         url = self._blob_url(blob)
-        try:
+        with named_by(location, f"the blob {url}"):
             body = self._authorization.authorized(
                 lambda headers: self._transport.fetch(url, key=location, headers=headers)
             )
-        except Missing as error:
-            raise SourceError(location, f"names the blob {url}: {error.reason}") from None
         return FetchedIndex(
             place=self.place,
             body=msgspec.structs.replace(body, etag=None),  # its digest tells the version
@@ -252,10 +250,8 @@ class Registry:
             raise SourceError(location, f"{reason}; cachelog does not choose among them")
         (only,) = image.manifests
         inner = self._manifest_url(only.digest)
-        try:
+        with named_by(location, f"the manifest {inner}"):
             data = self._document(inner).data
-        except Missing as error:
-            raise SourceError(location, f"names the manifest {inner}: {error.reason}") from None
         Checksum(*only.checksum, location).check(data, inner)
         image = decode_json(data, Image, inner)
         if image.manifests:
@@ -271,16 +267,17 @@ class Registry:
         except AccessDenied:
             raise self._authorization.refused() from None
 
-    def _blob(self, blob: Descriptor, named_by: str) -> bytearray:
-        """Return a small blob. Raises SourceError where it is missing or has another checksum."""
+    def _blob(self, blob: Descriptor, location: str) -> bytearray:
+        """Return a small blob that is named at a location.
+
+        Raises SourceError where it is missing or has another checksum.
+        """
         url = self._blob_url(blob)
-        try:
+        with named_by(location, f"the blob {url}"):
             document = self._authorization.authorized(
                 lambda headers: self._transport.receive(url, headers)
             )
-        except Missing as error:
-            raise SourceError(named_by, f"names the blob {url}: {error.reason}") from None
-        Checksum(*blob.checksum, named_by).check(document.data, url)
+        Checksum(*blob.checksum, location).check(document.data, url)
         return document.data
 
     def _manifest_url(self, reference: str) -> str:
