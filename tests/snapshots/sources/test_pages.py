@@ -232,12 +232,6 @@ def test_both_ways_to_specs_agree(details: list[dict[str, Any]]) -> None:
     assert list(map(str, beside.skipped[:-1])) == list(map(str, alone.skipped))
 
 
-@pytest.mark.parametrize("path", sorted(PAGES.rglob("specs.md")), ids=str)
-def test_pages_of_all_years_are_read(path: Path) -> None:
-    """Real pages have specs in the spelling of each year."""
-    assert parse(path.read_bytes()).specs
-
-
 @pytest.mark.parametrize("categories", [None, [], ["package"]])
 def test_no_tag(categories: list[str] | None) -> None:
     """A page that states no second category states no tag."""

@@ -30,7 +30,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     small_database,
     spec_document,
 )
-from tests.snapshots.sources.buildcache.readings import by_hash, snapshots, stacks_of
+from tests.snapshots.sources.buildcache.readings import by_hash, snapshots
 
 
 def test_specs_are_read_one_by_one(tmp_path: Path) -> None:
@@ -52,19 +52,6 @@ def test_specs_are_read_one_by_one(tmp_path: Path) -> None:
     files[LIBELF].unlink()
     (fewer,) = snapshots(tmp_path / "listed", "mine")
     assert fewer.source.version != listed.source.version
-
-
-def test_a_stack_without_an_index(tmp_path: Path) -> None:
-    """A list may name such caches beside others; sizes are asked for where they are unknown."""
-    put_specs(tmp_path / "e4s", small_database())
-    put_layout_3(tmp_path / "hep", text(small_database()))
-    stacks = [{"label": label, "url": label} for label in ("e4s", "hep")]
-    file = put(tmp_path / "list.json", text({"develop": stacks}))
-    report = Report()
-    (snapshot,) = snapshots(file, sizes=True, report=report)
-    assert stacks_of(snapshot)[LIBELF] == ("e4s", "hep")
-    assert by_hash(snapshot)[LIBELF].size == 2
-    assert report.warnings == []
 
 
 def test_signed_manifests(tmp_path: Path) -> None:
