@@ -111,7 +111,8 @@ LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
 def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
     """Return the charts of a growth that has any points to draw between.
 
-    ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON.
+    ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON
+    for a script: times in minutes, all but the first since the one before, and sizes in MiB.
     """
     if len(points) < 2:
         return {"drawn": {}, "points": None}
@@ -128,7 +129,17 @@ def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
         name: line(values, times=taken, **box) for name, values in columns.items()
     }
     drawn["changes"] = bars(came, went, times=taken, **box)
-    return {"drawn": drawn, "points": _for_a_script(taken, columns, came, went)}
+    minutes = [seconds // _MINUTE for seconds in taken]
+    numbers = {
+        "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
+        **columns,
+        "size": [None if size is None else round(size / _MEBIBYTE) for size in columns["size"]],
+        "added": came,
+        "removed": went,
+    }
+    # Numbers alone, and yet: what ends a script cannot be in it, whatever else comes in.
+    points_json = orjson.dumps(numbers).decode().replace("<", "\\u003c")
+    return {"drawn": drawn, "points": Markup(points_json)}  # noqa: S704
 
 
 def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | None]:
@@ -154,31 +165,6 @@ _SMALL_BARS = {"width": 240, "height": 48}
 
 def _seconds(moment: str) -> int:
     return int(datetime.fromisoformat(moment).timestamp())
-
-
-def _for_a_script(
-    taken: Sequence[int],
-    columns: Mapping[str, Sequence[int | None]],
-    came: Sequence[int],
-    went: Sequence[int],
-) -> Markup:
-    """Return points as JSON that can stand in a page, as short as a chart can do with.
-
-    Times are minutes, all but the first since the one before; sizes are MiB.
-    """
-    minutes = [seconds // _MINUTE for seconds in taken]
-    sizes = [
-        None if num_bytes is None else round(num_bytes / _MEBIBYTE) for num_bytes in columns["size"]
-    ]
-    shown = {
-        "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
-        **columns,
-        "size": sizes,
-        "added": came,
-        "removed": went,
-    }
-    # Numbers alone, and yet: what ends a script cannot be in it, whatever else comes in.
-    return Markup(orjson.dumps(shown).decode().replace("<", "\\u003c"))  # noqa: S704
 
 
 # The last part has one way to match alone: with more, a long text would take long to be refused.

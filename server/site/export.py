@@ -17,7 +17,7 @@ from server.pages.addresses import path_of
 from server.pages.renderer import assets
 from server.pages.routes import TABS
 from server.settings import Settings
-from server.site.entries import INDEX_FILE, SiteEntry, entries, index_script
+from server.site.entries import INDEX_FILE, entries, index_script
 from server.site.folder import SiteFile, SiteFolder
 from server.site.links import SiteLinks, SitePage, page_file, relative
 from server.site.queries import Chosen, Role, SiteDocument, SiteQuestion
@@ -191,21 +191,17 @@ class _Pages:
         addresses = list(dict.fromkeys([*self._addresses(), *of_entries]))
         for address in addresses:
             self._links.add(address, page_file(address))
-        self._put_index(found)
+        named = [
+            (entry, relative("", page_file(entry.addresses[0]))) for entry in found if entry.value
+        ]
+        headers = {"content-type": "text/javascript; charset=utf-8", "cache-control": _REVALIDATE}
+        index = SiteFile(address=f"/{INDEX_FILE}")
+        self._folder.put(INDEX_FILE, index_script(named), headers, index)
         for series in self._site.chosen.revisions:
             self._links.add(_feed_address(series), feed_file(series))
         for done, address in enumerate(addresses, 1):
             await self._list(address)
             progress("pages", done, len(addresses))
-
-    def _put_index(self, found: Sequence[SiteEntry]) -> None:
-        """Write the index of the search."""
-        named = [
-            (entry, relative("", page_file(entry.addresses[0]))) for entry in found if entry.value
-        ]
-        headers = {"content-type": "text/javascript; charset=utf-8", "cache-control": _REVALIDATE}
-        entry = SiteFile(address=f"/{INDEX_FILE}")
-        self._folder.put(INDEX_FILE, index_script(named), headers, entry)
 
     def _addresses(self) -> list[str]:
         """Return where a server has the pages, those of each list by its first."""

@@ -15,6 +15,7 @@ from server.pages.check import RESULT, address_of
 from server.pages.filters import MOST_MISSING, missing_groups
 from server.pages.renderer import MINUS, Renderer
 from snapshots.models import Spec
+from tests.server.pages.api_answers import answered
 from tests.server.pages.catalogs import published
 from tests.server.pages.page_reader import Shown, shown
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -289,38 +290,16 @@ def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
         assert page.dom.cssselect("option[selected]")[0].get("value") == ref
 
 
-def test_a_past_that_cannot_be_told_is_said() -> None:
-    """What is missing and what is nearest stands there all the same."""
-    missing: dict[str, Any] = {
-        "hash": hash_of("old"),
-        "name": "hdf5",
-        "version": None,
-        "isRoot": False,
-        "lastSeen": None,
-        "reason": None,
-        "goneIn": None,
-        "nearest": None,
-        "differences": [],
-    }
-    counts = dict.fromkeys(("numFound", "numRootsFound", "numRootsWanted"), 0)
-    lookup = {"numWanted": 1, "missing": [missing]} | counts
-    taken = {"tag": "develop", "digest": "0" * 64, "takenAt": "2025-01-01T00:00:00Z"}
+def test_a_past_that_cannot_be_told_is_said(client: httpx.Client) -> None:
+    """What is missing and what is nearest is shown all the same."""
+    never = {"hash": hash_of("never"), "name": "nothing-like-it"}
+    answer = answered(client, "check", ref="develop", specs=[never], first=1)
+    shown_beside = {"covering": [], "left_out": (), "text": "", "name": "the text", "groups": ()}
+    nothing = dict.fromkeys(("tags", "writer", "shared", "shared_missing"))
     body = Renderer().page(
         RESULT,
         Address("/check", {}),
-        {
-            "revision": taken | {"lookup": lookup},
-            "tags": None,
-            "covering": [],
-            "left_out": (),
-            "text": "",
-            "name": "the text",
-            "num_asked": 3,
-            "writer": None,
-            "groups": (),
-            "shared": None,
-            "shared_missing": None,
-        },
+        answer | shown_beside | nothing | {"num_asked": 3},
         params={},
         variables={},
         errors=[{"message": "the history is not complete", "path": ["revision", "lookup"]}],
