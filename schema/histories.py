@@ -685,7 +685,6 @@ class ImpactOutcome:
     - num_specs: How many specs of head were built again for it.
     """
 
-    package: strawberry.Private[str]
     loaded: strawberry.Private[LoadedComparison]
     outcome: strawberry.Private[Outcome]
 
@@ -716,8 +715,7 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
     if pair is None or pair.base is None:
         return None
     loaded = load_comparison(context, pair.base, pair.head)
-    came_to = outcome(loaded.explanation(), {package})
-    return ImpactOutcome(package=package, loaded=loaded, outcome=came_to)
+    return ImpactOutcome(loaded=loaded, outcome=outcome(loaded.explanation(), {package}))
 
 
 # -- series

@@ -162,25 +162,6 @@ def test_a_revision_has_its_own_growth(known: Known) -> None:
 # -- packages
 
 
-def test_a_timeline_is_read_page_by_page(known: Known) -> None:
-    """As every connection, by cursors."""
-    text = (
-        'query($first: Int, $after: String) { series(name: "develop") { package(name: "zlib") { '
-        "entries(first: $first, after: $after) { edges { cursor } pageInfo { hasNextPage } } } } }"
-    )
-
-    def page(**arguments: Any) -> Any:
-        return known.world.data(text, **arguments)["series"]["package"]["entries"]
-
-    edges = page()["edges"]
-    assert page(first=2) == {"edges": edges[:2], "pageInfo": {"hasNextPage": True}}
-    assert page(after=edges[1]["cursor"]) == {
-        "edges": edges[2:],
-        "pageInfo": {"hasNextPage": False},
-    }
-    assert known.world.error(text, after="nope")["extensions"]["code"] == "BAD_USER_INPUT"
-
-
 @pytest.mark.parametrize(("ref", "series"), [("v0.22.0", "vX.Y.Z"), ("develop", "develop")])
 def test_a_package_of_a_revision_leads_to_its_history(known: Known, ref: str, series: str) -> None:
     """In the series of that revision."""

@@ -251,29 +251,6 @@ async def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
     assert str(demo_catalog).encode() not in answer.body
 
 
-async def test_few_heavy_requests_are_executed_at_once(
-    execution: Execution, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others wait, so that threads do not take the time of each other."""
-    lock, running, most = threading.Lock(), 0, 0
-    execute = API.execute
-
-    def counted(*args: Any, **options: Any) -> OperationResult:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        try:
-            return execute(*args, **options)
-        finally:
-            with lock:
-                running -= 1
-
-    monkeypatch.setattr(API, "execute", counted)
-    assert len(set(await asyncio.gather(*begun(execution, *[LARGE] * 12)))) == 1
-    assert 1 <= most <= Settings().heavy_threads
-
-
 @pytest.mark.parametrize(
     ("query", "started", "is_good", "is_permanent"),
     [
