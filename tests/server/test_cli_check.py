@@ -198,6 +198,8 @@ def test_standard_input(catalog: Path, lock: Path) -> None:
 def test_a_folder_is_its_environment(catalog: Path, lock: Path) -> None:
     """As Spack names one."""
     assert check(catalog, lock.parent).out == check(catalog, lock).out
+    lock.write_bytes(as_bytes(lock_file([locked("zlib", "zlib", "1.3")], [])))
+    assert check(catalog, lock.parent, "--fail-under", "100").lines[-1].endswith("1 of 1  100.0 %")
 
 
 def test_an_unreadable_history(catalog: Path, lock: Path, tmp_path: Path) -> None:

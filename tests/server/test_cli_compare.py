@@ -63,6 +63,13 @@ def test_a_difference_hash_by_hash(world: World) -> None:
     assert good(world, "diff", BASE, HEAD, "--stat").lines == totals_alone
 
 
+def test_a_difference_of_a_stack(world: World) -> None:
+    """Only its changes; of a spec whose successor is not in it, what replaced it."""
+    done = good(world, "diff", BASE, HEAD, "--stack", "hep")
+    assert 0 < len(printed_hashes(done)) < len(compared(world).specs)
+    assert re.search("^      replaced by [a-z2-7]{7}$", done.out, re.MULTILINE)
+
+
 def test_a_difference_as_json(world: World) -> None:
     """The hashes by kind, with the fields of those that changed, and all that the notes have."""
     comparison = compared(world)

@@ -140,6 +140,8 @@ def test_twins_of_a_stack_and_a_package(ml: Path) -> None:
     assert (document["num_specs"], document["num_groups"]) == (2, 1)
     done = cachelog("twins", "--stack", "ml", catalog=ml)
     assert done.lines[0].startswith("ml of develop of ")
+    none = cachelog("twins", "--package", "python", catalog=ml)
+    assert none.lines[1:] == ["0 of 2 specs are built again"]
 
 
 # -- impact

@@ -1,5 +1,6 @@
 """What the commands print cannot act on a terminal, whatever the catalog holds."""
 
+import errno
 import json
 import os
 import sys
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.terminal.console import note, say, say_blocks, say_json
+from server.terminal.console import faults_end_with, note, say, say_blocks, say_json
 from server.terminal.printing import styles
 from snapshots.texts import is_plain
 
@@ -43,6 +44,12 @@ def test_styles_stay() -> None:
         for style in (styles.digest, styles.name, styles.quiet, styles.added, styles.removed):
             say(f"{style('zlib')} \x1b[5m")
             assert echoed[-1] == f"{style('zlib')} \\x1b[5m"
+
+
+def test_faults() -> None:
+    """An error of the operating system is none, unless it is that of the standard output."""
+    with pytest.raises(PermissionError), faults_end_with(1):
+        raise PermissionError(errno.EACCES, "Permission denied", "file")
 
 
 def test_remarks(capsys: pytest.CaptureFixture[str]) -> None:
