@@ -1,13 +1,7 @@
 """What building specs takes: looked up by hash, estimated by package, summed."""
 
-import math
-from collections import defaultdict
-from statistics import median
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.changes.costs import (
     NO_COST,
@@ -64,54 +58,6 @@ def test_seconds_alone() -> None:
     total = costs.of(frame(a="zlib", b="hdf5")).total(np.arange(2))
     assert total == BuildCost(5.5, None, None, 1, 1)
     assert costs.of(frame(a="zlib")).num_bytes == 8 + 1
-
-
-VALUES = st.floats(0, 1e6, allow_nan=False)
-LABELS = st.sampled_from([*"abcdefgh"])
-PACKAGES = st.sampled_from(["hdf5", "mpich", "zlib", "png"])
-
-
-@given(
-    costs=st.lists(
-        st.tuples(st.none() | LABELS, st.none() | PACKAGES, VALUES, VALUES).filter(
-            lambda row: row[0] is not None or row[1] is not None
-        ),
-        max_size=20,
-    ),
-    specs=st.dictionaries(LABELS, PACKAGES, min_size=1),
-)
-def test_sums_are_those_of_dictionaries(
-    costs: list[tuple[str | None, str | None, float, float]], specs: dict[str, str]
-) -> None:
-    """As the definition has it, row by row."""
-    by_hash: dict[str, tuple[str | None, float]] = {}
-    by_name = defaultdict(list)
-    for label, name, seconds, _ in costs:
-        if label is not None:
-            by_hash[label] = (name, seconds)
-        elif name is not None:
-            by_name[name].append(seconds)
-    for name, seconds in by_hash.values():
-        if name is not None:
-            by_name[name].append(seconds)
-    known = {label: by_hash[label][1] for label in specs if label in by_hash}
-    estimated = {
-        label: median(by_name[name])
-        for label, name in specs.items()
-        if label not in by_hash and name in by_name
-    }
-    table = rows(
-        *((label and hash_of(label), name, seconds, cost) for label, name, seconds, cost in costs),
-        unit="eur",
-    )
-    total = Costs(table).of(frame(**specs)).total(np.arange(len(specs)))
-    all_seconds = [*known.values(), *estimated.values()]
-    assert total.num_estimated == len(estimated)
-    assert total.num_unknown == len(specs) - len(all_seconds)
-    if all_seconds:
-        assert total.seconds == pytest.approx(math.fsum(all_seconds))
-    else:
-        assert total.seconds is None
 
 
 def test_sums_by_number() -> None:
