@@ -9,9 +9,7 @@ import httpx
 import pytest
 import zstandard
 
-from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.servers import application
 
 TAGS = "{ tags { name } }"
 LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
@@ -155,25 +153,3 @@ def test_errors_are_not_kept(client: httpx.Client, digests: tuple[str, str]) -> 
     assert ask(client, filled(question, digests)).headers["cache-control"] == "no-cache"
     assert ask(client, "{ nope }").headers["cache-control"] == "no-cache"
     assert ask(client, "").headers["cache-control"] == "no-store"
-
-
-def test_answers_are_the_same_with_and_without_a_cache(
-    client: httpx.Client, demo_catalog: object, digests: tuple[str, str]
-) -> None:
-    """To the byte and the header, first and again, in every coding."""
-    with application(Settings(catalog=str(demo_catalog), response_cache=0)) as without:
-        for query in (filled(PERMANENT[0], digests), CHANGING[0], LONG, "{ nope }"):
-            for coding in ("identity", "zstd", "gzip"):
-                facts = [
-                    (it.status, it.content, sorted(set(it.headers.items()) - of_the_moment(it)))
-                    for it in (
-                        ask(server, query, accept_encoding=coding)
-                        for server in (without, client, client)
-                    )
-                ]
-                assert facts[0] == facts[1] == facts[2]
-
-
-def of_the_moment(sent: Sent) -> set[tuple[str, str]]:
-    """Return the headers that are different each time."""
-    return {(name, sent.headers[name]) for name in ("date", "x-request-id")}
