@@ -105,6 +105,18 @@ def test_the_index(server: Server) -> None:
     assert accepted.startswith("application/vnd.oci.image.manifest.v1+json")
 
 
+def test_sizes_of_missing_images(server: Server) -> None:
+    """They are unknown, with one warning; without the option all are."""
+    location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
+    report = Report()
+    (snapshot,) = snapshots(location, "mysite", sizes=True, report=report)
+    assert [spec.size for spec in snapshot.content.specs()].count(None) == 1
+    (warning,) = report.warnings
+    assert warning.startswith("1 of 3 sizes stay unknown, as their manifests are missing")
+    (without,) = snapshots(location, "mysite")
+    assert without.content.total_size() is None
+
+
 @pytest.mark.parametrize("damaged", ["x'00'", "x'8080'", "substr(document, 1, 40)"])
 def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path, damaged: str) -> None:
     """Bytes that cannot be unpacked are not used, and kept anew."""
