@@ -73,26 +73,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Have each process of several begin with other files: what one compiles, others load."""
-    report = yield
-    worker = getattr(collector.config, "workerinput", None)
-    if worker is not None and isinstance(collector, pytest.Directory):
-        nodes = report.result
-        first = len(nodes) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
-        report.result = nodes[first:] + nodes[:first]
-    return report
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the long tests first: one that begins last is waited for by all other processes.
-
-    The order is the same in all processes, in whichever they collected the files.
-    """
-    items.sort(key=lambda item: (item.get_closest_marker("long") is None, item.path))
+    """Run the long tests first: one that begins last is waited for by all other processes."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.hookimpl(wrapper=True)
