@@ -132,7 +132,7 @@ def try_image(buildah: Buildah, data: Path) -> None:
         port = free.getsockname()[1]
     kind, *check = image["Healthcheck"]["Test"]
     if kind != "CMD":
-        raise Failed(f"the health check is no command but {kind}")
+        raise Failed(f"the health check is not a command but {kind}")
     check = [word.replace(f":{PORT}/", f":{port}/") for word in check]
     # The network is that of the machine.
     server = buildah.start(*running, *image["Cmd"], "--host", "127.0.0.1", "--port", str(port))
@@ -187,7 +187,7 @@ def main() -> int:
                 raise Failed(f"the image has {size}, more than {options.megabytes} MB")
             try_image(buildah, Path(kept.enter_context(temporary())))
         except subprocess.CalledProcessError as error:
-            print(f"{error.cmd[0]} left with {error.returncode}", file=sys.stderr)
+            print(f"{error.cmd[0]} exited with {error.returncode}", file=sys.stderr)
             return 1
         except Failed as error:
             print(error, file=sys.stderr)

@@ -425,9 +425,7 @@ class Context:
 
 
 def _too_many(what: str) -> BudgetExceeded:
-    message = (
-        f"The request asks for {what}, which is what is allowed. Ask for fewer of them at a time."
-    )
+    message = f"The request asks for {what}, the limit. Request fewer at a time."
     return BudgetExceeded(QUERY_TOO_LARGE, message)
 
 

@@ -46,7 +46,7 @@ _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
 _MOST_REVISIONS = 100
 _ABORTED = "Validation aborted."
-_ASK_AGAIN = ". Ask again: each request makes some of them."
+_ASK_AGAIN = ". Try again: each request computes some of them."
 
 
 def shown(

@@ -88,7 +88,7 @@ from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
 REPLACED = Cost(weight=COMPARING + EXPLAINING, each_loaded=2 * LOADING)
-"""What took the place of a hash: two revisions are compared."""
+"""What replaced a hash: two revisions are compared."""
 
 SPANS = 4
 """In how many spans of all series a hash usually was."""
@@ -106,7 +106,7 @@ class SpanType:
     - last: The last revision that has it.
     - is_current: Whether the last revision of the series has it.
     - reason_came: Why it came with the first. RETURNED where the series had it before, unless it
-      took the place of another spec.
+      replaced another spec.
     - reason_gone: Why it went; null where it is still there.
     - gone_in: The revision after the last, which has it no longer; null where there is none.
     """
@@ -166,14 +166,14 @@ class HashHistoryType(Node):
         if row is None:
             reason = (
                 f"the history has {self.history.hash} in {loaded.info.digest}, which has not; "
-                "'cachelog verify' tells more"
+                "'cachelog verify' gives details"
             )
             raise CatalogError(info.context.catalog.location, reason)
         return SpecType(loaded=loaded, row=row)
 
     @resolver(REPLACED)
     def successor(self, info: Info) -> SpecType | None:
-        """What took its place in the revision after `newest`; null where nothing did, or the series
+        """What replaced it in the revision after `newest`; null where nothing did, or the series
         still has it.
         """
         span = self._last
@@ -296,7 +296,7 @@ class PackageHistoryEntry:
 
     @resolver(MAIN_CAUSES)
     def main_causes(self, info: Info) -> list[MainCause] | None:
-        """The main causes of its added specs that took the place of others, what explains most of
+        """The main causes of its added specs that replaced others, what explains most of
         them first; null for the first of the series.
         """
         base = self.entry.base
@@ -465,7 +465,7 @@ class AvailabilitySpanType:
 
     @resolver(MAIN_CAUSES)
     def main_causes(self, info: Info) -> list[MainCause]:
-        """The main causes of the specs of the package that took the place of others with `goneIn`,
+        """The main causes of the specs of the package that replaced others with `goneIn`,
         what explains most of them first.
         """
         pair, every = self.span.pair, self.topic
@@ -756,7 +756,7 @@ class GrowthPointType(ListedRecord):
     - revision: The revision.
     - comparison: The whole of what changed; null for the first of the series.
     - tag: The revision's tag.
-    - taken_at: When the build cache stood so.
+    - taken_at: When the build cache was in this state.
     - num_specs: How many specs it has.
     - num_packages: How many packages it has.
     - num_known_stacks: How many stacks it has, without root; null where its source tells none.
@@ -766,7 +766,7 @@ class GrowthPointType(ListedRecord):
     - specs_removed: How many hashes of the one before it lacks.
     - specs_changed: How many hashes both have, with other facts.
     - specs_rebuilt: How many of the added specs are others built anew, with the same facts.
-    - specs_replaced: How many of the added specs took the place of others that differ.
+    - specs_replaced: How many of the added specs replaced others that differ.
     - packages_added: How many of its packages the one before lacks.
     - packages_removed: How many packages of the one before it lacks.
     """
@@ -813,7 +813,7 @@ class Series(Node):
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
-        """Return a series of the catalog; None where there is none of that name."""
+        """Return a series of the catalog; None where there is not one of that name."""
         return cls(name=name) if context.changing_history().of_series(name) else None
 
     @resolver()

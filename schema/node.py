@@ -45,7 +45,7 @@ def parse_node_id(text: str) -> tuple[str, list[str]]:
 
 
 def _no_id(text: str) -> InvalidArgument:
-    return InvalidArgument("id", f"{quoted(text)} is no id of this API")
+    return InvalidArgument("id", f"{quoted(text)} is not an id of this API")
 
 
 @strawberry.interface(description="An object that can be fetched again by its id.")

@@ -114,7 +114,7 @@ class Query:
 
     @resolver(Cost(weight=FINDING, once=LOADING))
     def node(self, info: Info, id: strawberry.ID) -> Node | None:
-        """An object by its id; null where there is none of that id.
+        """An object by its id; null where there is not one of that id.
 
         - id: The object's id.
         """
@@ -362,7 +362,7 @@ class Query:
         f"({OID_PREFIX_MIN} characters at least); null where none is known, or several are.",
     )
     def commit(
-        self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or how one begins.")]
+        self, info: Info, oid: Annotated[str, strawberry.argument("A hash, or a prefix of one.")]
     ) -> CommitType | None:
         return CommitType.named(info.context, oid)
 

@@ -111,7 +111,7 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
             command, cwd=folder, check=True, capture_output=True, text=True, timeout=NPM_SECONDS
         )
     except subprocess.CalledProcessError as error:
-        reason = "\n".join(error.stderr.splitlines()[:4]) or f"it left with {error.returncode}"
+        reason = "\n".join(error.stderr.splitlines()[:4]) or f"it exited with {error.returncode}"
         raise FetchFailed(f"npm could not fetch {', '.join(packages)}: {reason}") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FetchFailed(f"npm could not be run: {error}") from None
@@ -140,5 +140,5 @@ def _member(asset: Mapping[str, str], folder: Path) -> bytes:
     with tarfile.open(tarball) as package:
         member = package.extractfile(f"package/{asset['path']}")
         if member is None:
-            raise WrongContent(f"{asset['path']} of {tarball.name} is no file")
+            raise WrongContent(f"{asset['path']} of {tarball.name} is not a file")
         return member.read()

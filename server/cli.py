@@ -56,14 +56,14 @@ class _Commands(HintingGroup):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(
-    package_name="cachelog", message="%(prog)s %(version)s", help="Print the version and leave."
+    package_name="cachelog", message="%(prog)s %(version)s", help="Print the version and exit."
 )
 @click.pass_context
 def cachelog(ctx: click.Context) -> None:
-    """Version control for what a Spack build cache holds: what changed, and why.
+    """Version control for the contents of a Spack build cache: what changed, and why.
 
     Begin with made-up data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
-    'cachelog COMMAND --help' tells of each command.
+    'cachelog COMMAND --help' describes a command.
     """
     # Source: https://no-color.org, and the terminal type of those that know no colours.
     has_no_colour = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"

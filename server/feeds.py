@@ -233,7 +233,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         """
         await self._require_series(history, series)
         if not is_name(name):  # such texts are never looked up, and so never kept
-            raise NoSuchFeed(f"{quoted(name)} can be no package")
+            raise NoSuchFeed(f"{quoted(name)} cannot be a package")
         topic = HistoryTopic(About.PACKAGE, name, series=series)
         timeline: PackageTimeline | None = await self._ask(history, topic)
         if timeline is None:

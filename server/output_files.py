@@ -9,7 +9,7 @@ from snapshots.errors import OutputError
 def write(file: Path, document: bytes) -> bool:
     """Write a file, and its folders, where it does not hold just that; return whether it did not.
 
-    A web server so goes on to tell readers that nothing changed. What is no file, such as
+    A web server so goes on to tell readers that nothing changed. What is not a file, such as
     ``/dev/null`` or a pipe, is written to; of a link what it leads to is replaced. Raises
     OutputError.
     """

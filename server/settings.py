@@ -248,7 +248,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def public_address(self) -> str:
         """Return where people reach the server, with a slash at its end; empty if nobody said so.
 
-        Raises InvalidArgument where that is no address of a server.
+        Raises InvalidArgument where that is not an address of a server.
         """
         if not self.public_url:
             return ""
@@ -270,7 +270,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if not _ORIGIN.fullmatch(origin):
                 raise InvalidArgument(
                     variable_of("frame_ancestors"),
-                    f"{origin!r} is no origin, such as https://example.org",
+                    f"{origin!r} is not an origin, such as https://example.org",
                 )
         return self.frame_ancestors
 
@@ -367,7 +367,7 @@ def variable_of(name: str) -> str:
 
 
 RESERVED = ("CACHELOG_TEST_", "CACHELOG_BUILD_")
-"""How variables begin that are no settings: those of cachelog's own tests and of its build."""
+"""How variables begin that are not settings: those of cachelog's own tests and of its build."""
 
 _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
 """What Kubernetes sets in each container beside a service named cachelog, and CACHELOG_PORT."""
@@ -377,7 +377,7 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
     """Read the settings.
 
     Raises InvalidArgument for a value that cannot be used, with its variable and what is expected,
-    and for a variable that is no setting, with the nearest that is one.
+    and for a variable that is not a setting, with the nearest that is one.
     """
     fields = {variable_of(field.name): field for field in msgspec.structs.fields(Settings)}
     for variable, text in environ.items():
@@ -420,4 +420,4 @@ def _check_is_not_meant(variable: str, text: str, variables: list[str]) -> None:
     if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
         return
     (nearest,) = get_close_matches(variable.upper(), variables, n=1, cutoff=0.0)
-    raise InvalidArgument(variable, f"is no setting; the nearest is {nearest}")
+    raise InvalidArgument(variable, f"is not a setting; the nearest is {nearest}")

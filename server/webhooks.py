@@ -97,7 +97,8 @@ class Receiver(msgspec.Struct, frozen=True):
 def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
     """Return the receivers at some URLs, each once.
 
-    Raises InvalidArgument, naming the option or variable and the place, for what is no http(s) URL.
+    Raises InvalidArgument, naming the option or variable and the place, for what is not an http(s)
+    URL.
     """
     receivers = []
     for place, url in enumerate(dict.fromkeys(urls), 1):
@@ -107,7 +108,7 @@ def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
         except ValueError:
             host, port = None, None
         if host is None or parts.scheme not in ("http", "https") or not url.isprintable():
-            raise InvalidArgument(name, f"URL {place} is none of http:// or https://HOST/...")
+            raise InvalidArgument(name, f"URL {place} is not one of http:// or https://HOST/...")
         where = host if port is None else f"{host}:{port}"
         receivers.append(Receiver(url, f"{parts.scheme}://{where}"))
     return receivers
@@ -226,7 +227,7 @@ class Deliverer:
         except httpx.TimeoutException:
             return f"silent for {self._patience.silence:g} s", True, 0.0
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # the last one by idna
-            return "is no URL that can be posted to", False, 0.0
+            return "is not a URL that can be posted to", False, 0.0
         except AddressRefused as error:
             return str(error), False, 0.0
         except httpx.TransportError as error:
@@ -285,7 +286,7 @@ class Notification(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         reason = self.delivered.reason
-        return f"{self.receiver.shown} was not told of {title(self.revision)}: {reason}"
+        return f"{self.receiver.shown} was not notified of {title(self.revision)}: {reason}"
 
 
 class Notifier:

@@ -64,8 +64,8 @@ class Content:
     """The packages of one revision, each with at least one spec.
 
     ``outside`` holds what the source says of specs that those of the packages depend on, near or
-    far, and that are not in the cache themselves: external compilers, say. They are no specs of the
-    revision and count nowhere but in the digest.
+    far, and that are not in the cache themselves: external compilers, say. They are not specs of
+    the revision and count nowhere but in the digest.
     """
 
     def __init__(

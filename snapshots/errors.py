@@ -91,7 +91,7 @@ class TagNeeded(CachelogError):
 
     def __init__(self, location: str) -> None:
         self.location = location
-        super().__init__(f"{location}: says no tag of its own; name one with --tag")
+        super().__init__(f"{location}: does not name a tag; name one with --tag")
 
 
 class InvalidArgument(CachelogError):
@@ -150,7 +150,7 @@ class StackNotFound(RevisionNotFound):
         self.stacks = tuple(stacks)
         reason = f"{revision} has no stack {quoted(stack)}"
         if not stacks:
-            reason = f"the source of {revision} tells no stacks"
+            reason = f"the source of {revision} does not list stacks"
         refs = [f"{revision}:{name}" for name in nearest_or_first(stack, sorted(stacks))]
         super().__init__(f"{revision}:{stack}", reason, refs)
 
@@ -209,7 +209,7 @@ class DependenciesUnknown(CachelogError):
         self.total = total
         which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
         super().__init__(
-            f"the revision {short_digest(digest)} does not tell the dependencies of {which}, "
+            f"the revision {short_digest(digest)} does not list the dependencies of {which}, "
             "so it cannot be asked about them (^)"
         )
 
@@ -254,7 +254,7 @@ class NewerCatalog(CatalogError):
         super().__init__(
             location,
             f"its format is {legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats up "
-            f"to {latest}: it takes a newer cachelog",
+            f"to {latest}: it needs a newer cachelog",
         )
 
 
@@ -287,7 +287,7 @@ class RevisionsLeftOut(CachelogError):
         shown = ", ".join(self.revisions[:_MOST_LEFT_OUT])
         more = len(self.revisions) - _MOST_LEFT_OUT
         super().__init__(
-            "the history is told without revisions whose contents cannot be read: "
+            "the history leaves out revisions whose contents cannot be read: "
             f"{shown}{f' and {more:,} more' if more > 0 else ''}; 'cachelog verify' says what to do"
         )
 

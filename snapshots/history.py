@@ -259,7 +259,7 @@ class History:
     def resolve(self, text: str) -> RevisionInfo:
         """Return the revision that a ref names.
 
-        Raises InvalidArgument for a text that is no ref, RevisionNotFound and AmbiguousRef.
+        Raises InvalidArgument for a text that is not a ref, RevisionNotFound and AmbiguousRef.
         """
         ref = parse_ref(text)
         if ref.name in self._by_tag:
@@ -286,7 +286,7 @@ class History:
         prefix = ref.name.lower()
         fitting = [digest for digest in self.digests if digest.startswith(prefix)]
         if not fitting:
-            raise RevisionNotFound(text, "no digest begins so", self._nearest(prefix))
+            raise RevisionNotFound(text, "no digest has this prefix", self._nearest(prefix))
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
         # The row that was published first: it stays the first whatever is published later.

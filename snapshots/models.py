@@ -37,7 +37,7 @@ class Kept(Enum):
     """How a frame stores a fact of all its specs.
 
     ``CODES`` suit facts with few distinct values, ``PLAIN`` values those that differ for nearly
-    every spec. The ``KEY`` identifies a spec. ``EDGES`` are no column, but the dependency graph.
+    every spec. The ``KEY`` identifies a spec. ``EDGES`` are not column, but the dependency graph.
     """
 
     CODES = "codes"
@@ -270,7 +270,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     explicit: Annotated[
         bool | None,
         Fact(
-            "Whether somebody asked for it itself: what is installed as a dependency alone is not "
+            "Whether it was requested itself: what is installed as a dependency alone is not "
             "explicit. Null where it is in a build cache.",
             is_exceptional=True,
         ),
@@ -463,7 +463,7 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 class StackInfo(RevisionInfo, frozen=True, kw_only=True):
     """A stack of a revision as a side of a comparison; the counts are of its specs alone.
 
-    That a spec is in the stack says no more of it, so a side like this one tells no stacks.
+    That a spec is in the stack says no more of it, so a side like this one does not list stacks.
     """
 
     stack: str
@@ -498,7 +498,7 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
 class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A file as a side of a comparison: it was never published, so it has no tag and no times.
 
-    ``roots`` are the hashes that were requested themselves; None where it is no lock file.
+    ``roots`` are the hashes that were requested themselves; None where it is not a lock file.
     """
 
     tag: None = None

@@ -47,7 +47,9 @@ def parse_ref(text: str) -> Ref:
     """
     match = _REF.fullmatch(text)
     if match is None:
-        raise InvalidArgument("ref", f"{quoted(text)} is none of TAG, TAG~N, TAG@DATE or a digest")
+        raise InvalidArgument(
+            "ref", f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE or a digest"
+        )
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
     return Ref(match["name"], until, int(match["back"] or 0))
 
@@ -72,7 +74,7 @@ def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
     except (ValueError, OverflowError):
         example = "2025-03-30 or 2025-03-30T12:00:00Z"
         raise InvalidArgument(
-            "time", f"{quoted(text)} is no date or time such as {example}"
+            "time", f"{quoted(text)} is not a date or time such as {example}"
         ) from None
 
 
@@ -81,7 +83,7 @@ def check_tag(tag: str) -> str:
     if _TAG.fullmatch(tag) is None:
         raise InvalidArgument(
             "tag",
-            f"{quoted(tag)} is no tag: use letters, digits and . _ + -, not - or . at the start",
+            f"{quoted(tag)} is not a tag: use letters, digits and . _ + -, not - or . at the start",
         )
     return tag
 

@@ -59,8 +59,8 @@ SPEC_ROWS = pa.schema(
             for name, fact in SPEC_FACTS.items()
         ),
         *_columns("""
-in_cache bool: False for a row that is no spec of the content, but outside the cache: a spec of the
-    content depends on it. Null is true, in catalogs older than this column.
+in_cache bool: False for a row that is not a spec of the content, but outside the cache: a spec
+    of the content depends on it. Null is true, in catalogs older than this column.
 """),
     ]
 )
@@ -73,8 +73,8 @@ SPECS = pa.schema(
         *_columns("""
 base text: The content that this one is laid over: its other rows are there. Null where all of the
     content is here.
-place int: Where the row stands in its content, from 0. Null where that is laid over another, and in
-    catalogs older than this column.
+place int: The position of the row in its content, from 0. Null where that is laid over another,
+    and in catalogs older than this column.
 base_place int: The place of a row of the base that is not in this content: this row stands in its
     stead or, where it has no hash, none.
 """),
@@ -86,7 +86,7 @@ REVISIONS = pa.schema(
     _columns(f"""
 tag text: The tag that was published.
 digest text: Its content: rows of the table specs with this digest.
-taken_at time: When the build cache stood so.
+taken_at time: When the build cache was in this state.
 published_at time: When the catalog learned of it.
 num_packages int: How many packages the content has.
 num_specs int: How many specs the content has.
@@ -113,7 +113,7 @@ Rows of a tag that follow one another with the same digest are one revision, con
 RECIPES = pa.schema(
     _columns("""
 tag text: The tag of the revision.
-taken_at time: When the build cache stood so.
+taken_at time: When the build cache was in this state.
 digest text: The content of the revision.
 repository text: The git repository of the recipes: a path or URL, without credentials.
 commit text: The commit that the specs were concretized with.
@@ -129,7 +129,7 @@ COMMITS = pa.schema(
     _columns("""
 repository text: The repository, as the table recipes has it, without slashes or .git at its end.
 line int: As in the table recipes.
-hash text: The whole hash of the commit.
+hash text: The full hash of the commit.
 parents [text]: The hashes of what it follows on.
 committed_at time: When it was committed.
 subject text: The first line of its message, with invisible characters escaped.
@@ -213,7 +213,7 @@ removed_specs [int]: The number of each hash that was removed.
 story text: What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not
     among the newest of a series, and in catalogs older than this column.
 causes [kind text, package text, before text, after text, num_specs int, num_involved int, size
-    int]: Why specs took the place of others, what explains most first: of how many specs it is the
+    int]: Why specs replaced others, what explains most first: of how many specs it is the
     main cause, in how many it is involved, and the sum of the known sizes of the former. Null in
     catalogs older than this column.
 package_causes [package text, cause int, num_specs int]: Of how many specs of each package each of
@@ -312,7 +312,7 @@ def rows_of_stacks(rows: pa.Table, stacks: Sequence[str] | None, hashes: pa.Arra
     """Return the rows of the specs of some stacks, or of all, and of those with some hashes.
 
     What they depend on besides is outside the cache. ``rows`` have all columns of ``SPEC_ROWS``;
-    those returned tell no stacks but these.
+    those returned list these stacks only.
     """
     if stacks is None:
         return rows.select(SPEC_ROWS.names)

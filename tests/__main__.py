@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
         program, *options = shlex.split(check)
         code = subprocess.run([beside_python / program, *options], cwd=ROOT).returncode
         if code:
-            print(f"{check}: left with {code}", file=sys.stderr)
+            print(f"{check}: exited with {code}", file=sys.stderr)
             return code
     return 0
 

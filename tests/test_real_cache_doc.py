@@ -116,7 +116,7 @@ TAG = ("--tag", "mine")
 LOGIN = {"oci_user": USER, "oci_password": f"not {PASSWORD}"}
 
 REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
-    "says no tag of its own": lambda folder, _: (put_layout_3(folder).parents[3],),
+    "does not name a tag": lambda folder, _: (put_layout_3(folder).parents[3],),
     "fits no tag of": lambda folder, _: (a_tag_list(folder, small_database()), *TAG),
     "does not exist": lambda folder, _: (folder / "nothing", *TAG),
     "holds no cache pages": lambda folder, _: (folder, *TAG),
@@ -130,7 +130,7 @@ REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
         index_file(small_database(), folder),
         *TAG,
     ),
-    "newer ones take a newer cachelog": lambda folder, _: (
+    "newer ones need a newer cachelog": lambda folder, _: (
         index_file(database(version="10"), folder),
         *TAG,
     ),

@@ -154,7 +154,7 @@ COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
 """The number of lost or gained cells. Both are counted together, and mostly requested together."""
 
 
-_NUM_STACKS = "Use `numStacks{}`, which is null where a source tells no stacks."
+_NUM_STACKS = "Use `numStacks{}`, which is null where a source does not list stacks."
 
 
 @object_type
@@ -234,25 +234,25 @@ class ComparisonSummary:
 
     @resolver(EXPLAINED)
     def specs_rebuilt(self) -> int:
-        """Added hashes that took the place of a spec with the same facts of its own."""
+        """Added hashes that replaced a spec with the same facts of its own."""
         return self.loaded.count(SpecChangeReason.REBUILT)
 
     @resolver(EXPLAINED)
     def specs_replaced(self) -> int:
-        """Added hashes that took the place of a spec with other facts of its own."""
+        """Added hashes that replaced a spec with other facts of its own."""
         return self.loaded.count(SpecChangeReason.REPLACES)
 
     @resolver(COVERED)
     def coverage_lost(self) -> int:
         """Combinations of package, stack and target that only base has specs for; of package and
-        target where a source tells no stacks.
+        target where a source does not list stacks.
         """
         return self._cells.count(CoverageChangeKind.LOST)
 
     @resolver(COVERED)
     def coverage_gained(self) -> int:
         """Combinations of package, stack and target that only head has specs for; of package and
-        target where a source tells no stacks.
+        target where a source does not list stacks.
         """
         return self._cells.count(CoverageChangeKind.GAINED)
 
@@ -371,7 +371,7 @@ class ComparisonType(Node):
         *,
         page: PageArguments,
     ) -> Connection[Cause]:
-        """Why specs were built anew, what explains most first. The numbers of specs add up to all
+        """Why specs were rebuilt, what explains most first. The numbers of specs add up to all
         that were rebuilt or replaced.
 
         - package: Only causes in the package of this name.
@@ -522,7 +522,7 @@ class ComparisonType(Node):
         tells_stacks = comparison.changes.pairing.persisting.tell_stacks
         return _stack_changes(comparison) if tells_stacks else None
 
-    @deprecated("Use `stackChanges`, which is null where a source tells no stacks.")
+    @deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
     @resolver(STACK_CHANGES)
     def stacks(self, info: Info) -> list[StackChangeType]:
         """The stacks that were added, removed or have other specs; never root."""

@@ -93,7 +93,7 @@ class PullRequest:
     """A pull request, or what a forge calls so."""
 
     number: int = field("Its number.")
-    url: str | None = field("Where it is looked at, if known.")
+    url: str | None = field("Where it can be viewed, if known.")
 
 
 @object_type
@@ -134,7 +134,7 @@ class CommitType(Node):
 
     @resolver(texts(200))
     def url(self, info: Info) -> str | None:
-        """Where it is looked at, if known."""
+        """Where it can be viewed, if known."""
         return info.context.library.links(self.repository).commit(self.commit.oid)
 
     @resolver()
@@ -359,7 +359,7 @@ CAUSED = Cost(weight=500, each=10)
 
 @object_type
 class Cause(Node):
-    """Why specs were built anew: what changed by itself in one package, whatever depends on it.
+    """Why specs were rebuilt: what changed by itself in one package, whatever depends on it.
     Equal changes on several architectures are one cause. Of twins: what tells the first of a group
     from the others; of two specs, one from the other.
 
@@ -543,7 +543,7 @@ def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
 
 
 def _counterparts(rows: PartRows[Any]) -> WhereKnown:
-    """What it took the place of, or what took its place; null where nothing did."""
+    """What it replaced, or what replaced it; null where nothing did."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0
@@ -570,7 +570,7 @@ def _why_ambiguous(rows: PartRows[Any]) -> list[str | None]:
 
 
 def _main_causes(rows: PartRows[Any]) -> WhereKnown:
-    """The main cause of what took its place, or of it; null without a counterpart."""
+    """The main cause of what replaced it, or of it; null without a counterpart."""
     numbers = rows.comparison.explanation().main_causes(rows.table)
     return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 

@@ -50,7 +50,7 @@ class PlannedDependencyInput:
 
 @made_at_once
 @strawberry.input(
-    description="A concrete spec that nobody needs to have built, as a lock file has it."
+    description="A concrete spec that need not have been built, as a lock file has it."
 )
 class PlannedSpecInput:
     """A spec with its dependencies; of one that several stacks have each has its own."""
@@ -61,7 +61,7 @@ class PlannedSpecInput:
     stack: str | None = optional_field(
         "The stack that it is planned for. Where one is not given, all of base is compared."
     )
-    root: bool | None = optional_field("Whether it was asked for itself.")
+    root: bool | None = optional_field("Whether it was requested itself.")
     external: bool | None = optional_field("Whether it is external, so that nobody builds it.")
     variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
     platform: str | None = optional_field("The platform.")

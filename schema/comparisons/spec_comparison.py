@@ -64,7 +64,7 @@ class ComparedSpecs:
 
     @cached_property
     def comparison(self) -> LoadedComparison:
-        """The two alone, as if the one had taken the place of the other."""
+        """The two alone, as if the one had replaced the other."""
         explanation = self.pair.explanation
         loaded = self.base.loaded, self.head.loaded
         return LoadedComparison(*loaded, explanation.comparison, explanation, self.pair.hashes)

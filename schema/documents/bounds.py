@@ -59,7 +59,7 @@ def document_bytes(text: str, limits: Limits) -> Refusal:
         try:
             size = len(text.encode())
         except UnicodeEncodeError:
-            message = "The document has half a character in it: a lone surrogate."
+            message = "The document contains a lone surrogate."
             return {"message": message, "extensions": {"code": PARSE_FAILED}}
     return refuse("Bytes of the document", size, limits.max_document_bytes)
 
@@ -220,6 +220,6 @@ def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
         if refusal := refuse("Bytes of the variables", size, limits.max_variable_bytes):
             return refusal
     except TypeError:
-        message = "The variables have half a character in a text: a lone surrogate."
+        message = "The variables contain a lone surrogate."
         surrogate = {"message": message, "extensions": {"code": BAD_USER_INPUT}}
     return _refused_values(variables, limits) or surrogate

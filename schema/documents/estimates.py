@@ -90,7 +90,7 @@ def too_expensive(estimate: Estimate, limits: Limits) -> graphql.GraphQLFormatte
     message = (
         f"The query {what} {_rounded(number)}; {allowed} are allowed. Most of it is "
         f"{bounded('.'.join(estimate.path))}. "
-        "Take smaller pages, or fewer of them within each other."
+        "Request smaller pages, or nest fewer of them."
     )
     return {
         "message": message,

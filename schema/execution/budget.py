@@ -16,8 +16,8 @@ Item = TypeVar("Item")
 class BudgetExceeded(BaseException):
     """A request has used up its budget, or its client has disconnected.
 
-    ``code`` is for programs. It is no Exception, so that it leaves the executor at once instead of
-    becoming a field's error, and everything that the request held is freed.
+    ``code`` is for programs. It is not an Exception, so that it leaves the executor at once instead
+    of becoming a field's error, and everything that the request held is freed.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -80,7 +80,7 @@ class Budget:
             if self._num_levels > MAX_LEVELS:
                 message = (
                     f"The request walks through more than {MAX_LEVELS:,} levels of dependencies, "
-                    "which is what is allowed. Take smaller pages, or no transitive lists."
+                    "the limit. Request smaller pages, or no transitive lists."
                 )
                 raise BudgetExceeded(QUERY_TOO_LARGE, message)
             yield level
@@ -98,8 +98,8 @@ class Budget:
         self.num_bytes = num_bytes
         if num_bytes > self._max_bytes:
             message = (
-                f"The answer has more than {self._max_bytes:,} bytes, which is what is allowed. "
-                "Take smaller pages, or select fewer fields."
+                f"The answer has more than {self._max_bytes:,} bytes, the limit. "
+                "Request smaller pages, or select fewer fields."
             )
             raise BudgetExceeded(TOO_MANY_BYTES, message)
 
@@ -119,8 +119,8 @@ class Budget:
             return BudgetExceeded(CANCELLED, "The request was cancelled.")
         seconds = f"{self.limits.max_seconds:g}"
         message = (
-            f"The request takes longer than {seconds} seconds, which is what is allowed. "
-            "Take smaller pages, or ask for less at a time."
+            f"The request takes longer than {seconds} seconds, the limit. "
+            "Request smaller pages, or request less at a time."
         )
         return BudgetExceeded(TIMEOUT, message)
 
@@ -151,7 +151,8 @@ class NotLoaded(BaseException):
     """Something has to be loaded, or takes long, and this request may not wait for it.
 
     ``cache`` and ``key`` say what is missing; ``cache`` is None where the work itself takes long.
-    It is no Exception, so that it leaves the executor at once instead of becoming a field's error.
+    It is not an Exception, so that it leaves the executor at once instead of becoming a field's
+    error.
     """
 
     def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:

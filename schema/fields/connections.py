@@ -55,7 +55,7 @@ def order_by(
     The docstring of ``fields`` describes what the items can be ordered by. Equal ones stand by
     ``ties``, and all of them by ``default``, which are the ties unless given.
     """
-    about = f"What {items} are ordered by; equal ones stand by {ties}."
+    about = f"What {items} are ordered by; ties are ordered by {ties}."
     describe_enum(fields, name=f"{name}Field", description=about)
     namespace = {
         "__annotations__": {"field": fields, "direction": OrderDirection},
@@ -77,9 +77,9 @@ _ARGUMENTS = {
         f"Take this many from the start; {PAGE_DEFAULT} unless `first` or `last` is given, at most "
         f"{PAGE_MAX}.",
     ),
-    "after": (str | None, "Take only what stands after this cursor."),
+    "after": (str | None, "Return only items after this cursor."),
     "last": (int | None, f"Take this many from the end; at most {PAGE_MAX}."),
-    "before": (str | None, "Take only what stands before this cursor."),
+    "before": (str | None, "Return only items before this cursor."),
 }
 """The types and descriptions of the four arguments of a connection."""
 
@@ -183,7 +183,7 @@ def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | 
 def bad_cursor(cursor: str) -> InvalidArgument:
     """Return the error for a cursor that names nothing in the list."""
     hint = "cursors stay right as long as ref names a digest"
-    return InvalidArgument("after/before", f"{quoted(cursor)} is no cursor of this list; {hint}")
+    return InvalidArgument("after/before", f"{quoted(cursor)} is not a cursor of this list; {hint}")
 
 
 Item = TypeVar("Item")
@@ -194,10 +194,10 @@ class PageInfo:
     """Where a page stands in its list."""
 
     has_next_page: bool = strawberry.field(description="Whether more follows.")
-    has_previous_page: bool = strawberry.field(description="Whether more stands before.")
+    has_previous_page: bool = strawberry.field(description="Whether there are items before these.")
     start_cursor: str | None = strawberry.field(description="The cursor of the first edge.")
     end_cursor: str | None = strawberry.field(description="The cursor of the last edge.")
-    start_index: int = strawberry.field(description="How many edges stand before the first one.")
+    start_index: int = strawberry.field(description="How many edges precede the first one.")
 
     @classmethod
     def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":

@@ -330,7 +330,7 @@ def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
     """Return how a field answers for many objects; raises NotForMany where it can not.
 
     A plain field, one without a resolver, is a column of the list; where the list has no such
-    column, and the field is no object, it is read from each of them.
+    column, and the field is not an object, it is read from each of them.
     """
     function: ForMany | None = field.metadata.get(FOR_MANY)
     if function is not None:

@@ -62,13 +62,15 @@ class ConcreteSpecInput:
     namespace: str | None = optional_field("The package repository.")
     package_hash: str | None = optional_field("The hash of the package's recipe.")
     is_root: bool = strawberry.field(
-        default=False, description="Whether it was asked for itself, not only depended on."
+        default=False, description="Whether it was requested itself, not only as a dependency."
     )
 
     def to_domain(self) -> ConcreteSpec:
         """Return the spec as it is looked up. Raises ValueError for a malformed hash or name."""
         if not is_hash(self.hash):
-            raise ValueError(f"hash: {quoted(self.hash)} is no hash: 32 characters of a-z and 2-7")
+            raise ValueError(
+                f"hash: {quoted(self.hash)} is not a hash: 32 characters of a-z and 2-7"
+            )
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
         values = given_values(self)
@@ -254,7 +256,7 @@ class MissingSpec(ListedRecord):
 
     @resolver(MAIN_CAUSES)
     def main_causes(self) -> list[LazyMainCause] | None:
-        """The main causes of what took the place of its package's specs in `goneIn`, what explains
+        """The main causes of what replaced its package's specs in `goneIn`, what explains
         most first; null where it did not go, or the catalog keeps no causes of that.
         """
         from schema.histories import MainCause
@@ -402,7 +404,7 @@ class HoleConnection(Connection[HoleType]):
 
 
 def hole_connection(loaded: LoadedRevision, arguments: PageArguments) -> HoleConnection | None:
-    """Return a page of a revision's holes; None where its source tells no dependencies.
+    """Return a page of a revision's holes; None where its source does not list dependencies.
 
     Raises InvalidArgument for a cursor that names none of them.
     """

@@ -162,7 +162,7 @@ def check_first(first: int) -> None:
         raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
 
 
-COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source tells no stacks."
+COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source does not list stacks."
 
 BY_STACK = Cost(items=STACKS)
 """A count for each stack or target."""
@@ -199,7 +199,7 @@ class ImpactType:
     - size_label: The class of the number of specs, as nixpkgs labels its pull requests: 0, 1-10,
       11-100, 101-500, 501-1000, 1001+.
     - stack_counts: How many of them each stack but root has, the largest first; null where the
-      revision's source tells no stacks.
+      revision's source does not list stacks.
     """
 
     package: strawberry.Private["Package"]

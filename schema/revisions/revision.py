@@ -80,7 +80,7 @@ MATCHES_ARGUMENTS = {
     "query": SPECS_ARGUMENTS["matching"],
 }
 
-NUM_STACKS_DEPRECATED = "Use `numKnownStacks`, which is null where the source tells no stacks."
+NUM_STACKS_DEPRECATED = "Use `numKnownStacks`, which is null where the source does not list stacks."
 
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
@@ -129,9 +129,9 @@ class RecipesType:
     """The commit of the recipes that a revision's specs were concretized with."""
 
     repository: str = field("The git repository: a URL, or of a local path the last part.")
-    commit: str = field("The whole hash of the commit.")
+    commit: str = field("The full hash of the commit.")
     found_by: FoundBy = field("How it was found.")
-    url: str | None = field("Where the commit is looked at, if known.")
+    url: str | None = field("Where the commit can be viewed, if known.")
 
     @classmethod
     def of(cls, context: Context, recipes: Recipes) -> Self:
@@ -147,12 +147,12 @@ class RecipesType:
 
 @object_type
 class Revision(Node):
-    """The catalog as it stood once. Immutable: the same digest is the same content for ever.
+    """The catalog once. Immutable: the same digest is the same content for ever.
 
     - tag: The name of the tag that it was published under.
     - digest: sha256 of the canonical content; independent of file order, spelling noise and import
       time.
-    - taken_at: When the build cache stood so.
+    - taken_at: When the build cache was in this state.
     - published_at: When the catalog learned of it.
     - num_packages: How many packages it has.
     - num_specs: How many specs it has.
@@ -295,7 +295,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return self._stacks(loaded) if tells_stacks(loaded.frame) else None
 
-    @deprecated("Use `stackNodes`, which is null where the source tells no stacks.")
+    @deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
     @resolver(STACKS_OF_REVISION)
     def stacks(self, info: Info) -> list[Stack]:
         """Its stacks, by name, root among them. One selection cannot have this and the `stacks` of
@@ -316,7 +316,7 @@ class Revision(Node):
     @connection_field(HOLES)
     def holes(self, info: Info, *, page: PageArguments) -> HoleConnection | None:
         """What is missing for its specs to be installed from this cache alone, what affects most of
-        them first; null where its source tells no dependencies.
+        them first; null where its source does not list dependencies.
         """
         return hole_connection(info.context.load(self.info), page)
 
@@ -390,7 +390,7 @@ class Tag(Node):
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
-        """Return a tag of the catalog; None where there is none of that name."""
+        """Return a tag of the catalog; None where there is not one of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 
     @resolver()

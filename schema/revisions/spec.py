@@ -76,7 +76,7 @@ class SpecFilterInput:
     variants: list[str] | None = optional_field(
         "All of these must hold: +cuda, ~mpi, build_type=Release."
     )
-    hash_prefix: str | None = optional_field("How the hash begins.")
+    hash_prefix: str | None = optional_field("A prefix of the hash.")
 
     def to_domain(self) -> SpecFilter:
         """Return the conditions as the frame takes them."""
@@ -88,7 +88,7 @@ MatchingArgument = Annotated[
     strawberry.argument(
         "Only specs that a query in Spack's own language asks for: "
         "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
-        "What stands behind `%` or `^` describes that dependency, up to the next of them. `%` asks "
+        "What follows `%` or `^` describes that dependency, up to the next of them. `%` asks "
         "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
         "the one compiler that it states. `^` asks for what the spec links or runs with, near or "
         "far, and for what it is itself built with. A virtual package stands for what provides it. "
@@ -188,7 +188,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     )
 
 
-STACKS_DEPRECATED = "Use `stackNames`, which is null where the source tells no stacks."
+STACKS_DEPRECATED = "Use `stackNames`, which is null where the source does not list stacks."
 
 _UNITS = {Unit.BYTES: ByteCount}
 

@@ -40,7 +40,7 @@ _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
 describe_enum(SuggestionKind)
 
-Text = Annotated[str, strawberry.argument("How a name or a hash begins, or a part of a name.")]
+Text = Annotated[str, strawberry.argument("A prefix of a name or of a hash, or a part of a name.")]
 Kinds = Annotated[
     list[SuggestionKind] | None, strawberry.argument("Only of these kinds; all unless given.")
 ]

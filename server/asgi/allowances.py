@@ -84,7 +84,7 @@ class Allowances:
         seconds = math.ceil(bucket.take(amount, now))
         if seconds:
             raise BadRequest(
-                f"{size:,} {what} a minute are allowed. Ask again in {seconds} seconds.",
+                f"{size:,} {what} a minute are allowed. Try again in {seconds} seconds.",
                 status=429,
                 code="RATE_LIMITED",
                 headers=((b"retry-after", str(seconds).encode()),),

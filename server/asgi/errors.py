@@ -31,7 +31,7 @@ RETRY_SECONDS = 2
 def overloaded(what: str) -> BadRequest:
     """Return the refusal of a request that there is no room for; ``what`` there is too much of."""
     return BadRequest(
-        f"The server is busy: {what}. Ask again in {RETRY_SECONDS} seconds.",
+        f"The server is busy: {what}. Try again in {RETRY_SECONDS} seconds.",
         status=503,
         code="OVERLOADED",
         headers=((b"retry-after", str(RETRY_SECONDS).encode()),),

@@ -108,7 +108,7 @@ class SecurityHeaders:
         ]
         self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
         self.lines = lines_of(self._for_others)
-        """Those for answers that are no page, as lines."""
+        """Those for answers that are not page, as lines."""
 
     def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
         """Return the headers of an answer, with those that it lacks."""

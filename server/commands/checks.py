@@ -36,10 +36,10 @@ def check_command(
     fail_under: "Fraction | None",
     catalog: str,
 ) -> None:
-    """Print what of a lock file is in a build cache.
+    """Print which specs of a lock file are in a build cache.
 
-    For each spec that is missing: when it was last there, why it went, and what is nearest to it.
-    External and development specs are left out: no build cache has them.
+    For each spec that is missing: when it was last there, why it was removed, and what is nearest
+    to it. External and development specs are left out: no build cache has them.
 
     - file: A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads
       standard input.
@@ -88,7 +88,7 @@ def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> 
     "base",
     metavar="BASE",
     shell_complete=complete_range,
-    help=f"What to compare from: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without "
+    help=f"The base: {parameters.SIDE_FORMS}. BASE..HEAD names both at once. Without "
     "HEAD it is judged alone, by rules that need no other.",
 )
 @click.argument("head", metavar="[HEAD]", required=False, shell_complete=complete_ref)
@@ -108,7 +108,7 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
 
     - head: What is judged, named likewise.
     - rules: The rules, in TOML; docs/gates.md describes them.
-    - form: For people, for programs, for viewers of test results, or as annotations for GitHub.
+    - form: Text, JSON, JUnit XML for viewers of test results, or annotations for GitHub.
     - schema: Print the JSON schema of files of rules, and exit.
     """
     from server.terminal.printing import verdicts

@@ -78,7 +78,7 @@ def diff_command(
 ) -> None:
     """Print what changed between two revisions, and why.
 
-    Specs are told apart by their hashes: + was added, - was removed, ~ took the place of another,
+    Specs are told apart by their hashes: + was added, - was removed, ~ replaced another,
     = has other facts.
 
     Two hashes of specs (/HASH /HASH, of which the first characters are enough) are compared with
@@ -167,10 +167,10 @@ def why_command(
 ) -> None:
     """Print what caused the rebuilds between two revisions.
 
-    Each spec that took the place of another has one main cause, so the numbers add up. For a
+    Each spec that replaced another has one main cause, so the numbers add up. For a
     package or a hash, print the path from each spec down to its main cause.
 
-    - words: What to compare to, named likewise. After it, a package or the hash of a spec, of
+    - words: The head, named likewise. After it, a package or the hash of a spec, of
       which the first characters are enough: why it changed.
     - commits: Print all commits of the recipes that explain each cause, with links.
     """
@@ -245,7 +245,7 @@ def notes_command(
 ) -> None:
     """Write release notes: what changed, and why.
 
-    - form: Markdown or HTML for people, JSON for programs.
+    - form: Markdown, HTML or JSON.
     - template: Use a Jinja template of your own, or one of cachelog's: chat, or github-release.
     - output: Write to this file instead of the terminal.
     """

@@ -24,7 +24,7 @@ def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) ->
     parts = urlsplit(url)
     is_plain = not (parts.query or parts.fragment) and url.isprintable() and " " not in url
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
-        reason = f"{quoted(url)} is none of http:// or https://HOST/..."
+        reason = f"{quoted(url)} is not one of http:// or https://HOST/..."
         raise InvalidArgument(param.opts[0], reason)
     return url if url.endswith("/") else f"{url}/"
 
@@ -131,7 +131,7 @@ def export_site_command(
       write it, instead of cachelog's own.
     - series: Only revisions of this series (repeatable). By default of all.
     - last: Only the N newest revisions of each series.
-    - pages: Write pages for people, too.
+    - pages: Also write web pages.
     - limit: Write pages of no more than N packages, stacks, specs and hashes each.
     - base_url: Where the site will be published, for previews of links.
     - server_url: A server of this catalog, to which pages link for what the site does not have.

@@ -64,7 +64,7 @@ def log_command(
     - target: Of a package: when it was there for this target.
     - stack: Of a package: when it was there in this stack.
     - version: Of a package: when this version was there.
-    - oneline: One line an entry.
+    - oneline: One line per entry.
     - commits: Below each entry, what rebuilt specs with it, and the commits of the recipes that
       explain that.
     """
@@ -72,7 +72,7 @@ def log_command(
     from snapshots import refs
 
     if oneline and commits and not console.prints_json():
-        raise click.UsageError("--oneline has one line an entry; leave --commits out.")
+        raise click.UsageError("--oneline prints one line per entry; leave --commits out.")
     if subject is not None:
         parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
@@ -127,14 +127,14 @@ def causes_command(
     limit: int | None,
     catalog: str,
 ) -> None:
-    """Print what rebuilt most in a series over months.
+    """Print what caused most rebuilds in a series over time.
 
-    The causes of all its revisions are summed up. Each spec that took the place of another has one
+    The causes of all its revisions are summed up. Each spec that replaced another has one
     main cause, so the numbers of specs add up. Bars show when, the oldest revision first.
 
     - series: The series of revisions: develop, vX.Y.Z ... By default that of the newest one.
     - until: Only revisions taken at this time or earlier.
-    - by: What causes are summed up by: package, kind, commit, with commas between them. By commit
+    - by: How causes are grouped: package, kind, commit, with commas between them. By commit
       only causes in packages whose recipes it touched count.
     - limit: Print only the first N. By default all are printed.
     """
@@ -151,14 +151,14 @@ def causes_command(
 
 @click.group("history", cls=parameters.HintingGroup)
 def history_group() -> None:
-    """Fill in what is missing of the past."""
+    """Complete the stored history."""
 
 
 @parameters.catalog_command("fill", group=history_group)
 @parameters.series_option()
 @parameters.recipes_option
 @parameters.jobs_option(
-    "Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs."
+    "Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs."
 )
 def fill_command(
     *, series: str | None, recipes: str | None, jobs: int | None, cluster: str | None, catalog: str
@@ -238,7 +238,7 @@ def recipes_command(ref: str, *, recipes: str | None, commit: str | None, catalo
     It is the commit that its specs were concretized with.
 
     With --commit, what is kept for the revision is replaced; with --recipes alone it is found
-    anew, where nothing is kept.
+    anew, where none is stored.
 
     - commit: The commit of the recipes that its specs were concretized with. By default that of a
       ref named after the tag, or the last one until it was taken.

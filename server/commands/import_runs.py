@@ -144,7 +144,7 @@ class ImportRun:
                 commit=options.recipes_commit,
             )
         except CachelogError as error:
-            self._report.warn(f"the commits of the recipes are not kept: {error}")
+            self._report.warn(f"the commits of the recipes are not stored: {error}")
             return
         for warning in kept.warnings:
             self._report.warn(warning)

@@ -35,11 +35,11 @@ _NOT_NOTIFIED = 3
 @parameters.recipes_option
 @click.option("--recipes-commit", metavar="COMMIT-OR-REF")
 @parameters.jobs_option(
-    "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
+    "Number of tags read at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
 )
 def import_command(*, catalog: str, **options: Any) -> None:
-    """Publish what a build cache holds.
+    """Publish the contents of a build cache.
 
     Either all of it is published, or nothing. A history from git is published piece by piece: run
     it again to go on after an interruption, or to add what is new.

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 @click.group("costs", cls=parameters.HintingGroup)
 def costs_group() -> None:
-    """Keep what it took to build specs."""
+    """Import the measured costs of builds."""
 
 
 @parameters.catalog_command("import", group=costs_group)
 @click.argument("file")
 def import_costs_command(file: str, *, catalog: str) -> None:
-    """Keep measured costs of builds, in the place of those before.
+    """Replace the stored costs of builds by those of a file.
 
     From then on, time and cost stand wherever specs are counted that are built. What has no cost
     by its hash is estimated by the median of its package. A file without rows removes all costs.
@@ -154,8 +154,8 @@ def keep_list_command(
 
     - locks: Keep all concrete specs of this lock file, too: a spack.lock, the folder of an
       environment, or what 'spack spec --json' prints. Write it once for each.
-    - whole: Keep all that the specs reach, whatever revision has it.
-    - impact: Instead of the list print what the rest is: specs of revisions that do not stay.
+    - whole: Keep all dependencies of the specs, regardless of which revision has them.
+    - impact: Instead of the list, print the remaining specs: those of revisions that are not kept.
     - checked: With --impact: say how many specs of this lock file are not kept. Write it once for
       each.
     - output: Write the list to this file, whole or not at all, instead of the terminal.
@@ -199,7 +199,7 @@ def keep_list_command(
 def vacuum_command(
     *, older_than: timedelta, nothing_runs: bool, dry_run: bool, catalog: str
 ) -> None:
-    """Delete what nothing needs any more.
+    """Delete files that are no longer needed.
 
     These are contents of removed revisions, remains of killed imports, and files that were merged
     into others, once they have been out of use for some time (remains of imports: an hour, while
@@ -230,7 +230,7 @@ def vacuum_command(
 @click.option("--deep", is_flag=True)
 @click.option("--repair", is_flag=True)
 @parameters.jobs_option(
-    "Read in so many processes; each takes up to 400 MB for contents of 60,000 specs."
+    "Number of processes that read; each takes up to 400 MB for contents of 60,000 specs."
 )
 def verify_command(
     *, deep: bool, repair: bool, jobs: int | None, cluster: str | None, catalog: str
@@ -264,10 +264,10 @@ _PLACE = "a folder, or a URL of object storage"
 
 @parameters.catalog_command("backup")
 @click.argument(
-    "target", metavar="TARGET", help=f"Where to: {_PLACE}; empty, or an earlier copy of it."
+    "target", metavar="TARGET", help=f"The target: {_PLACE}; empty, or an earlier copy of it."
 )
 def backup_command(target: str, *, catalog: str) -> None:
-    """Copy the catalog, as it is now.
+    """Copy the catalog in its current state.
 
     An earlier copy is brought up to date: only what is new is copied. Imports and servers may run
     meanwhile. 'cachelog verify --catalog TARGET' checks the copy.
@@ -280,7 +280,7 @@ def backup_command(target: str, *, catalog: str) -> None:
 
 
 @parameters.catalog_command("restore")
-@click.argument("copy", metavar="COPY", help=f"What 'cachelog backup' made: {_PLACE}.")
+@click.argument("copy", metavar="COPY", help=f"A copy made by 'cachelog backup': {_PLACE}.")
 def restore_command(copy: str, *, catalog: str) -> None:
     """Copy a backup to where there is no catalog yet.
 

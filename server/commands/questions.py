@@ -43,7 +43,7 @@ def holes_command(ref: str | None, *, limit: int | None, catalog: str) -> None:
 def twins_command(
     ref: str | None, *, stacks: tuple[str, ...], package: str | None, limit: int, catalog: str
 ) -> None:
-    """Print what is built more than once, and why.
+    """Print specs that are built more than once, and why.
 
     Twins are specs of one name, version, variants and architecture with different hashes. Each spec
     that is built again has one main cause, so the numbers add up.
@@ -77,7 +77,7 @@ def impact_command(
     recipes: str | None,
     catalog: str,
 ) -> None:
-    """Print what would be built again if packages changed.
+    """Print which specs would be rebuilt if packages changed.
 
     A changed recipe gives a new hash to all specs of the package, and to all that depend on one
     however far. Commits are an upper bound: not every one that touches a package changes its hash.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
 @click.option("--demo", is_flag=True)
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
-    """Serve pages for people, the GraphQL API, and feeds.
+    """Serve web pages, the GraphQL API and feeds.
 
     The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
     listed in docs/settings.md.
@@ -90,9 +90,9 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
 
 def _require_folder(variable: str, folder: str) -> None:
-    """Raise InvalidArgument for what is no folder, or one that nothing can be written to."""
+    """Raise InvalidArgument for what is not a folder, or one that nothing can be written to."""
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
-        raise InvalidArgument(variable, f"{folder!r} is no folder that can be written to")
+        raise InvalidArgument(variable, f"{folder!r} is not a folder that can be written to")
 
 
 def _fill(catalog: "Catalog", *, demo: bool) -> None:

@@ -227,7 +227,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
                     return None
         except InvalidArgument:
             pass
-        message = f"Last-Event-ID is no id of a revision: {bounded(name)}"
+        message = f"Last-Event-ID is not an id of a revision: {bounded(name)}"
         return error_body(message, BAD_USER_INPUT)
 
     async def _send_events(

@@ -37,7 +37,7 @@ class Executed(msgspec.Struct, frozen=True):
     """What a request is answered with.
 
     Without ``started`` it was refused before anything was executed, ``is_good`` tells that there
-    are no errors, and ``is_permanent`` that the answer stays true for ever. ``tag`` follows from
+    are not errors, and ``is_permanent`` that the answer stays true for ever. ``tag`` follows from
     the bytes of the ``body``.
     """
 

@@ -159,7 +159,7 @@ def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
     except OSError as error:
         raise InvalidArgument(option, f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgument(option, f"{path} is no manifest: {error}") from None
+        raise InvalidArgument(option, f"{path} is not a manifest: {error}") from None
     documents: dict[str, str] = {}
     for operation in operations:
         if documents.setdefault(operation.id, operation.body) != operation.body:

@@ -118,7 +118,7 @@ _MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 8_192, 8_192, 200
 
 
 def raw_path(scope: Scope) -> str:
-    """Return the path of a request as it was sent; of one for ``*`` what is no page's, too."""
+    """Return the path of a request as it was sent; of one for ``*`` what is not a page's, too."""
     raw: bytes | None = scope.get("raw_path")
     path: str = scope["path"] if raw is None else raw.decode("latin-1")
     return path if path.startswith("/") else f"/{path}"

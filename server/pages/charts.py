@@ -51,7 +51,7 @@ def line(
     """Return the line through values, with gaps for those that are not known.
 
     They stand as far from each other as their ``times``, or evenly. None where fewer than two
-    are known: that is no line.
+    are known: that is not a line.
     """
     numbers = [value for value in values if value is not None]
     if len(numbers) < 2:

@@ -188,7 +188,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if suffix not in FORMATS:
             raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
         if not page.table:
-            raise BadRequest("this page has no table to be had whole")
+            raise BadRequest("this page has no table to export")
         table, variables = table_of(page.query, page.table), page.document.variables(query)
         lane, outgoing = context.lanes.light, context.outgoing
         export = Export(table, suffix, variables, scope, context.asker, lane, outgoing)

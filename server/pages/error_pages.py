@@ -57,7 +57,7 @@ class Nearest(msgspec.Struct, frozen=True):
 
 _SENTENCES = {
     "": "There is nothing under this address.",
-    _HASH: "No revision of this catalog had a hash that begins so.",
+    _HASH: "No revision of this catalog had a hash with this prefix.",
     _CAUSE: "There is no such cause in this comparison.",
     _COMMIT: "No known commit has a hash that begins like this, or more than one has.",
 }

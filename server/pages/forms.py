@@ -27,14 +27,14 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content as text; what is no UTF-8 is replaced."""
+        """The content as text; what is not UTF-8 is replaced."""
         return self.content.decode("utf-8", "replace")
 
 
 def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
     """Return the fields of a form by their names; of several of one name the last counts.
 
-    Raises BadRequest for a body that is no form, or that has more than 20 fields.
+    Raises BadRequest for a body that is not a form, or that has more than 20 fields.
     """
     kind, options = parse_options_header(content_type)
     if kind == _MULTIPART:
@@ -42,7 +42,7 @@ def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
     if kind == _URLENCODED:
         return _urlencoded(body)
     raise BadRequest(
-        "The body is no form: send multipart/form-data or application/x-www-form-urlencoded",
+        "The body is not a form: send multipart/form-data or application/x-www-form-urlencoded",
         status=415,
         code="UNSUPPORTED_MEDIA_TYPE",
     )

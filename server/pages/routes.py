@@ -24,7 +24,7 @@ class Page(msgspec.Struct, frozen=True):
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
     query gives all names in it: so a form without a script opens a page by its own address.
-    A ``template`` that is no HTML is named with its suffix: ``notes.md``.
+    A ``template`` that is not HTML is named with its suffix: ``notes.md``.
     """
 
     path: str

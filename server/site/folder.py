@@ -54,7 +54,7 @@ def _common(several: Iterable[Headers]) -> dict[str, str]:
         for name, value in first.items()
         if all(other.get(name) == value for other in others)
     }
-    # What some files may be kept by is no rule for all of them.
+    # What some files may be kept by is not a rule for all of them.
     return {_CACHE_CONTROL: _REVALIDATE} | common
 
 
@@ -92,7 +92,7 @@ class SiteFolder:
     """The files of a site; ``made_by`` is what they depend on beside the catalog.
 
     Files are written in one step each, and only where they differ. Raises InvalidArgument for a
-    folder that has files and is no site, OutputError where it cannot be read or written.
+    folder that has files and is not a site, OutputError where it cannot be read or written.
     """
 
     def __init__(self, path: Path, made_by: str) -> None:
@@ -184,7 +184,7 @@ class SiteFolder:
         except FileNotFoundError:
             if self.path.is_dir() and any(self.path.iterdir()):
                 raise InvalidArgument(
-                    "FOLDER", f"{self.path} has files, and no {INDEX} that tells of a site"
+                    "FOLDER", f"{self.path} has files, and no {INDEX} that describes a site"
                 ) from None
             return Index()
         except OSError as error:
@@ -199,7 +199,7 @@ class SiteFolder:
         if index.format != _FORMAT or any(
             name.is_absolute() or ".." in name.parts for name in names
         ):
-            raise InvalidArgument("FOLDER", f"{self.path / INDEX} does not tell of a site{reason}")
+            raise InvalidArgument("FOLDER", f"{self.path / INDEX} does not describe a site{reason}")
         return index
 
     def _read_headers(self) -> dict[str, Headers]:

@@ -223,7 +223,7 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> SiteDo
         is_required = isinstance(declared.type, NonNullTypeNode) and declared.default_value is None
         if is_required and roles.get(name) in (None, Role.AFTER):
             raise refusal(
-                f"${name} has no default, and is none of a series' name, a revision's ref, and "
+                f"${name} has no default, and is not one of a series' name, a revision's ref, and "
                 "the base and head of a comparison"
             )
     if (Role.BASE in roles.values()) is not (Role.HEAD in roles.values()):
@@ -264,7 +264,7 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
                 role = _ROLES.get((names[id(field)], node.name.value), role)
             name = node.value.name.value
             if role is not None and roles.setdefault(name, role) is not role:
-                raise refusal(f"${name} stands for two things")
+                raise refusal(f"${name} has two meanings")
 
     visit(parsed, TypeInfoVisitor(info, Uses()))
     return roles

@@ -126,7 +126,7 @@ def say_json(value: Any) -> None:
 
 
 def _fields(value: Any) -> Any:
-    """Return what JSON has of a value that is none of its own types."""
+    """Return what JSON has of a value that is not one of its own types."""
     from snapshots.models import SideInfo, revision_facts
 
     if isinstance(value, SideInfo):

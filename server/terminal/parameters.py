@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from snapshots.history import History
 
 DEFAULT_CATALOG = "catalog"
-REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
 LATEST = "the newest of develop, or else of the series with most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
@@ -63,7 +63,7 @@ class Parsed(click.ParamType[Value]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Value:
-        """Parse a text; a default that is no text stays."""
+        """Parse a text; a default that is not a text stays."""
         try:
             return self._parse(value) if isinstance(value, str) else value
         except InvalidArgument as error:
@@ -91,14 +91,14 @@ def _moment(text: str) -> datetime:
 def _duration(text: str) -> timedelta:
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise InvalidArgument("duration", f"{text!r} is no duration such as 12h, 1d or 1w")
+        raise InvalidArgument("duration", f"{text!r} is not a duration such as 12h, 1d or 1w")
     return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
 
 
 def _percent(text: str) -> Fraction:
     match = _PERCENT.fullmatch(text)
     if match is None or Fraction(match["number"]) > 100:
-        raise InvalidArgument("percent", f"{text!r} is no number of per cent from 0 to 100")
+        raise InvalidArgument("percent", f"{text!r} is not a percentage from 0 to 100")
     return Fraction(match["number"])
 
 
@@ -106,7 +106,7 @@ def listed(text: str, names: Sequence[str], kind: str) -> list[str]:
     """Return the names in a text with commas; raises InvalidArgument for those that are unknown."""
     written = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in written if name not in names]:
-        reason = f"{', '.join(map(repr, unknown))} is none of {', '.join(names)}"
+        reason = f"{', '.join(map(repr, unknown))} is not one of {', '.join(names)}"
         raise InvalidArgument(kind, reason)
     return written
 
@@ -128,7 +128,7 @@ PERCENT = Parsed("percent", _percent)
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
-    """Return the catalog; raise InvalidArgument for a variable that is no setting.
+    """Return the catalog; raise InvalidArgument for a variable that is not a setting.
 
     A mistyped CACHELOG_CATALOG would otherwise select another catalog silently.
     """
@@ -164,7 +164,7 @@ _json = click.Option(
     is_flag=True,
     expose_value=False,
     callback=choose_json,
-    help="Print JSON, for programs.",
+    help="Print JSON.",
 )
 
 
@@ -198,7 +198,7 @@ width_option = click.option(
     type=click.IntRange(min=20),
     expose_value=False,
     callback=choose_width,
-    help="Fit lines into so many columns. By default those of the terminal; elsewhere lines are "
+    help="Fit lines into this many columns. By default those of the terminal; elsewhere lines are "
     "whole.",
 )
 output_option = described(
@@ -226,13 +226,13 @@ keep_option = click.option(
     required=True,
     metavar="POLICY",
     type=Parsed("policy", _policy),
-    help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
+    help="What to keep, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
     "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
 )
 whole_tags_option = click.option(
     "--whole-tags",
     is_flag=True,
-    help="Let tags go as a whole. Without it the newest revision of each tag stays.",
+    help="Remove entire tags. Without it the newest revision of each tag stays.",
 )
 
 
@@ -263,7 +263,7 @@ base_argument = click.argument(
     metavar="[BASE]",
     required=False,
     shell_complete=completion.complete_range,
-    help=f"What to compare from: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
+    help=f"The base: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
     f"Without BASE and HEAD, {LATEST}, is compared with the revision before it.",
 )
 
@@ -293,7 +293,7 @@ def two_refs(command: Decorated) -> Decorated:
         metavar="[HEAD]",
         required=False,
         shell_complete=completion.complete_ref,
-        help="What to compare to, named likewise.",
+        help="The head, named likewise.",
     )
     return base_argument(head(command))
 
@@ -349,7 +349,7 @@ def require_package_or_hash(*words: str) -> None:
 def require_no_more(words: Sequence[str], expected: int) -> None:
     """Raise UsageError for more words than expected."""
     if len(words) > expected:
-        raise click.UsageError(f"There is one word too many: {words[expected]}")
+        raise click.UsageError(f"There is one argument too many: {words[expected]}")
 
 
 class HintingGroup(click.Group):
@@ -404,7 +404,7 @@ def is_written(option: str) -> bool:
 
 
 def require_tag(name: str | None, history: "History") -> None:
-    """Raise InvalidArgument where a catalog does not have a tag of that name; None is no name."""
+    """Raise InvalidArgument if a catalog has no tag of that name; None is not a name."""
     _require_one_of(history.tags, name, "--tag", "tag")
 
 
@@ -419,7 +419,7 @@ def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: s
 
 
 def require_package(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument where no frame has a package of that name; None is no name."""
+    """Raise InvalidArgument where no frame has a package of that name; None is not a name."""
     names = {package for frame in frames for package in frame.packages}
     if name is not None and name not in names:
         reason = absent_name(name, nearest_names(name, names), len(frames))
@@ -427,7 +427,7 @@ def require_package(name: str | None, *frames: "Frame") -> None:
 
 
 def require_stack(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument where no frame has a stack of that name; None is no name."""
+    """Raise InvalidArgument where no frame has a stack of that name; None is not a name."""
     names = {stack for frame in frames for stack in frame.stacks.items}
     if name is not None and name not in names:
         reason = absent_name(name, nearest_or_first(name, sorted(names)), len(frames))

@@ -138,7 +138,7 @@ class _Copy:
             or not (both or _id_of(self._source) == _id_of(self._target))
         ):
             raise self._target.error(
-                f"its revisions are no earlier ones of {self._source.location.text}; name an "
+                f"its revisions are not earlier ones of {self._source.location.text}; name an "
                 "empty place, or that of an earlier copy"
             )
 

@@ -1,6 +1,6 @@
 """The table ``costs``: what it took to build specs, as the last import of costs has it.
 
-It is no part of any content, and a catalog without it has all else. Each import replaces what was
+It is not part of any content, and a catalog without it has all else. Each import replaces what was
 there in one commit.
 """
 

@@ -233,10 +233,10 @@ def what_is_broken(storage: Storage, table: str) -> str | None:
     folder, commits, checkpoints = _log_of(storage, table)
     for name in commits.values():
         if not _is_commit(bytes(storage.read(f"{folder}/{name}"))):
-            return f"{folder}/{name} is no commit of a Delta table"
+            return f"{folder}/{name} is not a commit of a Delta table"
     for name in checkpoints:
         if not _is_parquet(storage.read(f"{folder}/{name}")):
-            return f"{folder}/{name} is no checkpoint of a Delta table"
+            return f"{folder}/{name} is not a checkpoint of a Delta table"
     if not checkpoints and 0 not in commits:
         return f"{folder} lacks its first commit, and has no checkpoint"
     if not commits:

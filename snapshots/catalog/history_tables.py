@@ -185,7 +185,7 @@ class HistoryTables:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 
         The digests stand before them. A pair that is not there has no row; one has several where
-        it was kept as often. Columns that are ``NULLABLE`` are null where nothing is kept. With
+        it was kept as often. Columns that are ``NULLABLE`` are null where none is stored. With
         ``is_coded`` texts in ``cells`` are codes into their distinct values, which is read faster.
         """
         kept = frozenset(pairs).intersection(self.counts)

@@ -43,7 +43,7 @@ class Location(msgspec.Struct, frozen=True):
         """Raise CatalogError for a path that is there and no folder, so can become no catalog."""
         root = Path(self.root)
         if self.is_folder and root.exists() and not root.is_dir():
-            raise CatalogError(self.text, "is no folder")
+            raise CatalogError(self.text, "is not a folder")
 
     def require_credentials(self) -> None:
         """Raise CatalogError for S3 where no variable says by which right to ask it.
@@ -81,7 +81,7 @@ class Location(msgspec.Struct, frozen=True):
         while not os.path.lexists(place):
             place = place.parent
         if not place.is_dir():
-            raise CatalogError(self.text, f"{place} is no folder")
+            raise CatalogError(self.text, f"{place} is not a folder")
         if not os.access(place, os.W_OK | os.X_OK):
             raise CatalogError(self.text, f"{place} cannot be written: Permission denied")
 

@@ -125,7 +125,7 @@ def _opened(path: str, data: pa.Buffer, coded: Sequence[str] = ()) -> Iterator[p
         ) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
+        raise pa.ArrowInvalid(f"{path} is not a readable Parquet file ({error})") from None
 
 
 def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:

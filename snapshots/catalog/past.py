@@ -147,7 +147,7 @@ class Past:
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
         """Return what became of a package in a series; None where it was never in it.
 
-        What can be no package, or is asked of no series, is never looked up.
+        What cannot be a package, or is asked of no series, is never looked up.
         """
         if not is_name(name) or not history.of_series(series):
             return None
@@ -170,7 +170,7 @@ class Past:
         with suppress(CatalogError):
             for rows in self._catalog.changes.comparisons(by_pair, ["story"]):
                 pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-                # As bytes: others may have written what is no text.
+                # As bytes: others may have written what is not a text.
                 texts = rows["story"].cast(pa.binary()).to_pylist()
                 for pair, text in zip(pairs, texts, strict=True):
                     if (html := from_text(by_pair[pair], text)) is not None:
@@ -246,12 +246,12 @@ class Past:
     ) -> list[RevisionInfo]:
         """Return the revisions that have all of the hashes, newest first; of one series or of all.
 
-        Raises InvalidArgument for a text that is no hash.
+        Raises InvalidArgument for a text that is not a hash.
         """
         distinct = set(hashes)
         for text in distinct:
             if len(text) != WIDTH or not is_beginning(text):
-                reason = f"{quoted(text)} is no hash, which is {WIDTH} characters of a-z2-7"
+                reason = f"{quoted(text)} is not a hash, which is {WIDTH} characters of a-z2-7"
                 raise InvalidArgument("hashes", reason)
         require_complete(self._catalog, history)
         histories = self.hash_histories(history, self._catalog.changes.packages_of(distinct))

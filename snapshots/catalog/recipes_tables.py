@@ -1,6 +1,6 @@
 """The tables ``recipes`` and ``commits``: what revisions were made of, and what lies between.
 
-Imports keep them beside the revisions. They are no part of any content, and a catalog without them
+Imports keep them beside the revisions. They are not part of any content, and a catalog without them
 has all else. A row of ``recipes`` says which commit of the recipes a revision was made of; of
 several for one revision the newest counts. ``commits`` has what those of one repository reach
 apart from each other, and is written first, so that who sees the former has the latter.

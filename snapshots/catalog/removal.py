@@ -127,7 +127,7 @@ def drop_rows(
             return num_dropped
         for action in added:
             storage.remove(f"{table.name}/{action.path}")
-    reason = f"others wrote into the table {table.name} all the time"
+    reason = f"other processes kept writing to the table {table.name}"
     raise storage.error(f"{reason}; nothing was dropped, try again")
 
 
@@ -188,7 +188,7 @@ class Contents:
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone
-        raise self.storage.error("others wrote into the table specs all the time; try again")
+        raise self.storage.error("other processes kept writing to the table specs; try again")
 
     def relist(self) -> list[str]:
         """List the files of contents that rows name and the table does not have; return those.

@@ -28,7 +28,7 @@ _RELEASE_SERIES = "vX.Y.Z"
 _RULE = re.compile(r"(?P<number>all|\d{1,6})(?:\s+(?P<what>[a-z]+))?", re.IGNORECASE)
 _ALLOWED = (
     f"write a number, or all, before one of {_LAST}, {', '.join(_PERIODS)}; or 'all {_RELEASES}'; "
-    "or 'all'. Commas stand between rules: 30 daily, 52 weekly, all releases"
+    "or 'all'. Separate rules by commas: 30 daily, 52 weekly, all releases"
 )
 
 NEWEST_OF_TAG = "newest of its tag"
@@ -70,11 +70,11 @@ def _rule(part: str, text: str) -> RetentionRule:
     what = (match["what"] or "").lower() if match else ""
     if match is None or what not in ("", _LAST, _RELEASES, *_PERIODS):
         where = f" in {quoted(text)}" if part != text.strip() else ""
-        raise InvalidArgument("keep", f"{quoted(part)}{where} is no rule: {_ALLOWED}")
+        raise InvalidArgument("keep", f"{quoted(part)}{where} is not a rule: {_ALLOWED}")
     number = None if match["number"].lower() == "all" else int(match["number"])
     if what in ("", _RELEASES) and number is not None:
         more = f"all {what}" if what else f"{number} {_LAST}"
-        raise InvalidArgument("keep", f"{quoted(part)} is no rule; did you mean '{more}'?")
+        raise InvalidArgument("keep", f"{quoted(part)} is not a rule; did you mean '{more}'?")
     return RetentionRule(what, number)
 
 

@@ -185,7 +185,7 @@ class Storage:
         if self.location.is_folder:
             place = self.location.uri(path)
             if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
-                raise OSError(EINVAL, "is no file", place)
+                raise OSError(EINVAL, "is not a file", place)
             with pa.OSFile(place) as file:
                 file.seek(min(start, file.size()))
                 data = file.read_buffer()

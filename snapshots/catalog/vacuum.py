@@ -51,7 +51,7 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
-    """Return the time of grace in whole hours; raises InvalidArgument where it is no safe one."""
+    """Return the grace period in whole hours; raises InvalidArgument if it is not a safe one."""
     if nothing_runs and not older_than:
         return older_than
     if not LEAST <= older_than <= MOST:
@@ -160,7 +160,7 @@ class _Vacuum:
                 self._progress(f"deleting files of {table}", number, len(paths))
 
     def _struck_off(self) -> tuple[str, ...]:
-        # What an import has just written, and has not named yet, is none of it.
+        # What an import has just written, and has not named yet, is not one of it.
         def is_old(file: TableFile) -> bool:
             return file.added_at < self._until
 

@@ -285,7 +285,7 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
         ValueError,
         KeyError,
     ) as error:
-        reason = f"its rows are no specs: {reason_of(error)}"
+        reason = f"its rows are not specs: {reason_of(error)}"
         return _unreadable(content, Finding(place=place, reason=reason, advice=_replace(content)))
     findings = [*_wrong(place, content, actual, digest)]
     return Read(content.digest, findings, hashes, len(actual))
@@ -301,7 +301,7 @@ def _wrong(place: str, content: ToRead, actual: Content, digest: str) -> Iterato
         yield Finding(place=place, reason=reason, advice=_replace(content))
         return
     if twice := len(actual) - len({spec.hash for spec in actual.specs()}):
-        reason = f"{twice:,} hashes stand in it twice"
+        reason = f"{twice:,} hashes appear in it twice"
         yield Finding(place=place, reason=reason, advice=_replace(content))
     for row in content.rows:
         of_row = f"revision {row.tag} of {row.taken_at:%Y-%m-%d}"

@@ -91,7 +91,7 @@ class Candidates:
     def names(self) -> Fingerprints:
         """The names of the direct dependencies, each once, whatever the types of the edges.
 
-        A compiler that is no dependency counts as one.
+        A compiler that is not a dependency counts as one.
         """
         distinct, owners, codes = self._named()
         pairs = np.sort(owners * len(distinct) + codes)
@@ -201,7 +201,7 @@ def first_piece(keys: Places) -> Places:
 
 
 class Tie(msgspec.Struct, frozen=True):
-    """Candidates of which only the hashes say which took the place of which, and how many did."""
+    """Candidates of which only the hashes say which replaced which, and how many did."""
 
     num_base: int
     num_head: int

@@ -51,7 +51,7 @@ class CauseKind(Enum):
     - VERSION: Another version.
     - RECIPE: The same version, another recipe: the package hash differs.
     - VARIANTS: Other variants.
-    - COMPILER: Another compiler, where compilers are no dependencies.
+    - COMPILER: Another compiler, where compilers are not dependencies.
     - TARGET: Another platform, operating system or target.
     - DEPENDENCY_ADDED: A dependency that it did not have.
     - DEPENDENCY_REMOVED: A dependency that it has no longer.
@@ -346,10 +346,10 @@ def _grouped(columns: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, Numbers]:
 
 
 CUT = "the dependencies differ in more ways than are followed"
-NEITHER = "the source tells neither dependencies nor package hashes"
-NO_DEPENDENCIES = "the source tells no dependencies"
-NO_PACKAGE_HASHES = "the source tells no package hashes"
-NOTHING = "nothing that the source tells of it differs"
+NEITHER = "the source lists neither dependencies nor package hashes"
+NO_DEPENDENCIES = "the source does not list dependencies"
+NO_PACKAGE_HASHES = "the source does not list package hashes"
+NOTHING = "nothing that the source reports of it differs"
 
 # As plain numbers: an IntFlag makes an object of each ``&``.
 _BITS = [(fact, int(fact)) for fact in OwnFact]

@@ -1,4 +1,4 @@
-"""What took the place of what: pairs of a removed and an added spec of one package.
+"""What replaced what: pairs of a removed and an added spec of one package.
 
 Two specs with one key are counterparts, where no others have it. There are tiers of keys, the most
 exact first, and what a tier pairs is left out of the later ones. The architecture (platform,

@@ -288,7 +288,7 @@ def nearest_rows(
 def _alike(
     base: Frame, cell: Rows, head: Frame, rows: slice, dimensions: Collection[CoverageDimension]
 ) -> Iterator[Mask]:
-    """Yield for each fact that is no dimension which rows of head have it as one of the cell."""
+    """Yield for each fact that is not a dimension which rows of head have it as one of the cell."""
     chosen = {dimension.value for dimension in dimensions}
     for name in _FACTS:
         if name not in chosen:

@@ -30,7 +30,7 @@ _NO_ROW = -1
 class Explanation:
     """Why the hashes of a comparison that is not narrowed were added and removed.
 
-    ``counterparts`` say what took the place of what, ``causes`` why; ``reasoning`` has what follows
+    ``counterparts`` say what replaced what, ``causes`` why; ``reasoning`` has what follows
     without the causes, and is found unless it is passed. Tables of changes may be any part of the
     comparison's table: the answers are those of the whole.
     """
@@ -185,7 +185,7 @@ def explain_pairs(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> E
     """Explain pairs of rows as counterparts; each row of head is in one pair at most.
 
     The comparison has the rows of head as added specs, and nothing else. What differs of two
-    packages is no cause: those of their dependencies are.
+    packages is not a cause: those of their dependencies are.
     """
     base_of = np.full(len(head.frame), _NO_ROW, np.int32)
     head_of = np.full(len(base.frame), _NO_ROW, np.int32)

@@ -33,9 +33,9 @@ class Impact(msgspec.Struct, frozen=True):
     """What would be built again: counts of specs, those of the packages themselves included.
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None where none is
-    known. ``by_stack`` leaves root out, and is None where the source tells no stacks; both lists
-    begin with the largest. ``build_cost`` is what building all of them takes, the other costs those
-    of each stack and target; None, and empty, without costs.
+    known. ``by_stack`` leaves root out, and is None where the source does not list stacks; both
+    lists begin with the largest. ``build_cost`` is what building all of them takes, the other costs
+    those of each stack and target; None, and empty, without costs.
     """
 
     num_specs: int

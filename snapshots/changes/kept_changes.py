@@ -120,7 +120,7 @@ class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
     """A package that changed, and how many of its specs were added, removed and changed.
 
     Versions are newest first: those that only head has, and those that only base has. Of the added
-    specs ``specs_rebuilt`` are others built anew, ``specs_replaced`` took the place of others that
+    specs ``specs_rebuilt`` are others built anew, ``specs_replaced`` replaced others that
     differ, and ``specs_new`` took no place; of these some may have been there before.
     """
 

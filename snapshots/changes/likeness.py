@@ -38,7 +38,8 @@ def shares(
 ) -> Shares:
     """Return for each two rows the share of items that their lists have in common.
 
-    It is what is common of all that either has, 1 where neither has any. ``left_out`` are no items.
+    It is what is common of all that either has, 1 where neither has any. ``left_out`` are not
+    items.
     """
     size = len(head.values)
     pairs = base.codes[base_rows].astype(np.int64) * size + head.codes[head_rows]
@@ -110,8 +111,8 @@ class Below:
     same one.
 
     A spec itself is not below it, unless another one is the same item. A compiler that
-    is no dependency counts as one of each spec that states it. Of what is not stated the version is
-    None, which is a version like others.
+    is not a dependency counts as one of each spec that states it. Of what is not stated the version
+    is None, which is a version like others.
     """
 
     def __init__(

@@ -6,8 +6,8 @@ architecture, and the shape of the dependencies: their names, types and virtuals
 
 What one side's source does not state does not differ: that is a fact that is None, the shape where
 the dependencies are not stated, and all of a node outside the cache that the index does not hold.
-The compiler is a fact of its own only where it is no dependency, as in indexes up to version 7 and
-on pages: where no build dependency of either node provides a language. There a spec without any
+The compiler is a fact of its own only where it is not a dependency, as in indexes up to version 7
+and on pages: where no build dependency of either node provides a language. There a spec without any
 compiler differs from one that has one.
 """
 

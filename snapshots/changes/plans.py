@@ -50,7 +50,7 @@ class StackPlan(msgspec.Struct, frozen=True):
     """What a plan comes to in one stack; ``downgrades`` are packages whose newest version fell.
 
     Of ``num_to_build`` some are rebuilt, some replace others, and some are new; ``num_gone`` specs
-    of base have no place in the stack any more. Coverage is None where base tells no stacks.
+    of base have no place in the stack any more. Coverage is None where base does not list stacks.
     """
 
     stack: str

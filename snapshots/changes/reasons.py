@@ -25,9 +25,9 @@ _NONE = -1
 class SpecChangeReason(Enum):
     """Why a hash came, went or changed: the first that applies, in this order.
 
-    - REBUILT: Added: it took the place of a spec with the same facts of its own; only dependencies
+    - REBUILT: Added: it replaced a spec with the same facts of its own; only dependencies
       differ, or nothing that the source tells.
-    - REPLACES: Added: it took the place of a spec whose own facts differ.
+    - REPLACES: Added: it replaced a spec whose own facts differ.
     - RETURNED: Added: an earlier revision of the series had the hash.
     - NEW_PACKAGE: Added: base has no spec of the package.
     - NEW_STACK: Added: all its stacks but root are new.
@@ -35,7 +35,7 @@ class SpecChangeReason(Enum):
     - NEW_TARGET: Added: base has the version, but nothing of the package for this platform,
       operating system and target.
     - NEW_BUILD: Added: one more build of a version that base has.
-    - REPLACED: Removed: another spec took its place.
+    - REPLACED: Removed: another spec replaced it.
     - PACKAGE_GONE: Removed: head has no spec of the package.
     - STACK_GONE: Removed: head has none of its stacks but root.
     - VERSION_GONE: Removed: head has the package, not the version.
@@ -72,7 +72,7 @@ NEW_REASONS = (
     SpecChangeReason.NEW_TARGET,
     SpecChangeReason.NEW_BUILD,
 )
-"""The reasons of added specs that took the place of no other, by what base lacks."""
+"""The reasons of added specs that replaced no other, by what base lacks."""
 
 _GONE_REASONS = (
     SpecChangeReason.PACKAGE_GONE,
@@ -85,11 +85,11 @@ _GONE_REASONS = (
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """What took the place of what between two contents, and why specs were added and removed.
+    """What replaced what between two contents, and why specs were added and removed.
 
     ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
     reasons of the removed rows of base, ``of_head`` those of the added rows of head. ``apart``
-    marks the nodes of the two whose architecture is no fact, as ``find_apart`` returns them.
+    marks the nodes of the two whose architecture is not a fact, as ``find_apart`` returns them.
     """
 
     counterparts: Counterparts

@@ -126,7 +126,7 @@ def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
 
 
 def stating_compilers(side: Side) -> Mask:
-    """Return a mask over the nodes: those with a compiler that is none of their dependencies.
+    """Return a mask over the nodes: those with a compiler that is not one of their dependencies.
 
     So it is on cache pages and in indexes up to version 7. What depends on a provider of a language
     is built by that.

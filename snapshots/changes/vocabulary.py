@@ -122,7 +122,7 @@ def tie_text(tie: Tie, verb: str) -> str:
     """
     number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
     if number == most:
-        return f"{number:,} were {verb}; which took the place of which is not known"
+        return f"{number:,} were {verb}; which replaced which is not known"
     return f"{number:,} of {most:,} {'was' if number == 1 else 'were'} {verb}; which is not known"
 
 

@@ -1,4 +1,4 @@
-"""What the specs that use candidates say of which of them took the place of which.
+"""What the specs that use candidates say of which of them replaced which.
 
 Two counterparts vote for two candidates that they depend on, each for the same name. Where one of
 the two depends on several specs of that name, it says nothing of them.

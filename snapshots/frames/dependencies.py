@@ -148,7 +148,7 @@ class DependencyGraph:
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
-        """The node of each hash that is no row's."""
+        """The node of each hash that is not a row's."""
         return {digest: self.num_rows + row for row, digest in enumerate(self.outside.hashes.texts)}
 
     @cached_property
@@ -252,7 +252,7 @@ class DependencyGraph:
 def _named_by_edges(
     edges: pa.StructArray, end_codes: Numbers, ends: Hashes, nodes: Sequence[Hashes]
 ) -> pa.Table:
-    """Return the name and hash of each spec that edges lead to and that is none of ``nodes``."""
+    """Return the name and hash of each spec that edges lead to and that is not one of ``nodes``."""
     is_node = np.logical_or.reduce([ends.match(hashes) >= 0 for hashes in nodes])
     missing = np.flatnonzero(~is_node)
     some_edge = np.empty(len(ends), np.int64)

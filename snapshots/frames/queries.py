@@ -15,7 +15,7 @@ What the conditions mean is Spack's (version 1.1), as its answers about concrete
   where only a recipe has them (``snapshots.spack.virtuals.VERSIONED``) the query is refused.
 - ``++x``, ``x==y``: neither the spec nor anything below it has the variant x otherwise.
 
-**Specs of older formats** are built by a compiler that is no dependency. They are those with a
+**Specs of older formats** are built by a compiler that is not a dependency. They are those with a
 compiler of which no build dependency provides c, cxx or fortran, and those whose dependencies are
 not known at all, as on the pages of a cache. ``%x`` tests that compiler only.
 

@@ -21,7 +21,7 @@ HASH_MIN = 3
 
 _SEPARATORS = str.maketrans(dict.fromkeys("-_.@/ ", " "))
 _SIGILS = "%^"
-"""What stands before a name in Spack's language and is no part of it."""
+"""What stands before a name in Spack's language and is not part of it."""
 
 
 class SuggestionKind(Enum):

@@ -95,7 +95,7 @@ def page_after(
             raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
         start = keys.index(after) + 1
         if start == len(items):
-            reason = "no entry of this feed stands behind that of this revision"
+            reason = "no entry of this feed follows that of this revision"
             raise RevisionNotFound(after, reason)
     page = items[start : start + PAGE]
     return page, head_of(page[-1]).key if start + PAGE < len(items) else None
@@ -206,13 +206,13 @@ def _net(before: int, after: int) -> str:
 
 
 def _counterparts(counts: PairCounts) -> tuple[int, int]:
-    """Return how many added specs were rebuilt, and how many replace others that differ."""
+    """Return how many added specs were rebuilt, and how many replace different ones."""
     reasons = counts.reasons
     return reasons.get(SpecChangeReason.REBUILT, 0), reasons.get(SpecChangeReason.REPLACES, 0)
 
 
 def _without_counterpart(counts: PairCounts) -> int:
-    """Return how many removed specs nothing took the place of."""
+    """Return how many removed specs nothing replaced."""
     return counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
 
 
@@ -351,7 +351,7 @@ def _entry(
     SubElement(element, "category", {"term": visible(head.tag)})
     _add(element, "summary", " ".join(map(plain, summary)))
     content = f"<p>{' '.join(map(html, summary))}</p>" if story is None else story.html
-    # Line by line: a line break is no text that has to be written out.
+    # Line by line: a line break is not a text that has to be written out.
     shown = "\n".join(map(visible, content.split("\n")))
     SubElement(element, "content", {"type": "html"}).text = shown
     return updated, element

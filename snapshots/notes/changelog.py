@@ -162,7 +162,7 @@ class ExplainedSummary(Summary, frozen=True, kw_only=True):
 
 
 class Ambiguity(msgspec.Struct, frozen=True):
-    """So many of so many specs of a package took the place of another; which is not known."""
+    """So many of so many specs of a package replaced another; which is not known."""
 
     package: str
     num_replaced: int
@@ -172,7 +172,7 @@ class Ambiguity(msgspec.Struct, frozen=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """How much one side has.
 
-    ``num_stacks`` leaves out root, and is None where the source tells no stacks.
+    ``num_stacks`` leaves out root, and is None where the source does not list stacks.
     """
 
     num_packages: int
@@ -252,7 +252,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     scope. ``packages`` are by the values of Section, ``stacks`` by those of StackChangeKind.
     ``causes`` are those that explain most first. ``why_unknown`` says why nothing can be
     told of the causes of some rebuilds; None where all are known. ``ambiguous`` are
-    specs of which nothing but the hash says which took the place of which. ``build_cost`` is what
+    specs of which nothing but the hash says which replaced which. ``build_cost`` is what
     building the added specs takes; None without costs. ``commits`` are those of the
     recipes that explain causes, between ``recipes``; None where they are not known, and
     ``why_no_commits`` says why. ``specs`` are the added and the removed hashes, by the values of

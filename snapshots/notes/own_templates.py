@@ -125,7 +125,7 @@ def _rendered(log: Changelog, file: Path, longest: int) -> str:
     except SourceError:
         raise
     except TemplateSyntaxError as error:
-        reason = error.message or "is no template"
+        reason = error.message or "is not a template"
         raise SourceError(error.filename or str(file), reason, line=error.lineno) from None
     except Exception as error:  # noqa: BLE001 - templates can fail in every way
         place = _place(error.__traceback__) or (str(file), None)
@@ -133,7 +133,7 @@ def _rendered(log: Changelog, file: Path, longest: int) -> str:
 
 
 def _require_text(file: Path) -> None:
-    """Raise SourceError with the reason where a file cannot be read, or is no text."""
+    """Raise SourceError with the reason where a file cannot be read, or is not a text."""
     try:
         file.read_bytes().decode()
     except OSError as error:
@@ -143,7 +143,7 @@ def _require_text(file: Path) -> None:
 
 
 def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
-    """Return the pieces as one text; raise SourceError where it gets too long, or is no text."""
+    """Return the pieces as one text; raise SourceError where it gets too long, or is not a text."""
     kept, room = [], longest
     for piece in pieces:
         room -= len(piece)
@@ -154,7 +154,7 @@ def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        reason = f"writes what is no character: U+{ord(text[error.start]):04X}"
+        reason = f"writes what is not a character: U+{ord(text[error.start]):04X}"
         raise SourceError(str(file), reason) from None
     return text
 

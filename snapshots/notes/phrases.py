@@ -192,12 +192,12 @@ def specs_sentence(
 ) -> Sentence:
     """Return what head's specs are, and how many others were ``removed`` without a counterpart.
 
-    Those that were rebuilt, and those that replace others that differ, are among the added ones.
+    Those that were rebuilt, and those that replace different ones, are among the added ones.
     """
     new = added - rebuilt - replaced
     parts = (
-        (rebuilt, "was rebuilt as it was", "were rebuilt as they were"),
-        (replaced, "replaces another that differs", "replace others that differ"),
+        (rebuilt, "was rebuilt unchanged", "were rebuilt unchanged"),
+        (replaced, "replaces a different one", "replace different ones"),
         (new, "is new", "are new"),
     )
     clauses = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]
@@ -237,7 +237,7 @@ def packages_sentence(packages: dict[str, list[ChangedPackage]]) -> Sentence | N
 def version_steps(entry: ChangedPackage, section: str) -> Sentence:
     """Return what happened to the versions of a package: of one that moved first to the newest.
 
-    ``section`` is the value of the Section. A version that others took the place of is not called
+    ``section`` is the value of the Section. A version that others replaced is not called
     removed, nor these added.
     """
     before, after = entry.newest_before or "", entry.newest_after or ""
@@ -294,7 +294,7 @@ def stacks_sentence(stacks: dict[str, list[ChangedStack]]) -> Sentence | None:
 def losses_sentence(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> Sentence:
     """Return how many hashes were removed, and what is there in no build any more.
 
-    A version that another took the place of is not lost; where that is an older one it is named.
+    A version that another replaced is not lost; where that is an older one it is named.
     """
     lost = [
         [spelled(len(entries), noun)]

@@ -467,7 +467,7 @@ def leading(
     """Part groups of causes into the first, which are to be shown, and the smaller ones.
 
     Where there are smaller ones, groups are in the order of how far they reach: a compiler that is
-    involved in nearly all specs, and the main cause of few, is none of the smaller. A group in
+    involved in nearly all specs, and the main cause of few, is not among the smaller. A group in
     which something was removed is always shown, and so are a few more where no others are left.
     """
     if len(groups) <= _SHOWN + _FEW:
@@ -515,7 +515,7 @@ class LostPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class LostVersion(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A version that head has no longer, of a package that it still has.
 
-    ``replaced_by`` are the versions of the specs that took the place of some of its specs, newest
+    ``replaced_by`` are the versions of the specs that replaced some of its specs, newest
     first; ``is_older`` tells whether all of them are older.
     """
 
@@ -564,7 +564,7 @@ class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def versions_gone(self) -> list[LostVersion]:
-        """The versions that no other took the place of."""
+        """The versions that no other replaced."""
         return [version for version in self.versions if not version.replaced_by]
 
 

@@ -13,10 +13,10 @@ from snapshots.history import History, Neighbours, Pair
 NUM_TOLD = 5
 """Of how many of the newest revisions a feed tells the story; of the others it has numbers."""
 
-FORMAT = 3
+FORMAT = 4
 """The version of stories; it rises where one says something else, or in other words."""
 
-# The elements of stories, which have no attributes: a text with others is none of ours.
+# The elements of stories, which have no attributes: a text with others is not ours.
 _HTML = re.compile(r"(?:[^<>]++|</?(?:p|em|h3|ul|li|code)>)*+")
 
 

@@ -139,7 +139,7 @@ class Links(msgspec.Struct, frozen=True):
     def spack(self, change: SpackChange) -> str | None:
         """Return the URL of what changed between two commits of Spack.
 
-        None where one of them is unknown, or is no name of a commit, branch or tag.
+        None where one of them is unknown, or is not a name of a commit, branch or tag.
         """
         template, sides = self.spack_template, (change.before or "", change.after or "")
         if template is None or not all(map(_REF.fullmatch, sides)):
@@ -194,7 +194,7 @@ def _of_templates(templates: Sequence[str]) -> Links:
         rest = re.sub(r"\{\w*\}", "", template)
         if holes not in _HOLES or not _TEMPLATE.fullmatch(rest) or "{" in rest or holes in values:
             reason = (
-                f"{quoted(template)} is no http(s):// URL with {{hash}}, {{number}}, or {{before}} "
+                f"{quoted(template)} is not an HTTP URL with {{hash}}, {{number}}, or {{before}} "
                 "and {after}, once"
             )
             raise InvalidArgument("CACHELOG_RECIPES_URL", reason)

@@ -63,14 +63,15 @@ _PIN_HASH = re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
 class TagRefs:
     """Which refs are named after a tag: patterns in which ``{tag}`` stands for it.
 
-    Raises InvalidArgument for a pattern that is no ref, or has another number of ``{tag}`` than 1.
+    Raises InvalidArgument for a pattern that is not a ref, or has another number of ``{tag}`` than
+    1.
     """
 
     def __init__(self, patterns: Sequence[str] = REFS) -> None:
         for pattern in patterns:
             name = pattern.replace("{tag}", "x", 1)
             if not name.startswith("refs/") or not _REF_NAME.fullmatch(name) or ".." in name:
-                reason = f"{quoted(pattern)} is no ref such as refs/snapshots/{{tag}}"
+                reason = f"{quoted(pattern)} is not a ref such as refs/snapshots/{{tag}}"
                 raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
             if pattern.count("{tag}") != 1:
                 reason = f"{quoted(pattern)} has no {{tag}}, or several"
@@ -159,7 +160,7 @@ class RecipesRepository:
                 return commit
         commit = self._commit_of(name) if name == "HEAD" or _HEX.fullmatch(name.lower()) else None
         if commit is None:
-            reason = f"{quoted(name)} is no commit or ref of {legible(self.location, 200)}"
+            reason = f"{quoted(name)} is not a commit or ref of {legible(self.location, 200)}"
             raise InvalidArgument("--recipes-commit", reason)
         return commit
 

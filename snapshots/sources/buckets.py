@@ -63,7 +63,7 @@ def bucket_url(location: str, bucket: str, settings: ReadSettings) -> str:
     prefix = _prefixes(settings).get(bucket)
     if prefix is not None:
         if not prefix.startswith(("http://", "https://")):
-            raise SourceError(location, f"its bucket's prefix, {prefix}, is no http(s) URL")
+            raise SourceError(location, f"its bucket's prefix, {prefix}, is not an http(s) URL")
         return prefix.rstrip("/")
     access = settings.s3
     _check(access, location)
@@ -201,7 +201,7 @@ def parse_list(data: bytes | bytearray, location: str) -> ObjectList:
     """Parse a part of a list. Raises SourceError."""
     root = _xml(data)
     if root is None or not root.tag.endswith("ListBucketResult"):
-        raise SourceError(location, "the answer is no list of objects (ListBucketResult)")
+        raise SourceError(location, "the answer is not a list of objects (ListBucketResult)")
     objects = [
         (entry.findtext("{*}Key", ""), entry.findtext("{*}ETag"))
         for entry in root.iterfind("{*}Contents")
@@ -243,7 +243,7 @@ def _check(access: S3Access, location: str) -> None:
         reason = f"AWS_ENDPOINT_URL, {access.endpoint}, is http://; AWS_ALLOW_HTTP=true allows it"
         raise SourceError(location, reason)
     if access.endpoint and not access.endpoint.startswith(("http://", "https://")):
-        raise SourceError(location, f"AWS_ENDPOINT_URL, {access.endpoint}, is no http(s) URL")
+        raise SourceError(location, f"AWS_ENDPOINT_URL, {access.endpoint}, is not an http(s) URL")
 
 
 def _error_of(response: "Response") -> tuple[str, str, str]:

@@ -47,7 +47,7 @@ def read(location: str) -> pa.Table:
         return _table(location, *_csv_rows(data, location))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().replace("\n", ", ")
-        raise SourceError(location, f"is no good Parquet: {reason}") from None
+        raise SourceError(location, f"is not valid Parquet: {reason}") from None
 
 
 def _csv_rows(data: bytes, location: str) -> tuple[Sequence[str], Iterator[Row]]:
@@ -78,7 +78,7 @@ def _csv_lines(reader: Any, location: str) -> Iterator[tuple[int, list[str]]]:
             if values:
                 yield reader.line_num, values
     except csv.Error as error:
-        reason = f"is no good CSV: {error}"
+        reason = f"is not valid CSV: {error}"
         raise SourceError(location, reason, line=reader.line_num) from None
 
 
@@ -114,7 +114,7 @@ def _table(location: str, names: Sequence[str], rows: Iterable[Row]) -> pa.Table
         if digest is None and name is None:
             raise SourceError(location, "has neither a hash nor a name", line=line)
         if digest is not None and not (isinstance(digest, str) and is_hash(digest)):
-            reason = f"{quoted(str(digest))} is no hash: 32 characters of a-z and 2-7"
+            reason = f"{quoted(str(digest))} is not a hash: 32 characters of a-z and 2-7"
             raise SourceError(location, reason, line=line, key="hash")
         if name is not None and not (isinstance(name, str) and is_name(name)):
             reason = f"{quoted(str(name))} cannot name a package"
@@ -168,7 +168,7 @@ def _number(location: str, line: int, key: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise SourceError(
-            location, f"{quoted(str(value))} is no number", line=line, key=key
+            location, f"{quoted(str(value))} is not a number", line=line, key=key
         ) from None
     if not math.isfinite(number) or not 0 <= number <= _MOST:
         reason = f"{quoted(str(value))} is not from 0 to {_MOST:,.0f}"

@@ -60,8 +60,8 @@ class StoredBody(Note, frozen=True, kw_only=True):
         """Return the unpacked content, and the checksum of it with ``compression`` still on.
 
         Where nobody says which that is, None, the content does. This can be done once: the file is
-        closed. Raises SourceError where the content is larger than ``limit`` bytes, or is no good
-        gzip.
+        closed. Raises SourceError where the content is larger than ``limit`` bytes, or is not a
+        good gzip.
         """
         digest = hashlib.new(algorithm)
         with self.file:
@@ -162,7 +162,7 @@ def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
             try:
                 piece = member.decompress(packed, _PIECE)
             except zlib.error as error:
-                raise SourceError(location, f"is no good gzip: {error}") from None
+                raise SourceError(location, f"is not valid gzip: {error}") from None
             packed = member.unused_data if member.eof else member.unconsumed_tail
             if piece:
                 yield piece
@@ -363,7 +363,7 @@ class KeptDocuments:
             return None
 
     def _give_up(self, error: Exception) -> None:
-        reason = f"cannot keep documents; delete it if it is damaged: {error}"
+        reason = f"cannot store documents; delete it if it is damaged: {error}"
         self._report.warn(f"{self._file}: {reason}")
         self._close()
 

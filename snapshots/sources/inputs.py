@@ -41,7 +41,7 @@ def named_by(location: str, name: str) -> Iterator[None]:
 def open_regular(location: str) -> tuple[BinaryIO, int]:
     """Open a regular file; return it with its size in bytes.
 
-    Raises Missing where there is none, and SourceError for what cannot be read or is no file.
+    Raises Missing where there is none, and SourceError for what cannot be read or is not a file.
     """
     try:
         # Without O_NONBLOCK to open a pipe would wait for somebody who writes to it.
@@ -51,18 +51,18 @@ def open_regular(location: str) -> tuple[BinaryIO, int]:
     except OSError as error:
         raise unreadable(location, error) from None
     except ValueError:  # a NUL in it
-        raise SourceError(location, "is no path") from None
+        raise SourceError(location, "is not a path") from None
     status = os.fstat(descriptor)
     if not S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise SourceError(location, "is no file")
+        raise SourceError(location, "is not a file")
     return os.fdopen(descriptor, "rb"), status.st_size
 
 
 def read_regular(location: str, limit: int) -> bytes:
     """Return the content of a regular file of ``limit`` bytes or fewer.
 
-    Raises Missing where there is none, and SourceError for what cannot be read, is no file or is
+    Raises Missing where there is none, and SourceError for what cannot be read, is not a file or is
     larger.
     """
     file, size = open_regular(location)
@@ -115,7 +115,7 @@ def decode_json(
     except msgspec.ValidationError as error:
         raise misshapen(error, location, key) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SourceError(location, f"is no good JSON: {error}", key=key or None) from None
+        raise SourceError(location, f"is not valid JSON: {error}", key=key or None) from None
     except RecursionError:
         raise SourceError(location, "is nested too deeply", key=key or None) from None
 
@@ -136,7 +136,7 @@ def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
     try:
         json.loads(data, object_pairs_hook=check)
     except (ValueError, RecursionError) as error:
-        raise SourceError(location, f"is no good JSON: {error}") from None
+        raise SourceError(location, f"is not valid JSON: {error}") from None
 
 
 def misshapen(error: msgspec.ValidationError, location: str, key: str) -> SourceError:

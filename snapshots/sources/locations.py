@@ -36,7 +36,7 @@ def resolve(location: str, settings: ReadSettings) -> str:
     """Return the path or the http(s) URL that a location stands for.
 
     An s3:// URL stays one where there are credentials for its bucket. Raises SourceError for a URL
-    of another kind, one with a login, and what is no good URL.
+    of another kind, one with a login, and what is not a valid URL.
     """
     match = _URL.fullmatch(location)
     if match is None:
@@ -50,7 +50,7 @@ def resolve(location: str, settings: ReadSettings) -> str:
         return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
     if scheme != "file":
         forms = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
-        raise SourceError(location, f"is none of what can be read: {forms}")
+        raise SourceError(location, f"is not one of what can be read: {forms}")
     if authority not in ("", "localhost"):
         raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")
     return url2pathname(urlsplit(f"file://{rest}").path)
@@ -68,7 +68,7 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
     try:
         joined = location if _URL.fullmatch(location) else _joined(listed_in, location)
     except ValueError as error:
-        raise SourceError(listed_in, f"names {location!r}, which is no URL: {error}") from None
+        raise SourceError(listed_in, f"names {location!r}, which is not a URL: {error}") from None
     bucket, _, _ = listed_in.removeprefix("s3://").partition("/")
     if not joined.startswith(f"s3://{bucket}/"):
         settings = replace(settings, s3=settings.s3.unsigned())
@@ -120,12 +120,12 @@ def _web_url(scheme: str, authority: str, rest: str) -> str:
         shown = f"{scheme}://{authority.rpartition('@')[2]}{rest}"
         raise SourceError(shown, "the URL holds a login; only what is public can be read")
     try:
-        parts = urlsplit(url.encode().decode())  # an argument that is no UTF-8 fails here
+        parts = urlsplit(url.encode().decode())  # an argument that is not UTF-8 fails here
         host, _ = parts.hostname, parts.port  # both are parsed only here
     except ValueError as error:
-        raise SourceError(url, f"is no URL that can be read: {error}") from None
+        raise SourceError(url, f"is not a valid URL: {error}") from None
     if not host:
-        raise SourceError(url, "is no URL that can be read: it names no host")
+        raise SourceError(url, "is not a valid URL: it names no host")
     return urlunsplit(parts._replace(fragment=""))
 
 
@@ -140,8 +140,8 @@ def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
 
     ``kind`` and ``location`` are those of a revision's source, ``tarball`` is the URL of the
     spec's binary where it is known: it tells the mirror of a stack where the location is a list of
-    many. Of an index that lies alone, of a relative folder, and of what is no build cache nothing
-    is told.
+    many. Of an index that lies alone, of a relative folder, and of what is not a build cache
+    nothing is told.
     """
     is_mirror = source_kind(kind).is_mirror
     if is_mirror and is_registry(location):

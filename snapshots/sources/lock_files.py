@@ -112,7 +112,7 @@ class Form(msgspec.Struct):
 
 
 def form_of(data: bytes, location: str) -> Form:
-    """Return the keys of the first document of a file. Raises SourceError for what is no JSON."""
+    """Return the keys of the first document of a file. Raises SourceError for what is not JSON."""
     document = next(documents(data, location))
     if bytes(memoryview(document)[:1]) == b"[":
         return Form(spec=document)
@@ -156,7 +156,7 @@ class _LockedSpecs:
     def add_document(self, document: Raw, prefix: str) -> None:
         """Take in a document of any form; ``prefix`` stands before the keys in errors.
 
-        Raises SourceError for what is none of the forms, or of a version that cannot be read.
+        Raises SourceError for what is not one of the forms, or of a version that cannot be read.
         """
         if bytes(memoryview(document)[:1]) == b"[":
             self._add_list(self._decoded(document, list[Raw], prefix), prefix)
@@ -280,7 +280,7 @@ def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
     """Yield each JSON document, unread; ``location`` names the whole in errors.
 
     No white space is around them. A document that stands alone is not looked into. Raises
-    SourceError with the line of what is no JSON, and where there are too many documents or none.
+    SourceError with the line of what is not JSON, and where there are too many documents or none.
     """
     try:
         yield msgspec.json.decode(data.strip(), type=msgspec.Raw)
@@ -299,7 +299,7 @@ def _in_a_row(data: bytes, location: str) -> Iterator[msgspec.Raw]:
         try:
             _, end = decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
-            reason = f"is no good JSON: {error.msg}"
+            reason = f"is not valid JSON: {error.msg}"
             raise SourceError(location, reason, line=error.lineno) from None
         except (RecursionError, ValueError):  # a number of thousands of digits, too
             raise SourceError(location, "is nested too deeply, or has too long a number") from None
@@ -388,7 +388,7 @@ def _file_at(location: str) -> str:
 def parse(data: bytes, location: str) -> LockFile:
     """Read what is wanted; ``location`` names it in errors.
 
-    A hash that stands there twice, as in two environments, is wanted once; it is a root where it is
+    A hash that appears twice, as in two environments, is wanted once; it is a root where it is
     one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
     the key of what is wrong.
     """

@@ -120,7 +120,7 @@ def _next_page_of(response: "httpx.Response", url: str) -> str | None:
     try:
         return urljoin(url, link["url"])
     except ValueError as error:
-        raise SourceError(url, f"names a next page that is no URL: {error}") from None
+        raise SourceError(url, f"names a next page that is not a URL: {error}") from None
 
 
 def _etag_of(response: "httpx.Response") -> str | None:
@@ -412,7 +412,7 @@ class Transport:
                     reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
                     raise SourceError(url, f"{reason}; give the final URL") from None
                 except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                    raise SourceError(url, f"is no URL that can be read: {error}") from None
+                    raise SourceError(url, f"is not a valid URL: {error}") from None
                 except httpx.TimeoutException:
                     failure = f"no answer within {self.settings.timeout:g} s"
                 except httpx.TransportError as error:
@@ -485,7 +485,7 @@ class Transport:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self.report.warn(f"{folder}: cannot keep anything: {error.strerror}")
+            self.report.warn(f"{folder}: cannot store anything: {error.strerror}")
             return None
         return folder
 

@@ -88,7 +88,7 @@ _NOT_IN_URLS = re.compile(r'["<>\\^`{|} ]')
 def checked_hash(text: str) -> str:
     """Check a DAG hash."""
     if not is_hash(text):
-        raise ValueError(f"{quoted(text)} is no hash: 32 characters of a-z and 2-7")
+        raise ValueError(f"{quoted(text)} is not a hash: 32 characters of a-z and 2-7")
     return text
 
 
@@ -96,7 +96,7 @@ def checked_hash(text: str) -> str:
 def checked_name(text: str) -> str:
     """Check the name of a package or a stack."""
     if not is_name(text):
-        raise ValueError(f"{quoted(text)} is no name")
+        raise ValueError(f"{quoted(text)} is not a name")
     return text
 
 
@@ -104,7 +104,7 @@ def checked_name(text: str) -> str:
 def checked_version(text: str) -> str:
     """Check a version."""
     if not is_version(text):
-        raise ValueError(f"{quoted(text)} is no version" if text else "is empty")
+        raise ValueError(f"{quoted(text)} is not a version" if text else "is empty")
     return text
 
 
@@ -113,7 +113,7 @@ def checked_compiler(text: str) -> str:
     """Check a compiler: its name, or ``name@version``."""
     name, at, version = text.partition("@")
     if not is_name(name) or (at and not is_version(version)):
-        raise ValueError(f"{quoted(text)} is no compiler such as gcc@13.2.0")
+        raise ValueError(f"{quoted(text)} is not a compiler such as gcc@13.2.0")
     return text
 
 
@@ -121,7 +121,9 @@ def checked_compiler(text: str) -> str:
 def checked_word(text: str) -> str:
     """Check a single word: a platform, an operating system, a target, a namespace."""
     if len(text) > WORD_LENGTH_MAX or _WORD.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is no single word of {WORD_LENGTH_MAX} letters or fewer")
+        raise ValueError(
+            f"{quoted(text)} is not a single word of {WORD_LENGTH_MAX} letters or fewer"
+        )
     return text
 
 
@@ -129,7 +131,7 @@ def checked_word(text: str) -> str:
 def checked_checksum(text: str) -> str:
     """Check a hash in any of the spellings that Spack has."""
     if len(text) > WORD_LENGTH_MAX or _CHECKSUM.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is no checksum")
+        raise ValueError(f"{quoted(text)} is not a checksum")
     return text
 
 
@@ -156,7 +158,9 @@ def checked_virtual(text: str) -> str:
         if at:
             parse_versions(versions)
     except (ValueError, ConstraintSyntaxError):
-        raise ValueError(f"{quoted(text)} is no virtual package such as mpi or mpi@3.1") from None
+        raise ValueError(
+            f"{quoted(text)} is not a virtual package such as mpi or mpi@3.1"
+        ) from None
     return text
 
 
@@ -165,7 +169,7 @@ def checked_build_spec(text: str) -> str:
     """Check a package with a hash: ``name/hash``."""
     name, _, digest = text.partition("/")
     if not is_name(name) or not is_hash(digest):
-        raise ValueError(f"{quoted(text)} is no package with its hash, NAME/HASH")
+        raise ValueError(f"{quoted(text)} is not a package with its hash, NAME/HASH")
     return text
 
 
@@ -183,7 +187,7 @@ def checked_line(text: str) -> str:
 def checked_moment(text: str) -> str:
     """Check a moment in UTC: ``2025-03-30T12:00:00Z``."""
     if _MOMENT.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is no moment in UTC such as 2025-03-30T12:00:00Z")
+        raise ValueError(f"{quoted(text)} is not a moment in UTC such as 2025-03-30T12:00:00Z")
     return text
 
 
@@ -195,7 +199,7 @@ def checked_url(text: str) -> str:
         raise ValueError(f"{quoted(text)} holds characters that no URL has")
     if _URL.fullmatch(text) is None:
         schemes = ", ".join(URL_SCHEMES)
-        raise ValueError(f"{quoted(text)} is no URL that begins with one of {schemes}")
+        raise ValueError(f"{quoted(text)} is not a URL that begins with one of {schemes}")
     return text
 
 

@@ -161,7 +161,7 @@ def variant_of(name: str, value: object) -> str | None:
 
     None for what says nothing: a null, an empty list of flags or values. The values of a list are
     sorted unless they are flags, and patches cut to seven digits. Raises ValueError for a value
-    that is none of bool, number, text or list of those.
+    that is not one of bool, number, text or list of those.
     """
     if value is None or value == []:
         return None
@@ -169,7 +169,7 @@ def variant_of(name: str, value: object) -> str | None:
         return f"{'+' if value else '~'}{name}"
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str | int | float) for item in values):
-        raise ValueError("is none of true, false, a number, a text or a list of those")
+        raise ValueError("is not one of true, false, a number, a text or a list of those")
     texts = list(map(str, values))
     if name in COMPILER_FLAGS:
         return f"{name}={_quoted(' '.join(texts))}"

@@ -327,7 +327,7 @@ def _read_property(scanner: Scanner, types: set[str], virtuals: set[str]) -> Non
     match match["key"]:
         case "deptypes":
             if unknown := values.difference(DEPENDENCY_TYPES, {"all"}):
-                reason = f"{min(unknown)!r} is no type: {', '.join(DEPENDENCY_TYPES)} or all"
+                reason = f"{min(unknown)!r} is not a type: {', '.join(DEPENDENCY_TYPES)} or all"
                 scanner.fail(reason, match.start("value"))
             types.update(DEPENDENCY_TYPES if "all" in values else values)
         case "virtuals":
@@ -419,7 +419,7 @@ class _Node:
         elif key == "namespace":
             self._once("namespace", "a namespace", match.start())
             if not _PACKAGE.fullmatch(value):
-                self._scanner.fail("this is no namespace", match.end())
+                self._scanner.fail("this is not a namespace", match.end())
             self._facts["namespace"] = value
         else:
             self._add_variant(self._variant(match, value), match.start())
@@ -429,7 +429,7 @@ class _Node:
         if word is None:
             self._scanner.fail_expecting("a part of a spec")
         if "name" not in self._facts:
-            self._scanner.fail("a name stands first in a spec")
+            self._scanner.fail("a name comes first in a spec")
         self._scanner.fail(f"a second spec begins (a dependency is ^{word[0]})")
 
     def _read_value(self, key: str) -> str:
@@ -456,7 +456,7 @@ class _Node:
         if len(value) > 1 and "" in value:
             self._scanner.fail("an empty value", match.end())
         if "*" in value and (exact or len(value) > 1):
-            self._scanner.fail("'*' stands alone, behind '='", match.end())
+            self._scanner.fail("'*' is written alone, after '='", match.end())
         return VariantConstraint(name, value, exact, propagate)
 
     def _add_architecture(self, match: re.Match[str], value: str) -> None:
@@ -492,7 +492,9 @@ class _Node:
                 continue
             for bound in (low, high):
                 if bound and bound not in _targets():
-                    self._scanner.fail(f"{bound!r} is no target that ranges can have", match.end())
+                    self._scanner.fail(
+                        f"{bound!r} is not a target that ranges can have", match.end()
+                    )
             ranges.add(TargetRange(low, high))
         return TargetSet(tuple(sorted(names)), tuple(sorted(ranges)))
 
@@ -500,7 +502,7 @@ class _Node:
         if not _OF_THE_HOST.isdisjoint(names):
             self._scanner.refuse("names that depend on the host", match.end())
         if not all(name == ANYTHING or _WORD.fullmatch(name) for name in names):
-            self._scanner.fail(f"this is no {match['key']}", match.end())
+            self._scanner.fail(f"this is no valid {match['key']}", match.end())
 
     def _add_variant(self, variant: VariantConstraint, position: int) -> None:
         if variant.value == ():

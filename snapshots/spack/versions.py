@@ -79,7 +79,7 @@ def remembered(
 ) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
     """Cache a function's results for ``most`` texts, and for a few longer than ``longest``.
 
-    Clients send texts, too: a version of 4,000 characters is no real one, but its sort key takes
+    Clients send texts, too: a version of 4,000 characters is not a real one, but its sort key takes
     150 kB. So a cache must not hold many long ones.
     """
 
@@ -308,7 +308,7 @@ def _read_git_version(scanner: Scanner) -> GitVersion | None:
     if match is None:
         return None
     if match["version"] is None:
-        scanner.refuse("git versions that do not say which version they stand for")
+        scanner.refuse("git versions that do not say which version they represent")
     _check(scanner, match, "version")
     scanner.accept(_GIT)
     return GitVersion(match["branch"] or match["commit"], match["version"])
@@ -344,4 +344,4 @@ def _check(scanner: Scanner, match: re.Match[str], part: str) -> None:
         reason = f"a version has at most {VERSION_LENGTH_MAX} characters"
         scanner.fail(reason, match.start(part))
     if not version_key(version)[0]:
-        scanner.fail(f"{version!r} is no version", match.start(part))
+        scanner.fail(f"{version!r} is not a version", match.start(part))

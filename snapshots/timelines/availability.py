@@ -122,7 +122,7 @@ class PackageCells:
     def spans(self, series: str, cell: Cell) -> list[CellSpan]:
         """Return the spans of a cell through a series, oldest first.
 
-        Of a stack, revisions whose source tells no stacks end none and begin none.
+        Of a stack, revisions whose source does not list stacks end none and begin none.
         """
         spans: list[CellSpan] = []
         first = last = None

@@ -55,7 +55,7 @@ class SeriesCausePoint(msgspec.Struct, frozen=True):
 class SeriesCause(msgspec.Struct, frozen=True):
     """What causes of one key explain in some revisions of a series.
 
-    ``package``, ``kind`` and ``commit`` are None where they are no part of the key; the package of
+    ``package``, ``kind`` and ``commit`` are None where they are not part of the key; the package of
     FORMAT is None, too. A commit explains the causes in packages whose recipes it touched, and
     several that explain one cause have it each. ``num_specs`` and ``num_involved`` are sums over
     causes and revisions: a spec that two causes of one package are involved in counts twice in the

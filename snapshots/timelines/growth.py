@@ -36,7 +36,7 @@ class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def num_replaced(self) -> int:
-        """How many of the added specs took the place of others that differ."""
+        """How many of the added specs replaced others that differ."""
         return self.counts.reasons.get(SpecChangeReason.REPLACES, 0)
 
 

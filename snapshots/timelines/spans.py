@@ -19,7 +19,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
     ``first`` and ``last`` have it. ``gone_in`` is the revision after the last, which has it no
     longer, for ``reason_gone``; both are None where the newest of the series has it. A later span
-    came for the reason RETURNED, unless it took the place of another spec.
+    came for the reason RETURNED, unless it replaced another spec.
     """
 
     series: str

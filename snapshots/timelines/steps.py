@@ -101,7 +101,7 @@ class Events:
     ``hashes`` and ``versions`` are codes of the values in ``hash_values`` and ``version_values``;
     ``kinds`` codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. A hash
     that is added, and was in an earlier revision of the series, has the reason RETURNED, unless it
-    took the place of another one; ``pure_reasons`` are those of the rows.
+    replaced another one; ``pure_reasons`` are those of the rows.
     """
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:

@@ -57,7 +57,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 def replace_table(text: str, table: str, commit: str = "") -> str:
     """Return a text with a table in the place of the one whose head begins with the same cell.
 
-    ``commit`` takes the place of the one that is named next. Raises ValueError where there is no
+    ``commit`` replaces the one that is named next. Raises ValueError where there is no
     such table.
     """
     first = re.escape(table.partition(" | ")[0].rstrip())

@@ -33,7 +33,7 @@ _LIBRARIES = (
 class Machine(msgspec.Struct, frozen=True):
     """A description; ``load_average`` is of the last minute, before the run and after it.
 
-    ``others`` is the share of all cores' time that processes took which are no part of the run.
+    ``others`` is the share of all cores' time that processes took which are not part of the run.
     """
 
     cpu: str

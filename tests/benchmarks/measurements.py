@@ -142,7 +142,7 @@ def milliseconds(function: Callable[[], object]) -> float:
 
 
 def set_aside() -> None:
-    """Spare the collector what all contenders have prepared: it is no part of their work."""
+    """Spare the collector what all contenders have prepared: it is not part of their work."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -183,7 +183,7 @@ def _noise(name: str, found: Sequence[Measurement]) -> str | None:
         return None
     return (
         f"{name} over HTTP: NOISY. Two equal servers differ by the factors {min(by_round):.2f} to "
-        f"{max(by_round):.2f}; ratios are no finer than that. Measure on a quiet machine"
+        f"{max(by_round):.2f}; ratios are not finer than that. Measure on a quiet machine"
     )
 
 

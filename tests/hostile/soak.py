@@ -242,7 +242,7 @@ def _imports(catalog: Path, pages: Path, tags: list[str], every: float) -> Itera
         done = subprocess.run(
             [*command, *options], env=environ(), capture_output=True, text=True, check=False
         )
-        yield "" if done.returncode == 0 else f"import left with {done.returncode}: {done.stderr}"
+        yield "" if done.returncode == 0 else f"import exited with {done.returncode}: {done.stderr}"
 
 
 def main() -> int:

@@ -311,4 +311,4 @@ def _users(random: Random) -> tuple[State, State]:
 
 
 users = seeded(_users)
-"""Draws of two states in which what uses candidates says which took the place of which."""
+"""Draws of two states in which what uses candidates says which replaced which."""

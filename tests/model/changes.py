@@ -287,7 +287,7 @@ class Tie(NamedTuple):
 
 
 class Counterparts(NamedTuple):
-    """The hash in base of what each spec of head took the place of, by its own hash, and ties.
+    """The hash in base of what each spec of head replaced, by its own hash, and ties.
 
     ``ties`` have the hashes of either side.
     """
@@ -297,7 +297,7 @@ class Counterparts(NamedTuple):
 
 
 def counterparts(base: State, head: State) -> dict[str, str]:
-    """Return the hash in base of what each spec of head took the place of, by its own hash."""
+    """Return the hash in base of what each spec of head replaced, by its own hash."""
     return counterparts_and_ties(base, head).pairs
 
 
@@ -496,7 +496,7 @@ def _what_is_missing(other: State, spec: Spec) -> str:
 class Causes:
     """Why specs are others than their counterparts, walked pair by pair of nodes.
 
-    ``counterparts`` has the hash in base of each spec of head that took the place of one.
+    ``counterparts`` has the hash in base of each spec of head that replaced one.
     """
 
     def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:

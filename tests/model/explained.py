@@ -128,7 +128,7 @@ class Explained:
         values = [getattr(it, name) for it in self._records]
         return dict(zip(self.causes, values, strict=True))
 
-    # -- of each spec that took the place of another, and of the one that it did
+    # -- of each spec that replaced another, and of the one that it did
 
     @cached_property
     def main(self) -> dict[str, Cause]:

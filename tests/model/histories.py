@@ -192,8 +192,8 @@ class Past:
     ) -> list[CellSpan]:
         """Return the spans in which a series has specs of a package in a cell.
 
-        Of a stack, revisions that tell no stacks count as if they were not there. Why specs went is
-        what the revision after the last that counts says of them.
+        Of a stack, revisions that do not list stacks count as if they were not there. Why specs
+        went is what the revision after the last that counts says of them.
         """
         spans: list[CellSpan] = []
         before: list[str] = []

@@ -49,7 +49,7 @@ class State:
         """Return name and version of all that a spec depends on, however far, itself left out.
 
         The version of what is not stated is None. With variants, these stand third, but not of a
-        compiler that is no dependency.
+        compiler that is not a dependency.
         """
         if spec.hash not in self._below:
             self._below[spec.hash] = frozenset(self._items_below(spec))
@@ -92,7 +92,7 @@ def depends_on_compiler(spec: Spec) -> bool:
 
 
 def has_own_compiler(spec: Spec) -> bool:
-    """Tell whether a spec has a compiler that is none of its dependencies."""
+    """Tell whether a spec has a compiler that is not one of its dependencies."""
     return spec.compiler is not None and not depends_on_compiler(spec)
 
 

@@ -244,7 +244,7 @@ class Writer:
             return self._draw.random() < 0.5
         known = self._pools.get(name, ())
         if kind.name == "DateTime":
-            return self._draw.choice(MOMENTS)  # validation refuses what is no time
+            return self._draw.choice(MOMENTS)  # validation refuses what is not a time
         return self._draw.choice(known if known and self._draw.random() < 0.85 else STRANGE)
 
 

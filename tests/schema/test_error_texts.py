@@ -92,7 +92,7 @@ DOCUMENTS = {
     "a block string": '{ revisions(first: """%s""") { totalCount } }' % (f"{MARK}\n" * 1_900),
     "lists": "{ revision { specs(filter: {packages: [%s]}) { totalCount } } }"
     % (f'{{a: "{MARK * 9}"}} ' * 200),
-    "what is no GraphQL": f'{{ revision "{MARK * 900}" }}',
+    "what is not GraphQL": f'{{ revision "{MARK * 900}" }}',
     "an unknown character": "{ tags \x1b }",
     "a type": "query($v: %s) { tags { name } }" % ("Q" * 99),
 }

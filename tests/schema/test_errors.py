@@ -17,10 +17,10 @@ from tests.schema.worlds import World, opened, plain
 REVISION = "query($ref: String) { revision(ref: $ref) { digest } }"
 FAULTS = {
     "unknown tag": ("devlop", "REVISION_NOT_FOUND", "nearest: develop"),
-    "unknown digest": ("0" * 64, "REVISION_NOT_FOUND", "no digest begins so"),
+    "unknown digest": ("0" * 64, "REVISION_NOT_FOUND", "no digest has this prefix"),
     "too far back": ("develop~2", "REVISION_NOT_FOUND", "nearest: develop~1"),
-    "no date": ("develop@yesterday", "BAD_USER_INPUT", "'yesterday' is no date"),
-    "empty": ("", "BAD_USER_INPUT", "'' is none of TAG"),
+    "no date": ("develop@yesterday", "BAD_USER_INPUT", "'yesterday' is not a date"),
+    "empty": ("", "BAD_USER_INPUT", "'' is not one of TAG"),
 }
 
 

@@ -165,7 +165,7 @@ def test_a_text_that_is_no_id_is_the_clients_fault(world: World, text: str) -> N
     """The message repeats the text; in a list the place of the bad id is not found alone."""
     error = world.error(ONE, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
-    assert error["message"] == f"id: {text!r} is no id of this API"
+    assert error["message"] == f"id: {text!r} is not an id of this API"
     assert error["path"] == ["node"]
 
 
@@ -186,5 +186,5 @@ def test_ids_are_those_that_clients_have_kept(world: World) -> None:
     (first, second) = (state.info for state in world.states[:2])
     texts = ":".join(("Comparison", first.digest, second.digest, first.key, second.key))
     assert comparison_id(first, second) == base64.b64encode(texts.encode()).decode()
-    with pytest.raises(InvalidArgument, match="is no id of this API"):
+    with pytest.raises(InvalidArgument, match="is not an id of this API"):
         parse_node_id("?")

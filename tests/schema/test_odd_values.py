@@ -152,7 +152,7 @@ def test_an_answer_has_few_errors(world: World) -> None:
     most = Limits().max_errors
     allowed = response_to(world, UNKNOWN, {"ids": ["nope"] * most})
     assert len(allowed["errors"]) == most
-    assert "no id" in allowed["errors"][-1]["message"]
+    assert "is not an id" in allowed["errors"][-1]["message"]
     response = response_to(world, UNKNOWN, {"ids": ["nope"] * 1_000})
     assert response["data"] == {"nodes": [None] * 1_000}
     assert len(response["errors"]) == most == 20

@@ -74,7 +74,7 @@ def serving_by(
         if process.poll() is None:
             code = server.stop()
             # uvicorn ends by the signal that stopped it, once all is done.
-            assert code in (0, -signal.SIGTERM), f"left with {code}: {log.read_text()}"
+            assert code in (0, -signal.SIGTERM), f"exited with {code}: {log.read_text()}"
     assert "Traceback" not in log.read_text()
 
 

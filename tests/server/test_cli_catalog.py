@@ -61,6 +61,6 @@ def test_a_mistyped_variable(
     done = cachelog(*arguments, catalogue=tmp_path / "other")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "cachelog: CACHELOG_CATALOGUE: is no setting; the nearest is CACHELOG_CATALOG\n"
+        "cachelog: CACHELOG_CATALOGUE: is not a setting; the nearest is CACHELOG_CATALOG\n"
     )
     assert list(tmp_path.iterdir()) == []

@@ -174,7 +174,7 @@ def test_json(catalog: Path, lock: Path) -> None:
     ],
 )
 def test_exit_codes(catalog: Path, lock: Path, options: tuple[str, ...], code: int) -> None:
-    """1 for less than so much of all specs; 2 for what is no share."""
+    """1 for less than so much of all specs; 2 for what is not a share."""
     done = check(catalog, lock, *options)
     assert done.code == code
     assert bool(done.out) == (code < 2)
@@ -190,7 +190,7 @@ def test_standard_input(catalog: Path, lock: Path) -> None:
         done = check(catalog, "-")
     assert (done.code, done.err) == (
         1,
-        "cachelog: standard input, line 1: is no good JSON: Expecting property name enclosed in "
+        "cachelog: standard input, line 1: is not valid JSON: Expecting property name enclosed in "
         "double quotes\n",
     )
 

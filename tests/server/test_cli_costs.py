@@ -95,5 +95,5 @@ def test_a_bad_file_changes_nothing(printed: Printed, tmp_path: Path) -> None:
     file.write_text("name,seconds\nzlib,fast\n")
     done = printed.run("costs", "import", file)
     assert (done.code, done.out) == (1, "")
-    assert "costs.csv, line 2, seconds: 'fast' is no number" in done.err
+    assert "costs.csv, line 2, seconds: 'fast' is not a number" in done.err
     assert printed.run(*COMMANDS["why"]).out == printed.with_costs["why"].out

@@ -192,12 +192,12 @@ def test_a_folder_of_something_else_is_left_alone(small: Path, tmp_path: Path) -
     done = exported(small, tmp_path, "--no-pages")
     assert (done.code, done.out) == (1, "")
     assert "FOLDER: " in done.err
-    assert "no index.json that tells of a site" in done.err
+    assert "no index.json that describes a site" in done.err
     for text in ("{", '{"format": "cachelog-site", "files": {"../../away": {}}}'):
         (tmp_path / "index.json").write_text(text)
         done = exported(small, tmp_path, "--no-pages", "--prune")
         assert done.code == 1
-        assert "does not tell of a site" in done.err
+        assert "does not describe a site" in done.err
     assert files_in(tmp_path).keys() == {"index.html", "index.json"}
 
 

@@ -149,7 +149,7 @@ def test_one_revision_alone(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("[[rule]]\nname = 'a'\nforbit = 1", "line 3, forbit: is no key of a rule"),
+        ("[[rule]]\nname = 'a'\nforbit = 1", "line 3, forbit: is not a key of a rule"),
         (
             "[[rule]]\nname = 'a'\nforbid = 'spec-removed'\nstack = 'hpe'",
             "line 1, stack: rule 'a': neither revision has 'hpe'; nearest: hep",

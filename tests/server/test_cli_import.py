@@ -241,7 +241,7 @@ Hash: SHA512
     [
         (page(spec_details=[detail(HASHES[0].upper())]), (), ("line 5", "spec_details[0].hash")),
         (page(), ("--tag", "nope-*"), ("nope-*",)),
-        (page(categories=["package"]), ("--tag", "a b"), ("'a b' is no tag",)),
+        (page(categories=["package"]), ("--tag", "a b"), ("'a b' is not a tag",)),
         (page(categories=["package"]), (), ("name one with --tag",)),
         (SIGNED_SPEC, ("--tag", "mine"), ("page.md: is the spec.json of one spec", "index.json")),
     ],

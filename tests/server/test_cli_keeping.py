@@ -124,7 +124,7 @@ def test_prune_whole_tags(catalog: Catalog) -> None:
     for number in range(3):
         publish(catalog, number, number, f"nightly-2025-01-0{number + 5}")
     done = run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE")
-    assert "2 of them as the newest of a tag alone; --whole-tags lets these go" in done.lines
+    assert "2 of them as the newest of a tag alone; --whole-tags removes these" in done.lines
     assert done.lines[-1] == "nothing to remove"
     run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE", "--whole-tags")
     catalog.refresh()
@@ -178,7 +178,7 @@ def test_vacuum_as_json(catalog: Catalog) -> None:
 def test_verify(catalog: Catalog) -> None:
     """All is read."""
     done = run(catalog, "verify", "--deep")
-    assert done.lines == ["4 contents of 5 revisions read, 46 specs: all is sound"]
+    assert done.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
     assert run(catalog, "verify", "--json").json == {
         "sound": True,
         "num_revisions": 5,
@@ -233,7 +233,7 @@ def test_a_repair(catalog: Catalog) -> None:
     assert cachelog("verify", catalog=catalog.location).code == 1
     repaired = succeed("verify", "--repair", catalog=catalog.location)
     assert f"{last.name} was unreadable, and is dropped" in repaired.lines[0]
-    assert repaired.lines[-1].endswith("all is sound")
+    assert repaired.lines[-1].endswith("no damage found")
 
 
 # -- history fill

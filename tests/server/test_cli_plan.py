@@ -65,8 +65,7 @@ def test_text(week: Week) -> None:
         ["developer-tools", "174", "99", "75", "70", "5", "0", "0"],
     ]
     assert (
-        lines[3]
-        == "191 specs took the place of another: 179 as they were, 12 whose own facts differ"
+        lines[3] == "191 specs replaced another: 179 rebuilt unchanged, 12 whose own facts differ"
     )
     assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))

@@ -72,7 +72,7 @@ def test_what_another_series_has(catalog: Path) -> None:
     done = cachelog("holes", "some", catalog=catalog)
     assert done.lines[1:3] == [
         "0 of 2 specs are whole, 1 hole",
-        "not known of 1 spec: its source does not tell what specs depend on",
+        "not known of 1 spec: its source does not list dependencies",
     ]
     assert "in other of 2025-01-05" in done.lines[-1] or "gone in develop" in done.lines[-1]
 
@@ -90,7 +90,7 @@ def test_unknown_dependencies(
 ) -> None:
     """A line says so; the document has null."""
     done = succeed(*command, catalog=catalog)
-    assert done.lines[1:] == ["not known of 1 spec: its source does not tell what specs depend on"]
+    assert done.lines[1:] == ["not known of 1 spec: its source does not list dependencies"]
     document = cachelog(*command, "--json", catalog=catalog).json
     assert [document[key] for key in keys] == [None] * len(keys)
 

@@ -106,7 +106,7 @@ def test_log_names_the_commits(week: Week) -> None:
     (_, gone) = week.run("log", f"/{hashes['replaced']}", "--commits", "--json").json["entries"]
     assert gone["rebuilds"] == []
     (nothing,) = week.run("blame", f"/{hashes['replaced']}").lines
-    assert nothing == "nothing of it took the place of another in develop-DATE"
+    assert nothing == "nothing of it replaced another in develop-DATE"
 
 
 def test_recipes_of_a_revision(week: Week) -> None:
@@ -122,7 +122,7 @@ def test_an_import_goes_on_without_recipes(tmp_path: Path) -> None:
     made = Week(tmp_path)
     first, second = made.publish("--recipes", tmp_path / "nowhere")
     assert (first.code, second.code) == (0, 0)
-    assert "warning: the commits of the recipes are not kept" in first.err
+    assert "warning: the commits of the recipes are not stored" in first.err
     assert "does not exist" in first.err
     why = made.run("why", RANGE, "--commits")
     assert (

@@ -228,7 +228,7 @@ def test_a_folder_of_metrics_that_cannot_be_written(
     if is_file:
         folder.touch()
     done = cachelog("serve", catalog=demo_catalog, metrics_dir=folder)
-    reason = f"{str(folder)!r} is no folder that can be written to"
+    reason = f"{str(folder)!r} is not a folder that can be written to"
     assert (done.code, done.out) == (1, "")
     assert done.err == f"cachelog: CACHELOG_METRICS_DIR: {reason}\n"
     assert runs == []

@@ -38,7 +38,7 @@ def test_the_causes(world: World, expected: Causes) -> None:
     done = ask(world, "why", *REFS)
     assert (done.code, done.err) == (0, "")
     _, summary, head, *lines = done.lines
-    assert summary.startswith(f"{len(expected.main)} specs took the place of another")
+    assert summary.startswith(f"{len(expected.main)} specs replaced another")
     assert head.split() == ["rebuilt", "reached", "cause"]
     for line, cause in zip(lines, expected.ordered(), strict=True):
         num_specs, num_involved, title = line.split(maxsplit=2)
@@ -69,13 +69,13 @@ def test_without_revisions_the_last_change_is_explained(
 
 
 def test_one_spec(world: World, expected: Causes) -> None:
-    """What it took the place of, and the path to its main cause; any prefix names it."""
+    """What it replaced, and the path to its main cause; any prefix names it."""
     digest = hash_of_head("app")
     (before, _) = expected.starts[digest]
     done = ask(world, "why", *REFS, f"/{digest[:8]}")
     assert (done.code, done.err) == (0, "")
     assert done.lines[1].startswith(digest)
-    assert f"took the place of {before}" in done.out
+    assert f"replaced {before}" in done.out
     steps = [line for line in done.lines if " → " in line and "↳" in line]
     assert len(steps) == expected.distance(digest)
     assert (expected.main[digest].package or "") in steps[-1]

@@ -33,7 +33,7 @@ def test_why(catalog: Path) -> None:
     """One line explains every spec; nothing is unknown."""
     done = cachelog("why", "..".join(REFS), catalog=catalog)
     assert done.lines[1:] == [
-        "220 specs took the place of another: 220 as they were, 0 whose own facts differ",
+        "220 specs replaced another: 220 rebuilt unchanged, 0 whose own facts differ",
         "rebuilt  reached  cause",
         f"    220      220  {TITLE}",
     ]

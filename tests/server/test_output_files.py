@@ -1,4 +1,4 @@
-"""Files that are written in one step, and what is no file."""
+"""Files that are written in one step, and what is not a file."""
 
 import os
 import threading

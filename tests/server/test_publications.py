@@ -42,7 +42,7 @@ def seen(*histories: tuple[RevisionInfo, ...]) -> list[list[RevisionInfo]]:
         # A catalog that was away for a while has nothing new when it is back.
         ([(OLD, LATER), (), (OLD, LATER)], [[], [], []]),
         ([(OLD,), (), (OLD, LATER)], [[], [], [LATER]]),
-        # A row that only confirms is no revision.
+        # A row that only confirms is not a revision.
         ([(OLD,), (OLD, a_revision("develop", 6, "a", 4))], [[], []]),
     ],
 )

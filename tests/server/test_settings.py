@@ -99,7 +99,7 @@ def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) 
     """A misspelt one would be ignored silently otherwise; the nearest is named."""
     with pytest.raises(InvalidArgument) as caught:
         settings_from({variable: "8000"})
-    assert str(caught.value).startswith(f"{variable}: is no setting; the nearest is {nearest}")
+    assert str(caught.value).startswith(f"{variable}: is not a setting; the nearest is {nearest}")
 
 
 @pytest.mark.parametrize(

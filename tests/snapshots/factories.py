@@ -169,4 +169,4 @@ SPECS = st.lists(
     max_size=8,
     unique_by=lambda spec: spec.hash,
 )
-"""What a revision can hold: no hash stands in it twice."""
+"""What a revision can hold: no hash appears in it twice."""

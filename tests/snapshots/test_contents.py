@@ -134,7 +134,7 @@ OUTSIDE = [
 
 
 def test_specs_outside_the_cache_count_nowhere() -> None:
-    """They are no packages, specs, stacks or sizes of the content."""
+    """They are not packages, specs, stacks or sizes of the content."""
     content = Content.of([a_spec()], [full_spec("gcc", name="gcc", stacks=("outside",))])
     assert len(content) == 1
     assert list(content.specs()) == [a_spec()]

@@ -23,7 +23,7 @@ TEXTS = {
         SourceError("a.md", "is bad", line=3, key="hash"),
         "a.md, line 3, hash: is bad",
     ),
-    "a tag": (TagNeeded("a.md"), "a.md: says no tag of its own; name one with --tag"),
+    "a tag": (TagNeeded("a.md"), "a.md: does not name a tag; name one with --tag"),
     "a catalog": (CatalogError("here", "is away"), "catalog here: is away"),
     "no catalog": (
         NoCatalog("here"),

@@ -185,7 +185,7 @@ def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
         ),
         (
             digest_of("b")[:4] + "00",
-            f"no revision '{digest_of('b')[:4]}00': no digest begins so; "
+            f"no revision '{digest_of('b')[:4]}00': no digest has this prefix; "
             f"nearest: {digest_of('b')[:12]}",
         ),
     ],
@@ -338,7 +338,7 @@ def test_neighbours_of_a_series() -> None:
 
 
 def test_pairs_are_listed_once_and_newest_first() -> None:
-    """Pairs that two series share are one; neighbours with one content are no pair."""
+    """Pairs that two series share are one; neighbours with one content are not pair."""
     lines = [
         a_revision("develop", 1, "a"),
         a_revision("develop", 2, "b"),

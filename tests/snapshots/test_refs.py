@@ -138,7 +138,7 @@ def test_tag(tag: str) -> None:
 )
 def test_refused_tag(tag: str) -> None:
     """A tag that could leave its folder or be taken for another ref is refused."""
-    with pytest.raises(InvalidArgument, match=r"^tag: .* is no tag"):
+    with pytest.raises(InvalidArgument, match=r"^tag: .* is not a tag"):
         check_tag(tag)
 
 

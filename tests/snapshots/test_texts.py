@@ -70,7 +70,7 @@ def test_days_and_pairs() -> None:
     ],
 )
 def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
-    """To as much as tells it from others; what is no commit stands as it is."""
+    """To as much as tells it from others; what is not a commit stands as it is."""
     assert short_version(whole) == short
 
 

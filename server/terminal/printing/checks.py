@@ -210,7 +210,7 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
 
 
 def _seen_text(seen: LastSeen | None) -> str:
-    """Return where a hash was last, and why it went."""
+    """Return where a hash was last, and why it was removed."""
     if seen is None:
         return "never seen in this catalog"
     text = f"last in {title(seen.revision)}"

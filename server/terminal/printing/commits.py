@@ -252,7 +252,7 @@ def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
             yield f"  {styles.quiet(unknown)}"
         yield from commits.lines(entry.rebuild.number, "  ", all_=True)
     if is_empty:
-        yield f"nothing of it took the place of another in {series}"
+        yield f"nothing of it replaced another in {series}"
 
 
 def blame_facts(subject: str, entries: Iterable[Blamed]) -> dict[str, Any]:

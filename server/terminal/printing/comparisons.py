@@ -55,7 +55,7 @@ _MOST_MATCHES = 3
 class ReportedChange(msgspec.Struct, frozen=True):
     """A changed hash with its reason, counterpart and main cause.
 
-    ``counterpart`` is what it took the place of, or what took its place, as a row of the other
+    ``counterpart`` is what it replaced, or what replaced it, as a row of the other
     revision; ``head_row`` is that of the two which is in head, and ``cause`` the number of the main
     cause. All three are None where there is no counterpart. ``why_ambiguous`` says what is not
     known where nothing but the hashes decided.
@@ -325,7 +325,7 @@ def _spec_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
 
 
 def pair_text(before: Spec, after: Spec) -> str:
-    """Return a spec that took the place of another: its name, version, and what else differs."""
+    """Return a spec that replaced another: its name, version, and what else differs."""
     parts = [f"{after.name}@{_arrow(before.version, after.version)}"]
     off, on = _only_in(before.variants, after.variants), _only_in(after.variants, before.variants)
     if off or on:
@@ -425,8 +425,8 @@ def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator
     reasons = Counter(reported.reason for reported in compared.changes)
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
     yield from wrapped(
-        f"{counted(rebuilt + replaced, 'spec')} took the place of another: "
-        f"{rebuilt:,} as they were, {replaced:,} whose own facts differ"
+        f"{counted(rebuilt + replaced, 'spec')} replaced another: "
+        f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
     )
     causes = compared.why.causes
     head_rows = [reported.head_row for reported in compared.changes if reported.reason in PAIRED]
@@ -476,14 +476,14 @@ def _story_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
         return
     before, after = compared.pair(reported)
     is_removed = reported.reason is SpecChangeReason.REPLACED
-    verb, other = ("replaced by", after) if is_removed else ("took the place of", before)
+    verb, other = ("replaced by", after) if is_removed else ("replaced", before)
     yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
     yield from _ambiguity_lines(reported, "  ")
     yield from _path_lines(compared, reported)
 
 
 def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
-    """Yield what is not known of what took the place of what."""
+    """Yield what is not known of what replaced what."""
     if reported.why_ambiguous is not None:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
 

@@ -292,14 +292,14 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
     # Revisions and entries are newest first.
     earlier = [entry.head for entry in timeline.entries if places[entry.head.key] >= own]
     later = [entry.head for entry in timeline.entries if places[entry.head.key] < own]
-    seen = [f"it went in {title(earlier[0])}"] if earlier else []
+    seen = [f"it was removed in {title(earlier[0])}"] if earlier else []
     if later:
         seen.append(f"it {'is back' if earlier else 'came'} in {title(later[-1])}")
     return ", ".join(seen)
 
 
 def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
-    """Return a package as it was last seen; ``no_ref`` says why its name is no ref."""
+    """Return a package as it was last seen; ``no_ref`` says why its name is not a ref."""
     try:
         timeline = opened.package_timeline(name, default_series(opened.history))
     except InvalidArgument as error:
@@ -390,9 +390,9 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
         yield "Where it was:"
         yield from histories.span_lines(self.past.spans, "  ")
         if self.took_place_of is not None:
-            yield from self.took_place_of.lines("Took the place of")
+            yield from self.took_place_of.lines("Replaced")
         if self.replaced_by is not None:
-            yield from self.replaced_by.lines("Its place was taken by")
+            yield from self.replaced_by.lines("Replaced by")
 
     def document(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -416,7 +416,9 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
     graph = opened.library.dependencies.get(revision.digest)
     row = frame.hashes.find(past.hash)
     if row is None:
-        reason = f"{title(revision)} lacks {past.hash}, which it has by what is kept of the history"
+        reason = (
+            f"{title(revision)} lacks {past.hash}, which it has according to the stored history"
+        )
         raise CatalogError(opened.catalog.location, f"{reason}; see 'cachelog verify'")
     newest = max(past.spans, key=lambda span: span.last.taken_at)
     took_place_of = replaced_by = None

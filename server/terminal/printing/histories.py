@@ -398,7 +398,7 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
-    """Yield when a hash was there, why it came, and why it went."""
+    """Yield when a hash was there, why it came, and why it was removed."""
     for span in spans:
         came, gone = _reason_text(span.reason_came), _reason_text(span.reason_gone)
         yield from wrapped(indent + _span_text(span.series, span, came, gone), indent + _INDENT)
@@ -408,7 +408,7 @@ def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
 
 
 def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) -> str:
-    """Return when there was something, what is to say about it, and where and why it went."""
+    """Return when something was there, what to say about it, and where and why it was removed."""
     revisions = title(span.first)
     if span.first != span.last:
         revisions += f" to {title(span.last)}"

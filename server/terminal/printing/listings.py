@@ -118,7 +118,7 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         elif made.is_mended:
             yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
         else:
-            yield f"{revision.tag}: unchanged, nothing published; it stands as {facts}"
+            yield f"{revision.tag}: unchanged, nothing published; it exists as {facts}"
 
 
 def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def pruned_lines(
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
     if held := sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices):
-        text = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
+        text = f"{held:,} of them as the newest of a tag alone; --whole-tags removes these"
         yield from wrapped(text)
     yield from wrapped(_summary(removal, dry_run=dry_run))
 
@@ -334,7 +334,7 @@ def verified_lines(verified: Verified) -> Iterator[str]:
         f"{counted(verified.num_specs, 'spec')}"
     )
     damaged = sum(finding.is_damage for finding in verified.findings)
-    yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: all is sound"
+    yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: no damage found"
 
 
 def verified_facts(verified: Verified) -> dict[str, Any]:

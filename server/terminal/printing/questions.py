@@ -106,14 +106,14 @@ class Place(msgspec.Struct, frozen=True):
         if not self.num_unknown:
             return []
         specs = counted(self.num_unknown, "spec")
-        return wrapped(f"not known of {specs}: its source does not tell what specs depend on")
+        return wrapped(f"not known of {specs}: its source does not list dependencies")
 
 
 # -- holes
 
 
 class RevisionHoles(msgspec.Struct, frozen=True):
-    """The holes of a revision; None where its source tells no dependencies.
+    """The holes of a revision; None where its source does not list dependencies.
 
     ``shown`` are the first of them; ``seen`` says where their hashes were last, None where that is
     unknown.
@@ -190,7 +190,7 @@ def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> Rev
 class TwinsCause(msgspec.Struct, frozen=True):
     """A cause of twins, either way: of how many it is the main one, and in how many involved.
 
-    ``num_stacks`` leaves root out; None where the source tells no stacks.
+    ``num_stacks`` leaves root out; None where the source does not list stacks.
     """
 
     name: CauseName
@@ -505,7 +505,7 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
         opened = opened.complete(series, causes=True)
         causes = opened.library.past.causes(opened.history, series)
     except (CatalogError, IncompleteHistory) as error:
-        note(f"It is unknown what a change came to: {error}")
+        note(f"The effect of a change is unknown: {error}")
         return None
     pair = causes.next_in({*packages}, place.revision)
     if pair is None or pair.base is None:

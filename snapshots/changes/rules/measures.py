@@ -178,7 +178,7 @@ class Scope:
         graph, rows = self._judged.head.load(), self.masks[1]
         known = graph.known[rows] if rows.any() else graph.known
         if len(known) and not known.any():
-            reason = "head tells no dependencies of these specs, so nothing can be judged"
+            reason = "head does not list dependencies of these specs, so nothing can be judged"
             raise InvalidArgument("forbid", reason)
         return graph, Holes(graph, rows)
 

@@ -94,7 +94,7 @@ def read_rules(location: str) -> list[Rule]:
         raise RulesError([error]) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise RulesError([SourceError(location, "is no UTF-8", line=line)]) from None
+        raise RulesError([SourceError(location, "is not UTF-8", line=line)]) from None
     return parse_rules(text, location)
 
 
@@ -119,7 +119,7 @@ def _syntax_error(text: str, location: str, error: ValueError) -> SourceError:
     reason = str(error)
     match = _ERROR_PLACE.search(reason)
     line = int(match["line"]) if match and match["line"] else text.count("\n") + 1
-    return SourceError(location, f"is no TOML: {_ERROR_PLACE.sub('', reason)}", line=line)
+    return SourceError(location, f"is not TOML: {_ERROR_PLACE.sub('', reason)}", line=line)
 
 
 class _File:
@@ -141,7 +141,7 @@ class _File:
             errors.append(self._error(-1, None, "has no rules: each begins with [[rule]]"))
         elif not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             errors.append(
-                self._error(-1, _ARRAY, "is no list of tables: write [[rule]] above each")
+                self._error(-1, _ARRAY, "is not a list of tables: write [[rule]] above each")
             )
         elif len(tables) > MOST_RULES:
             reason = f"there are {len(tables):,} rules; there may be {MOST_RULES}"
@@ -156,7 +156,7 @@ class _File:
         """Yield the errors of keys that are in no rule."""
         for key in self._document:
             if key != _ARRAY:
-                reason = "stands in no rule: a file of rules has nothing but [[rule]]"
+                reason = "is outside of a rule: a file of rules contains only [[rule]]"
                 yield self._error(-1, key, reason)
 
     def _read(self, tables: Sequence[Mapping[str, Any]], rules: list[Rule]) -> list[SourceError]:

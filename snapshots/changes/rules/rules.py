@@ -99,7 +99,7 @@ def read_amount(value: int | str) -> Amount:
     """Return a number or a text of a valid form as an amount."""
     match = re.fullmatch(r"([0-9.]+) ?(.*)", str(value))
     if match is None:
-        raise ValueError(f"{quoted(str(value))} is no amount")
+        raise ValueError(f"{quoted(str(value))} is not an amount")
     number, unit = match.groups()
     if unit in SIZES:
         return Amount(Decimal(number) * SIZES[unit], AmountUnit.BYTES, f"{number} {unit}")
@@ -132,7 +132,7 @@ class SpecQuery(str):
     def __new__(cls, text: object) -> "SpecQuery":
         """Return a text that Spack's language can be read from."""
         if not isinstance(text, str) or not text:
-            raise ValueError(f"{shown(text)} is no query in Spack's language, as hdf5+mpi is")
+            raise ValueError(f"{shown(text)} is not a query in Spack's language, as hdf5+mpi is")
         try:
             queries.read(text)
         except CachelogError as error:
@@ -162,10 +162,10 @@ class Dimensions(tuple[CoverageDimension, ...]):
     def __new__(cls, names: object) -> "Dimensions":
         """Return the dimensions that a list names."""
         if not isinstance(names, list) or not names:
-            raise ValueError(f"{shown(names)} is no list of {', '.join(DIMENSIONS)}")
+            raise ValueError(f"{shown(names)} is not a list of {', '.join(DIMENSIONS)}")
         for name in names:
             if not isinstance(name, str) or name not in DIMENSIONS:
-                raise ValueError(f"{shown(name)} is none of {', '.join(DIMENSIONS)}")
+                raise ValueError(f"{shown(name)} is not one of {', '.join(DIMENSIONS)}")
         if len({*names}) < len(names):
             raise ValueError("names something twice")
         return super().__new__(cls, (DIMENSIONS[name] for name in names))
@@ -226,17 +226,18 @@ def _not(form: str, **bounds: Any) -> Meta:
 
 def _one_of(names: Iterable[str]) -> Meta:
     names = [*names]
-    form = f"none of {', '.join(names)}"
+    form = f"not one of {', '.join(names)}"
     return _not(form, pattern=f"^({'|'.join(names)})$", extra_json_schema={"enum": names})
 
 
 _Text = Annotated[
-    str, _not(f"no text of 1 to {LONGEST_TEXT} characters", min_length=1, max_length=LONGEST_TEXT)
+    str,
+    _not(f"not a text of 1 to {LONGEST_TEXT} characters", min_length=1, max_length=LONGEST_TEXT),
 ]
 _Path = Annotated[
     str,
     _not(
-        f"no path of 1 to {LONGEST_PATH:,} characters",
+        f"not a path of 1 to {LONGEST_PATH:,} characters",
         min_length=1,
         max_length=LONGEST_PATH,
         pattern=r"^[^\u0000]*$",
@@ -476,7 +477,7 @@ _FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
 """What is counted, what happened to it, and what finds the breaches."""
 
 
-_SIZES_UNKNOWN = "the catalog knows no sizes; cachelog import --sizes asks for them"
+_SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
 
 
 def _share(measured: Measured, limit: Amount, side: str) -> str:
@@ -647,7 +648,7 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     ]
     at_most: Annotated[
         _Number | Annotated[str, Meta(pattern=_AMOUNT)],
-        _not(f'no number (100), percentage ("5 %") or size ("20 GiB"; {", ".join(SIZES)})'),
+        _not(f'not a number (100), percentage ("5 %") or size ("20 GiB"; {", ".join(SIZES)})'),
         _about("The limit: a number, 5 % of what base has, or 20 GiB."),
     ]
     package: _Package | UnsetType = UNSET
@@ -676,7 +677,7 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         if measured.amount is None or (
             limit.unit is AmountUnit.PERCENTAGE and measured.whole is None
         ):
-            message = f"nobody knows how much was {measure.happened}: {_SIZES_UNKNOWN}"
+            message = f"how much was {measure.happened} is unknown: {_SIZES_UNKNOWN}"
             return RuleResult(self, message, [_limit_breach(message, measured)])
         if measure.is_size:
             amount = f"{size(measured.amount)} ({measured.amount:,} bytes)"
@@ -705,7 +706,7 @@ class Cover(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
     ]
     at_least: Annotated[
         _Number | Annotated[str, Meta(pattern=_UP_TO_ALL)],
-        _not('no number (100), nor a percentage of 100 % or less ("98 %")'),
+        _not('not a number (100), nor a percentage of 100 % or less ("98 %")'),
         _about("How many of them: a number, or 98 %; all unless given."),
     ] = "100 %"
     package: _Package | UnsetType = UNSET
@@ -761,7 +762,7 @@ Load = Callable[[str], Iterable[ConcreteSpec]]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What is wrong with a rule; ``key`` is None where it is none of its keys."""
+    """What is wrong with a rule; ``key`` is None where it is not one of its keys."""
 
     key: str | None
     reason: str
@@ -848,7 +849,7 @@ def read_rule(values: Mapping[str, Any], load: Load, *, line: int | None = None)
 
 def _unknown(key: str) -> Fault:
     hint = nearest_hint(nearest_names(key, KEYS, most=1))
-    return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
+    return Fault(key, f"is not a key of a rule{hint}; it may have {', '.join(KEYS)}")
 
 
 def _reason(value: Any, hint: Any, error: ValidationError) -> str:
@@ -862,7 +863,9 @@ def _form(hint: Any) -> str | None:
         if meta.extra is not None:
             return str(meta.extra["not"])
     base = getattr(hint, "__origin__", hint)
-    return f"none of {', '.join(item.value for item in base)}" if issubclass(base, Enum) else None
+    return (
+        f"not one of {', '.join(item.value for item in base)}" if issubclass(base, Enum) else None
+    )
 
 
 MOST_RULES = 500
@@ -930,7 +933,7 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
     stacks = {*judged.head.frame.stacks.items, *(base.stacks.items if base else ())}
     if stack in stacks:
         if base is not None and (silent := silent_side(base, judged.head.frame)):
-            reason = f"{silent} tells no stacks, so nothing can be judged"
+            reason = f"{silent} does not list stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
     nearest = nearest_or_first(stack, sorted(stacks))

@@ -221,12 +221,12 @@ def installs(
 
     Where ``unproven`` is given, hashes are computed anew, and those that cannot be are entered
     there. A bad entry, and one with another hash, goes to ``report.bad``. Raises SourceError where
-    the whole is no database, or has a key twice.
+    the whole is not a database, or has a key twice.
     """
     database = decode_json(data, _Document, location).database
     if database.version not in VERSIONS:
         refusal = f"{database.version!r} is not a version that can be read: {', '.join(VERSIONS)}"
-        refusal += "; newer ones take a newer cachelog"
+        refusal += "; newer ones need a newer cachelog"
         raise SourceError(location, refusal, key="database.version")
     if not _has_each_key_once(data, len(database.installs)):
         refuse_repeated_keys(data, location)
@@ -324,7 +324,7 @@ def unproven_reason(
     try:
         node = json.loads(text)
     except (ValueError, RecursionError) as error:  # in a key that no decoder has looked at
-        raise SourceError(location, f"is no good JSON: {error}", key=key) from None
+        raise SourceError(location, f"is not valid JSON: {error}", key=key) from None
     node.pop("hash", None)
     computed = dag_hash(json.dumps(node, separators=(",", ":")).encode())
     if computed == digest:

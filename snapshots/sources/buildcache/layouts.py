@@ -105,7 +105,7 @@ class Blob(msgspec.Struct, frozen=True, rename="camel"):
     def __post_init__(self) -> None:
         digits = int(self.checksum_algorithm.removeprefix("sha")) // 4
         if re.fullmatch(rf"[0-9a-f]{{{digits}}}", self.checksum) is None:
-            raise ValueError(f"{self.checksum!r} is no {self.checksum_algorithm}")
+            raise ValueError(f"{self.checksum!r} is not a {self.checksum_algorithm}")
 
     @property
     def path(self) -> str:
@@ -124,7 +124,7 @@ class BlobManifest(msgspec.Struct, frozen=True):
 def parse_manifest(document: bytes | bytearray, location: str) -> BlobManifest:
     """Parse a manifest, signed or not; the signature is not checked.
 
-    Raises SourceError for what is no manifest, or names a blob that cannot be read.
+    Raises SourceError for what is not a manifest, or names a blob that cannot be read.
     """
     manifest = decode_json(cleartext(document, location), BlobManifest, location)
     return msgspec.structs.replace(manifest, signed=document.startswith(_SIGNED))
@@ -334,7 +334,7 @@ def fetch(place: IndexPlace, transport: Transport) -> FetchedIndex:
     if place.cache and (blob := _BLOB.fullmatch(path)):
         return FetchedIndex(
             place=place,
-            # A new index has another name: it takes the place of the one before it.
+            # A new index has another name: it replaces the one before it.
             body=transport.fetch(place.location, key=join(place.cache.base, "blobs")),
             checksum=Checksum(blob["algorithm"], blob["checksum"], "its name"),
             compression=None,
@@ -398,7 +398,7 @@ def _indexes(manifest: BlobManifest, location: str) -> Mapping[str, Blob]:
     reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
     reason += f" (versions found: {', '.join(indexes) or 'none'})"
     if any(int(version) > int(VERSIONS[-1]) for version in indexes):
-        reason += "; newer ones take a newer cachelog"
+        reason += "; newer ones need a newer cachelog"
     raise SourceError(location, reason)
 
 
@@ -410,7 +410,7 @@ def _hash_file(location: str, transport: Transport) -> Checksum | None:
     except Missing:
         return None
     if _SHA256.fullmatch(value) is None:
-        raise SourceError(file, f"is no sha256: {value[:80]!r}")
+        raise SourceError(file, f"is not a sha256: {value[:80]!r}")
     return Checksum("sha256", value, file)
 
 

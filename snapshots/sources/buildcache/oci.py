@@ -234,7 +234,7 @@ class Registry:
             num_pages += 1
             of_nothing = of_nothing + 1 if len(tags) == before else 0
             if len(tags) > _MAX_TAGS or of_nothing > _MAX_PAGES_OF_NOTHING:
-                reason = f"pages on and on: {len(tags):,} tags on {num_pages:,} pages"
+                reason = f"does not stop paging: {len(tags):,} tags on {num_pages:,} pages"
                 raise SourceError(url, f"{reason}; the registry is at fault")
             here, there = urlsplit(url), urlsplit(next_page or url)
             if (there.scheme, there.netloc) != (here.scheme, here.netloc):
@@ -317,7 +317,7 @@ def challenges(headers: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the ways of authentication that WWW-Authenticate headers offer.
 
     They are parameters by scheme, both in lower case; of two with a scheme the first counts. What
-    is no challenge is left out.
+    is not a challenge is left out.
     """
     offered: dict[str, dict[str, str]] = {}
     parameters: dict[str, str] = {}
@@ -389,8 +389,8 @@ def _docker_credentials(host: str, file: Path) -> Credentials:
         return Credentials(hint=_unused(location, f"credsStore: {store}") if store else "")
     try:
         text = base64.b64decode(entry.auth, validate=True).decode()
-    except ValueError:  # it is no base64, no ASCII, or no UTF-8
-        raise SourceError(location, f"its login for {host} is no base64") from None
+    except ValueError:  # it is not base64, no ASCII, or no UTF-8
+        raise SourceError(location, f"its login for {host} is not base64") from None
     user, colon, password = text.rstrip("\0").partition(":")
     if not colon:
         raise SourceError(location, f"its login for {host} is not USER:PASSWORD")
@@ -408,7 +408,7 @@ def _of_host(entries: Mapping[str, Any], host: str) -> Any:
 
 
 def _unused(location: str, where: str) -> str:
-    return f"{location} leaves the login to another program ({where}), which is not asked"
+    return f"{location} leaves the login to another program ({where}), which cachelog does not run"
 
 
 class Authorization:
@@ -491,7 +491,7 @@ class Authorization:
         answer = decode_json(document.data, _TokenAnswer, url)
         token = answer.token or answer.access_token or ""
         if _BEARER_TOKEN.fullmatch(token) is None:
-            raise SourceError(url, "hands out no token that can be sent in a header")
+            raise SourceError(url, "issued no token that can be sent in a header")
         return token
 
     def _checked_realm(self, realm: str) -> SplitResult:
@@ -513,6 +513,6 @@ class _TokenAnswer(msgspec.Struct):
 
 
 def _basic(login: Login) -> str:
-    # What is no UTF-8 in the environment stands for its bytes.
+    # What is not UTF-8 in the environment stands for its bytes.
     text = f"{login.user}:{login.password}".encode(errors="surrogateescape")
     return f"Basic {base64.b64encode(text).decode()}"

@@ -137,12 +137,12 @@ def in_order(stacks: Iterable[StackIndex]) -> list[StackIndex]:
 def named_stacks(stacks: Sequence[StackIndex]) -> list[StackIndex]:
     """Return the stacks that the user names, in order.
 
-    Raises InvalidArgument for one that stands there twice, and for more than can be.
+    Raises InvalidArgument for one that appears twice, and for more than can be.
     """
     counts = Counter(stacks)
     for stack, count in counts.items():
         if count > 1:
-            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} stands there twice")
+            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} appears twice")
     if len(counts) > ITEMS_MAX:
         raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
     return in_order(stacks)

@@ -171,7 +171,7 @@ def _scheme_of(url: str, option: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise InvalidArgument(option, f"is no good URL: {error}") from None
+        raise InvalidArgument(option, f"is not a valid URL: {error}") from None
     scheme = parts.scheme.lower()
     if scheme not in SCHEMES:
         known = ", ".join(SCHEMES)
@@ -179,7 +179,9 @@ def _scheme_of(url: str, option: str) -> str:
     try:
         _ = parts.port  # parsed only here
     except ValueError:  # which would show the end of a password that has a slash in it
-        raise InvalidArgument(option, "is no good URL: its port is no number up to 65535") from None
+        raise InvalidArgument(
+            option, "is not a valid URL: its port is not a number up to 65535"
+        ) from None
     return scheme
 
 
@@ -257,7 +259,7 @@ def _repository_at(end: SplitResult, begin: SplitResult, public: str) -> str:
     path = end.path.removesuffix(_INFO)
     shown = urlunsplit((end.scheme, host, path, "", ""))
     if not end.path.endswith(_INFO):
-        raise SourceError(public, f"redirects to {shown}, which is no repository of git's")
+        raise SourceError(public, f"redirects to {shown}, which is not a repository of git's")
     if begin.scheme.lower() == "https" and end.scheme != "https":
         raise SourceError(public, f"redirects to {shown}, which everybody on the way can change")
     login, at, own_host = begin.netloc.rpartition("@")

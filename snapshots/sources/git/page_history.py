@@ -187,7 +187,7 @@ class TaggedPages:
     def content(self, tag: str, commit: str) -> Content:
         """Return what a tag holds; ``commit`` names the state in errors.
 
-        A hash that stands there twice is bad: raises SourceError, or leaves the later one out.
+        A hash that appears twice is bad: raises SourceError, or leaves the later one out.
         """
         pages = self._pages_of(tag)
         parts = [(page.name, page.package) for page in pages.values()]
@@ -210,7 +210,7 @@ class TaggedPages:
             for digest, first in repeated:
                 if (path, digest) not in self._reported:
                     where = "spec_details" if first == path else f"in {first}"
-                    reason = f"the hash {digest} stands there already ({where})"
+                    reason = f"the hash {digest} appears twice ({where})"
                     self._report.bad(SourceError(f"{commit}:{path}", reason, key=page.name))
                     self._reported.add((path, digest))
             yield page.name, PackageContent(new) if repeated else page.package
@@ -224,7 +224,7 @@ _UNCHANGED = -1
 class TagSelection:
     """The tags to publish: those that one of the names or globs fits; all where there is none.
 
-    ``default`` is the tag of pages that state none: the only name, if it is no glob.
+    ``default`` is the tag of pages that state none: the only name, if it is not a glob.
     """
 
     def __init__(self, tags: Sequence[str]) -> None:
@@ -412,7 +412,7 @@ def read(
     ``COMMIT:PATH`` for its location where a page is bad, TagNeeded and InvalidArgument.
     """
     if every not in _PERIODS:
-        raise InvalidArgument("--every", f"{every!r} is none of {', '.join(get_args(Every))}")
+        raise InvalidArgument("--every", f"{every!r} is not one of {', '.join(get_args(Every))}")
     folder = folder_path(path)
     with open_repository(repository, settings) as origin:
         commits = commits_of(origin, folder)

@@ -288,7 +288,7 @@ class PagesCommit(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """A path that differs between two trees; ``blob`` is what the second holds there.
 
-    It is None for a path that is gone, or is no regular file any more. ``is_folder`` tells whether
+    It is None for a path that is gone, or is no longer a regular file. ``is_folder`` tells whether
     the path is or was a folder.
     """
 
@@ -304,7 +304,7 @@ def folder_path(path: str) -> str:
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts or "\n" in path or "\0" in path:
-        raise InvalidArgument("--path", f"{path!r} is no path of a folder in a repository")
+        raise InvalidArgument("--path", f"{path!r} is not the path of a folder in a repository")
     return "/".join(parts)
 
 

@@ -113,7 +113,7 @@ class _Keys(msgspec.Struct):
 def _keys(matter: FrontMatter) -> _Keys:
     values = matter.values
     if "spec_details" not in values:
-        reason = "is no cache page: it has no spec_details"
+        reason = "is not a cache page: it has no spec_details"
         if "spec_names" in values or "spec_files" in values:
             reason = "has the layout of 2022 (spec_files, spec_names), which names no hashes; "
             reason += "only pages with spec_details can be read"

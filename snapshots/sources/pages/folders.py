@@ -43,7 +43,7 @@ def read_apart(
     """
     paths = list(map(Path, locations))
     if reader.settings.view is not None:
-        raise InvalidArgument("--view", f"{paths[0]} is no build cache")
+        raise InvalidArgument("--view", f"{paths[0]} is not a build cache")
     files = list(page_files(paths, reader.report))
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []
@@ -163,7 +163,7 @@ class _TaggedSpecs:
         specs += new
         for digest, (first, _) in repeated:
             where = "spec_details" if first == file else f"in {first}"
-            reason = f"the hash {digest} stands there already ({where})"
+            reason = f"the hash {digest} appears twice ({where})"
             self._report.bad(SourceError(str(file), reason, key=page.name))
 
     def snapshots(self, pairs: Iterable[tuple[str, str | None]]) -> Iterator[Snapshot]:
@@ -247,7 +247,9 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
             num_skipped = len(report.skipped)
             pages = sorted(_pages_below(str(path), report), key=lambda page: page.split(os.sep))  # noqa: PTH206
             if not pages and len(report.skipped) == num_skipped:
-                reason = "holds no cache pages, and is no build cache and no installation's folder"
+                reason = (
+                    "holds no cache pages, and is not a build cache and no installation's folder"
+                )
                 raise SourceError(str(path), reason)
         for page in pages:
             is_link = os.path.islink(page)  # noqa: PTH114 - pathlib takes several times as long
@@ -269,7 +271,7 @@ def _pages_below(folder: str, report: Report) -> Iterator[str]:
     """Yield the paths of the pages below a folder.
 
     How a file begins tells whether it is a page. Links to folders are not followed; hidden files
-    and folders are passed over. ``report.warn`` has the Markdown files that are no pages.
+    and folders are passed over. ``report.warn`` has the Markdown files that are not pages.
     """
 
     def skip(error: OSError) -> None:
@@ -307,7 +309,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
     if _HEAD.match(head) or (is_markdown and (not head or b"\0" in head)):
         return True
     if is_markdown:
-        report.warn(f"{path}: is no cache page, and is passed over")
+        report.warn(f"{path}: is not a cache page, and is skipped")
     return False
 
 

@@ -35,11 +35,11 @@ class FrontMatter:
         self.lines: dict[str, int] = {}
 
     def add(self, key: object, value: Any, line: int) -> None:
-        """Add one key. Raises SourceError where it is no text or stands there already."""
+        """Add one key. Raises SourceError where it is not a text or appears twice."""
         if not isinstance(key, str):
-            raise SourceError(self.location, f"the key {key!r} is no text", line=line)
+            raise SourceError(self.location, f"the key {key!r} is not a text", line=line)
         if key in self.lines:
-            raise SourceError(self.location, "stands there twice", line=line, key=key)
+            raise SourceError(self.location, "appears twice", line=line, key=key)
         self.values[key] = value
         self.lines[key] = line
 

@@ -41,7 +41,7 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
                 return False
             (answer,) = send_all(target, [ask])
             answers.append(answer)
-            # Errors beside large answers are no refusal: work was done.
+            # Errors beside large answers are not refusal: work was done.
             return answer.in_time and answer.status == 200 and answer.code not in _REFUSALS
 
         low, high = 0, 1

@@ -192,7 +192,7 @@ ATTACKS = (
     Attack("methods, paths, headers", "each odd one", asking(_other_methods)),
     Attack(
         "bytes of other kinds",
-        "what is no JSON, or not UTF-8",
+        "what is not JSON, or not UTF-8",
         asking(
             _raw(
                 b"",

@@ -1,4 +1,4 @@
-"""Why specs were built anew, asked for as often and as deep as a document can."""
+"""Why specs were rebuilt, asked for as often and as deep as a document can."""
 
 from collections.abc import Iterator
 

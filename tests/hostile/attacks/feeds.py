@@ -49,7 +49,7 @@ def _odd_addresses(target: Target) -> Iterator[Ask]:
 
 
 def _ever_new_addresses(target: Target) -> Iterator[Ask]:
-    """Add to an address what is no part of it: that must not make another feed of it."""
+    """Add to an address what is not part of it: that must not make another feed of it."""
     name = quote(_series(target)[0])
     for _ in range(_MANY):
         yield _get(f"/feeds/{name}.atom?{fresh()}={fresh()}")

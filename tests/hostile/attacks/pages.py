@@ -69,7 +69,7 @@ def _odd_addresses(target: Target) -> Iterator[Ask]:
 
 
 def _ever_new_addresses(target: Target) -> Iterator[Ask]:
-    """Add to an address what is no part of it, and what makes another page of it."""
+    """Add to an address what is not part of it, and what makes another page of it."""
     tag = target.tags[0]
     for number in range(_MANY):
         yield _get(f"/r/{tag}?{fresh()}={fresh()}")

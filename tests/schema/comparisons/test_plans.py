@@ -83,11 +83,11 @@ def test_a_lock_file_without_specs(world: World, stacks: list[str] | None) -> No
 
 
 def test_stacks_that_specs_do_not_name(world: World) -> None:
-    """They count beside those that specs name; what can be no name is refused."""
+    """They count beside those that specs name; what cannot be a name is refused."""
     plan = planned(world, world.newest, [GOOD | {"stack": "e4s"}], planned_stacks=["none", "e4s"])
     assert plan["unknownStacks"] == ["none"]
     error = world.error(PLAN, base="develop", planned=[], planned_stacks=["e4s", "a b"])
-    assert "stacks[1]: 'a b' is no name" in error["message"]
+    assert "stacks[1]: 'a b' is not a name" in error["message"]
 
 
 def test_what_is_external_is_counted_apart(world: World) -> None:
@@ -140,13 +140,13 @@ EDGE = {"name": "a", "hash": hash_of("a")}
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"hash": "a"}, "specs[1]: 'a' is no hash"),
-        ({"stack": "a/b"}, "specs[1]: 'a/b' is no name"),
-        ({"target": "x y"}, "specs[1]: 'x y' is no single word"),
+        ({"hash": "a"}, "specs[1]: 'a' is not a hash"),
+        ({"stack": "a/b"}, "specs[1]: 'a/b' is not a name"),
+        ({"target": "x y"}, "specs[1]: 'x y' is not a single word"),
         ({"variants": [""]}, "specs[1]: a variant is empty"),
-        ({"packageHash": "?"}, "specs[1]: '?' is no checksum"),
-        ({"dependencies": [EDGE | {"hash": "b"}]}, "specs[1]: 'b' is no hash"),
-        ({"dependencies": [EDGE | {"virtuals": ["a b"]}]}, "specs[1]: 'a b' is no name"),
+        ({"packageHash": "?"}, "specs[1]: '?' is not a checksum"),
+        ({"dependencies": [EDGE | {"hash": "b"}]}, "specs[1]: 'b' is not a hash"),
+        ({"dependencies": [EDGE | {"virtuals": ["a b"]}]}, "specs[1]: 'a b' is not a name"),
         ({"dependencies": [EDGE] * 1_001}, "specs[1]: dependencies: there are more than 1,000"),
         ({"dependencies": [EDGE]}, "depends on itself, which no spec can"),
     ],
@@ -166,7 +166,7 @@ def test_the_id_of_a_plan_leads_nowhere(world: World) -> None:
 
 
 def test_a_plan_is_a_comparison(world: World) -> None:
-    """Its head is no revision; rules judge it as any other."""
+    """Its head is not a revision; rules judge it as any other."""
     document = """query($specs: [PlannedSpecInput!]!) { plan(base: "develop", specs: $specs) {
       comparison {
         releaseNotes base { tag } head { tag numSpecs }

@@ -84,7 +84,7 @@ def test_an_error_counts_what_is_missing(older: World, kept: list[int]) -> None:
     assert error["path"] == ["series", "growth"]
     assert "4 of 5 pairs" in error["message"]
     assert "cachelog history fill" in error["message"]
-    assert error["message"].endswith("Ask again: each request makes some of them.")
+    assert error["message"].endswith("Try again: each request computes some of them.")
     assert response["data"] == {"series": None}
     for _ in range(4):
         response = answered_within(older, GROWTH % "develop", 0)
@@ -126,7 +126,7 @@ def test_a_catalog_that_cannot_be_written(older: World, monkeypatch: pytest.Monk
     (error,) = answered_within(older, GROWTH % "develop", 20)["errors"]
     assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
     assert "may not write to the catalog" in error["message"]
-    assert "Ask again" not in error["message"]
+    assert "Try again" not in error["message"]
     assert older.catalog.location not in error["message"]
 
 
@@ -142,7 +142,7 @@ def test_revisions_that_cannot_be_read_are_left_out(older: World) -> None:
         "revisions": [name, f"v0.22.0@{broken.digest[:12]}"],
     }
     assert "path" not in error
-    assert f"told without revisions whose contents cannot be read: {name}" in error["message"]
+    assert f"leaves out revisions whose contents cannot be read: {name}" in error["message"]
     readable = older.catalog.history.without([broken.digest]).of_series("develop")
     assert len(response["data"]["develop"]["growth"]) == len(readable) > 0
     assert response["data"]["hash"]["hash"] == HASHES[0]

@@ -143,7 +143,7 @@ def test_bad_cursors(world: World, cursor: str) -> None:
         }} }} }}"""
     )
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
-    assert "is no cursor of this list" in error["message"]
+    assert "is not a cursor of this list" in error["message"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
             "no package 'ap' in this revision or in the newest of any tag; nearest: app",
             None,
         ),
-        ("mixed", "app ^lib", "does not tell the dependencies of 1 of 2 specs", None),
+        ("mixed", "app ^lib", "does not list the dependencies of 1 of 2 specs", None),
     ],
 )
 def test_bad_queries(world: World, ref: str, query: str, message: str, position: Any) -> None:

@@ -56,7 +56,7 @@ def published(state: State, number: int) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a catalog of a whole state, one with holes, and one that tells no dependencies."""
+    """Return a catalog of a whole state, one with holes, and one without dependencies."""
     folder = tmp_path_factory.mktemp("catalog")
     Catalog(str(folder)).publish(
         [
@@ -97,7 +97,7 @@ def test_holes(world: World) -> None:
 
 
 def test_no_holes(world: World) -> None:
-    """A whole revision has none; of one that tells no dependencies it is not known."""
+    """A whole revision has none; of one that does not list dependencies it is not known."""
     whole = holes_of(world, "develop~1")
     assert whole["totalCount"] == whole["numAffected"] == whole["numUnknown"] == 0
     assert whole["numWhole"] == len(WHOLE.specs)
@@ -115,7 +115,7 @@ def test_too_many_affected_specs(world: World, first: int) -> None:
 def test_a_cursor_of_no_hole(world: World, cursor: str) -> None:
     """It is refused, one of another revision's list as well."""
     error = world.error(HOLES, ref="develop", first=1, after=cursor)
-    assert "is no cursor of this list" in error["message"]
+    assert "is not a cursor of this list" in error["message"]
 
 
 @pytest.mark.parametrize("name", ["p2", "p4"])
@@ -279,4 +279,4 @@ def test_a_cursor_of_no_group(twice: World) -> None:
     ((_, (other, *_)), *_) = questions.twins(TWICE).items()
     for cursor in ("a" * 32, other):
         error = twice.error(TWINS, ref="twice", after=cursor)
-        assert "is no cursor of this list" in error["message"]
+        assert "is not a cursor of this list" in error["message"]

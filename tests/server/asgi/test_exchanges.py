@@ -28,7 +28,7 @@ PROXIES = ("10.0.0.0/8", "::1")
 
 
 def test_ids_are_made_and_differ() -> None:
-    """Ids of clients that are no trusted proxies are ignored."""
+    """Ids of clients that are not trusted proxies are ignored."""
     made = headers_of(b"mine", b"mine", client="192.0.2.1", trusted=PROXIES) + headers_of(b"mine")
     assert len(set(made)) == 3
     assert all(map(MADE.fullmatch, made))

@@ -70,7 +70,7 @@ async def test_an_error_of_the_work_is_raised() -> None:
 
 @pytest.mark.anyio
 async def test_a_request_that_is_cancelled_itself_is_cancelled() -> None:
-    """As when the server stops: that is no client who has left."""
+    """As when the server stops: that is not a client who has left."""
     request = asyncio.create_task(unless_gone(received(), asyncio.sleep(60)))
     await asyncio.sleep(0.01)
     request.cancel()

@@ -127,11 +127,11 @@ BODIES: dict[str, bytes] = {
     "a number that is infinite": b'{"query": "{ tags { name } }", "variables": {"a": -1e999}}',
     "half a character in a variable": b'{"query": "{ a }", "variables": {"a": "\\ud800"}}',
     "half a character in a name": b'{"query": "{ tags { name } }", "operationName": "\\udfff"}',
-    "a document that is no text": b'{"query": {}}',
+    "a document that is not a text": b'{"query": {}}',
     "an empty document": b'{"query": ""}',
     "variables that are a list": b'{"query": "{ tags { name } }", "variables": []}',
-    "a name that is no text": b'{"query": "{ tags { name } }", "operationName": 1}',
-    "extensions that are no object": b'{"query": "{ tags { name } }", "extensions": 1}',
+    "a name that is not a text": b'{"query": "{ tags { name } }", "operationName": 1}',
+    "extensions that are not object": b'{"query": "{ tags { name } }", "extensions": 1}',
 }
 
 
@@ -296,7 +296,7 @@ BAD_HASHES: dict[str, Any] = {
     "another version": hashed(TAGS, version=2),
     "no version": {"persistedQuery": {"sha256Hash": sha256(TAGS.encode()).hexdigest()}},
     "no hash": {"persistedQuery": {"version": 1}},
-    "a hash that is no text": hashed(TAGS, sha256Hash=1),
+    "a hash that is not a text": hashed(TAGS, sha256Hash=1),
     "no object": {"persistedQuery": "x"},
 }
 

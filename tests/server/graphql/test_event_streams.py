@@ -271,7 +271,7 @@ async def test_an_invalid_last_event_is_an_error(unchanging: World, name: str) -
     assert end == END
     (error,) = first.data["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
-    assert error["message"].startswith("Last-Event-ID is no id")
+    assert error["message"].startswith("Last-Event-ID is not an id")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 
 
 def without_sizes(folder: Path) -> str:
-    """Publish a series of two revisions and one of one, whose sources tell no sizes; say where."""
+    """Publish series of two revisions and of one, whose sources list no sizes; return the path."""
     specs = [a_spec(it, name=f"p{it}", size=None) for it in "abc"]
     contents = [("develop", 0, 1), ("develop", 7, 3), ("alone", 1, 2)]
     Catalog(str(folder)).publish(

@@ -66,9 +66,9 @@ def test_what_a_source_does_not_tell_is_said(client: httpx.Client) -> None:
     assert "not explained" in why.text(".causes")
     unknown = shown(client, links(why, ".causes .sum a")[-1])
     assert "it is not known why" in unknown.text(".causes")
-    assert "tell no stacks" in shown(client, f"{pair}/stacks").text("#tab")
+    assert "do not list stacks" in shown(client, f"{pair}/stacks").text("#tab")
     coverage = shown(client, f"{pair}/coverage")
-    assert "tell no stacks" in coverage.text("#results")
+    assert "do not list stacks" in coverage.text("#results")
     by_target = shown(client, links(coverage, "#results a")[0])
     assert {"lone", "old"} <= {row[0] for row in rows(by_target)}
     specs = shown(client, f"{pair}/specs")
@@ -90,10 +90,10 @@ def test_stacks_that_one_source_does_not_tell(client: httpx.Client) -> None:
     assert "Nothing changed that counts as a change" in why.text(".verdict")
     figures = figures_of(why)
     assert "unknown" in figures["Stacks"]
-    assert "The source of one of the revisions tells no stacks." in figures["Stacks"]
+    assert "The source of one of the revisions does not list stacks." in figures["Stacks"]
     assert "in a stack" not in figures["Coverage"]
     for tab in ("stacks", "coverage"):
-        assert "tells no stacks" in shown(client, f"{pair}/{tab}").text("#tab")
+        assert "does not list stacks" in shown(client, f"{pair}/{tab}").text("#tab")
     notes = shown(client, f"{pair}/notes")
     assert "No spec was added, removed or rebuilt." in notes.text()
     assert "Stacks" not in [it.text_content() for it in notes.dom.cssselect(".notes th")]

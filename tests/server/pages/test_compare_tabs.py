@@ -75,7 +75,7 @@ def test_specs(client: httpx.Client) -> None:
 
 
 def test_each_pair_is_one_row_and_two_lines_of_its_file(client: httpx.Client) -> None:
-    """The page counts a replaced spec with what took its place; files have each hash."""
+    """The page counts a replaced spec with what replaced it; files have each hash."""
     query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
       specs {{ totalCount }} reasons {{ reason count }} }} }}"""
     known = asked(client, query)["compare"]

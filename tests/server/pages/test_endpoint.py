@@ -85,7 +85,7 @@ def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None
 
 
 def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
-    """HTTP has a target that is no path, the asterisk of OPTIONS; anybody may GET it."""
+    """HTTP has a target that is not a path, the asterisk of OPTIONS; anybody may GET it."""
     sent = b"GET * HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as connection:
         connection.sendall(sent)

@@ -58,7 +58,7 @@ def test_a_prefix_of_many_lists_some(client: httpx.Client, gone: str) -> None:
 
 @pytest.mark.parametrize(("text", "status"), [("7" * 32, 404), ("777777", 404), ("ABC!", 400)])
 def test_what_no_revision_had_is_said(client: httpx.Client, text: str, status: int) -> None:
-    """That it is not known is an answer, too; what can be no hash is another."""
+    """That it is not known is an answer, too; what cannot be a hash is another."""
     page = shown(client, f"/hash/{text}")
     assert page.status == status
     assert ("No revision of this catalog had" in page.text(".problem")) == (status == 404)

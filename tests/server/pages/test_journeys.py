@@ -159,7 +159,7 @@ def test_a_site_admin_checks_a_lock_file(visit: Visit, axe: str) -> None:
 
 
 def test_somebody_has_a_hash(visit: Visit) -> None:
-    """Where it is, and what took its place, from its beginning: two actions."""
+    """Where it is, and what replaced it, from its beginning: two actions."""
     visit.write("main [name=q]", f"/{X86.hash[:9]}", Keys.ENTER)
     visit.click("main a", "See where and when")
     assert "replaced" in visit.seen(".stays tbody").text

@@ -54,7 +54,7 @@ def test_how_a_hash_begins_leads_to_specs_of_the_same_revision(client: httpx.Cli
     ("address", "said"),
     [
         ("/r/develop?order=WEIGHT", "Order cannot be 'WEIGHT'."),
-        ("/r/develop?after=x", "After/before: 'x' is no cursor of this list"),
+        ("/r/develop?after=x", "After/before: 'x' is not a cursor of this list"),
         ("/compare/develop~1...develop/causes/zlib", "The address does not say kind."),
     ],
 )

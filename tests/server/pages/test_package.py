@@ -81,7 +81,7 @@ def test_what_specs_have_in_common_is_said_once(of_specs: httpx.Client) -> None:
     assert own[hash_of("2")] == "+hl"
     assert own[hash_of("1")] == "~cxx"
     assert "Size" not in page.texts("table.specs th")
-    assert "The source tells no sizes of these." in page.texts(".listed p")
+    assert "The source does not list sizes of these." in page.texts(".listed p")
     links = page.links("table.specs td:first-child a").values()
     assert [link.rpartition("/r/")[2] for link in links] == [
         f"develop/specs/{digest}" for digest in hashes

@@ -59,8 +59,8 @@ def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
     figures = page.facts("main")
     assert figures == {
         "Reused": "2",
-        "Rebuilt as they were": "0",
-        "In place of others": "0",
+        "Rebuilt unchanged": "0",
+        "Replacements": "0",
         "New": "2",
         "External": "1",
         "Size": "1-10",
@@ -73,7 +73,7 @@ def test_what_has_to_be_built_and_why(client: httpx.Client) -> None:
 
 
 def test_what_took_the_place_of_what(client: httpx.Client) -> None:
-    """With its cause, and a link to what it took the place of."""
+    """With its cause, and a link to what it replaced."""
     lock = as_bytes(lock_file([locked("new", version="2.0")], [hash_of("new")]))
     page = planned(client, lock, stack="e4s")
     (line,) = page.texts("section[aria-labelledby=builds] tbody tr")

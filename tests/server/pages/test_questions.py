@@ -61,13 +61,13 @@ def test_no_holes(server: httpx.Client) -> None:
     partly = shown(server, "/r/partly/holes")
     assert partly.facts(".figures")["Whole"] == "7"
     assert partly.text(".empty") == "Nothing is missing as far as it is known."
-    assert "Of 1 spec the source tells no dependencies" in partly.text(".notice")
+    assert "Of 1 spec the source does not list dependencies" in partly.text(".notice")
     assert "unknown" in shown(server, "/r/pages/holes").text(".notice")
 
 
 def test_twins(server: httpx.Client) -> None:
     """The causes add up to what is built again; each group has its hashes and its causes."""
-    # zlib 1 and 2 are no twins, and what is over them is.
+    # zlib 1 and 2 are not twins, and what is over them is.
     page = shown(server, "/r/develop~1/twins")
     assert page.facts(".figures")["Built again"] == page.facts(".figures")["Groups of twins"] == "2"
     causes = [

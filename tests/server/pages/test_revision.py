@@ -128,7 +128,7 @@ def test_what_the_source_does_not_know(tmp_path: Path) -> None:
         assert figures["Size"] == "unknown"
         (row,) = page.texts("table.packages tbody tr")
         assert row == "hdf5 1.14.5 1"
-        assert "The source tells no stacks and no sizes of these." in page.texts(".listed p")
+        assert "The source does not list stacks or sizes of these." in page.texts(".listed p")
         assert figures["Stacks"] == "unknown"
         assert "The source states none" in page.text(".facets")
-        assert "tells no stacks" in page.text("main")
+        assert "does not list stacks" in page.text("main")

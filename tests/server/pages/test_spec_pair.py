@@ -16,7 +16,7 @@ REBUILT = """{ compare(base: "develop~1", head: "develop") {
 
 @pytest.fixture(scope="module")
 def rebuilt(history_client: httpx.Client) -> tuple[str, str, str]:
-    """Return a spec, what it took the place of, and its main cause."""
+    """Return a spec, what it replaced, and its main cause."""
     (node,) = asked(history_client, REBUILT)["compare"]["specs"]["nodes"]
     return node["counterpart"]["hash"], node["hash"], node["cause"]["title"]
 
@@ -58,7 +58,7 @@ def test_a_form_leads_there(history_client: httpx.Client, rebuilt: tuple[str, st
 def test_comparisons_lead_there(
     history_client: httpx.Client, rebuilt: tuple[str, str, str]
 ) -> None:
-    """Each spec that took the place of another links to the two beside each other."""
+    """Each spec that replaced another links to the two beside each other."""
     base, head, _ = rebuilt
     page = shown(history_client, f"/compare/develop~1...develop/specs?hashPrefix={head}")
     links = [link.get("href", "") for link in page.dom.cssselect("td a")]

@@ -25,7 +25,7 @@ ONLY_OF_A_SERVER = {
     "/compare",
     "/badge/{ref}/{name}.svg",
     "/badge/{ref}/{name}.json",
-    "/compare/{base}...{head}/notes.md",  # which is no HTML
+    "/compare/{base}...{head}/notes.md",  # which is not HTML
     "/compare/{base}...{head}/causes/{cause}",
     "/compare/{base}...{head}/packages/{packages}/commits",
     "/compare/{base}...{head}/specs/{hashPrefix}/commits",

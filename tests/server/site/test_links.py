@@ -58,7 +58,7 @@ def test_links_lead_to_files_or_to_a_server(
 
 
 def test_a_page_is_written_again_where_its_links_lead_elsewhere() -> None:
-    """It tells which of its targets the site has; static files are no targets."""
+    """It tells which of its targets the site has; static files are not targets."""
     links = site_links()
     address = address_of(links)
     assert (address.is_live, address.has_server) == (False, False)

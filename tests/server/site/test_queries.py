@@ -52,7 +52,7 @@ def test_variables_have_roles_by_their_use(text: str, roles: dict[str, Role]) ->
         (
             "it",
             "query($a: String!) { compare(base: $a, head: $a) { leftOut } }",
-            "$a stands for two things",
+            "$a has two meanings",
         ),
         (
             "it",

@@ -37,7 +37,7 @@ def test_lines(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_styles_stay() -> None:
-    """The colours of cachelog itself are no text, and are kept."""
+    """The colours of cachelog itself are not text, and are kept."""
     echoed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(click, "echo", echoed.append)

@@ -152,7 +152,7 @@ def test_a_dead_receiver_is_given_up(how: str) -> None:
 def test_an_invalid_host_is_a_failed_delivery() -> None:
     """No fault of a URL ends an import that has published already."""
     delivered, pauses = deliver("http://xn--a/")
-    assert (delivered.reason, delivered.attempts) == ("is no URL that can be posted to", 1)
+    assert (delivered.reason, delivered.attempts) == ("is not a URL that can be posted to", 1)
     assert not pauses
 
 
@@ -180,7 +180,7 @@ def test_an_answer_is_not_read() -> None:
 )
 def test_an_invalid_url_is_refused(url: str) -> None:
     """The error has its place, not its text, which may be a secret."""
-    with pytest.raises(InvalidArgument, match="URL 2 is none of http:// or https://HOST"):
+    with pytest.raises(InvalidArgument, match="URL 2 is not one of http:// or https://HOST"):
         receivers_of(["http://example.org/", url], "--notify")
 
 

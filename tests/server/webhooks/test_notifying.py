@@ -117,7 +117,7 @@ def test_a_bad_url_is_refused_before_anything_is_published(
     by_variable = cachelog(*asked, catalog=catalog, notify=url)
     for done, name in ((by_option, "--notify"), (by_variable, "CACHELOG_NOTIFY")):
         assert done.code == 1
-        assert done.err.startswith(f"cachelog: {name}: URL 1 is none of http:// or https://HOST")
+        assert done.err.startswith(f"cachelog: {name}: URL 1 is not one of http:// or https://HOST")
         assert "s3cret" not in done.err
     assert not (tmp_path / "catalog").exists()
 

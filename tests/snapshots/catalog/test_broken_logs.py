@@ -72,11 +72,11 @@ CHECKPOINT = f"{3:020}.checkpoint.parquet"
 
 BREAKAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
     "nothing": (lambda _: None, None),
-    "garbage": (writing(commit(2), b"garbage"), f"{commit(2)} is no commit of a Delta table"),
-    "a list": (writing(commit(0), b"[1]"), f"{commit(0)} is no commit of a Delta table"),
-    "a number in a line": (writing(commit(4), b"{}\n7"), f"{commit(4)} is no commit"),
-    "blank lines alone": (writing(commit(1), b"\n \n"), f"{commit(1)} is no commit"),
-    "half a checkpoint": (writing(CHECKPOINT, b"PAR1"), f"{CHECKPOINT} is no checkpoint"),
+    "garbage": (writing(commit(2), b"garbage"), f"{commit(2)} is not a commit of a Delta table"),
+    "a list": (writing(commit(0), b"[1]"), f"{commit(0)} is not a commit of a Delta table"),
+    "a number in a line": (writing(commit(4), b"{}\n7"), f"{commit(4)} is not a commit"),
+    "blank lines alone": (writing(commit(1), b"\n \n"), f"{commit(1)} is not a commit"),
+    "half a checkpoint": (writing(CHECKPOINT, b"PAR1"), f"{CHECKPOINT} is not a checkpoint"),
     "a gap": (removing(commit(2)), f"_delta_log lacks the commit {commit(2)}"),
     "two gaps": (removing(commit(1), commit(3)), f"_delta_log lacks the commit {commit(1)}"),
     "no beginning": (

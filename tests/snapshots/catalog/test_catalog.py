@@ -106,7 +106,7 @@ def test_every_fact_comes_back(catalog: Catalog) -> None:
 
 
 def test_specs_outside_the_cache(catalog: Catalog) -> None:
-    """They are no specs of the revision, and the dependency graph knows their facts."""
+    """They are not specs of the revision, and the dependency graph knows their facts."""
     gcc = full_spec("gcc", name="gcc", version="12.2.0", stacks=(), size=None, dependencies=())
     edge = Dependency("gcc", gcc.hash, ("build",), ("c",))
     specs = [a_spec("1", dependencies=(edge,)), a_spec("2")]
@@ -182,7 +182,7 @@ def test_all_or_nothing(catalog: Catalog) -> None:
     publish(catalog, A)
     generation = catalog.generation
     snapshots = [a_snapshot(B, "develop", day(1)), a_snapshot(B, "../main"), a_snapshot(A, "main")]
-    with pytest.raises(InvalidArgument, match=r"'\.\./main' is no tag"):
+    with pytest.raises(InvalidArgument, match=r"'\.\./main' is not a tag"):
         catalog.publish(snapshots)
     assert catalog.refresh() is False
     assert (catalog.generation, catalog.history.tags) == (generation, ["develop"])

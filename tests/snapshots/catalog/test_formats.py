@@ -58,7 +58,7 @@ def test_a_newer_format(catalog: Catalog, number: str) -> None:
         assert caught.value.number == number
         text = str(caught.value)
         assert text.startswith(f"catalog {catalog.location}: its format is ")
-        assert text.endswith("this cachelog reads formats up to 1: it takes a newer cachelog")
+        assert text.endswith("this cachelog reads formats up to 1: it needs a newer cachelog")
         assert text.isprintable()
     assert table(catalog).to_pyarrow_table().num_rows == 1
 

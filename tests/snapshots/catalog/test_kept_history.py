@@ -282,7 +282,7 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
             library.past.hash_history(history, text)
     # Where part of a hash could be meant, it is not taken for one that nobody has.
     for text in ("", "abc", "A" * 32, "a" * 33, "é" * 32):
-        with pytest.raises(InvalidArgument, match="is no hash, which is 32 characters"):
+        with pytest.raises(InvalidArgument, match="is not a hash, which is 32 characters"):
             library.past.holding(history, [hash_of("a"), text])
 
 

@@ -110,7 +110,7 @@ def test_filling_makes_the_stories_that_are_missing(
 
 
 def test_stories_of_other_tools_are_ignored(catalog: Catalog) -> None:
-    """What is none of cachelog's stories counts as none; so does a table that cannot be read."""
+    """What is not one of cachelog's stories counts as none; so does a table that cannot be read."""
     table = DeltaTable(f"{catalog.location}/comparisons")
     table.update({"story": '\'{"format": 1, "html": "<script>"}\''})
     other = Catalog(catalog.location)

@@ -110,7 +110,7 @@ def test_a_state_from_between(catalog: Catalog, digests: list[str]) -> None:
 
 
 def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its contents are read, and are no bases: their rows have no place. The next one is whole."""
+    """Its contents are read, and are not bases: their rows have no place. The next one is whole."""
     catalog = Catalog(str(tmp_path))
     with monkeypatch.context() as patch:
         of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])

@@ -145,7 +145,9 @@ def test_an_unreadable_last_checkpoint(log: Path) -> None:
     (checkpoint,) = log.glob("*.checkpoint.parquet")
     checkpoint.write_bytes(checkpoint.read_bytes()[:-9])
     location = str(log.parent.parent)
-    with pytest.raises(CatalogError, match=r"is no checkpoint.*; if the power was cut.*; else re"):
+    with pytest.raises(
+        CatalogError, match=r"is not a checkpoint.*; if the power was cut.*; else re"
+    ):
         Catalog(location).refresh()
     repaired = verify(location, repair=True)
     assert repaired.is_sound

@@ -110,7 +110,7 @@ def test_when_a_state_was_taken(
 
 
 def test_too_many_stacks_are_refused() -> None:
-    """A stack for each spec is no state of a build cache; root is not counted."""
+    """A stack for each spec is not a state of a build cache; root is not counted."""
     specs = [
         a_spec(f"{number}", stacks=("root", *(f"s{number}-{it}" for it in range(500))))
         for number in range(21)

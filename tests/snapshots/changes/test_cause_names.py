@@ -185,12 +185,12 @@ def test_outside_the_cache() -> None:
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        ({}, "nothing that the source tells of it differs"),
-        ({"dependencies": None}, "the source tells no dependencies"),
-        ({"package_hash": None}, "the source tells no package hashes"),
+        ({}, "nothing that the source reports of it differs"),
+        ({"dependencies": None}, "the source does not list dependencies"),
+        ({"package_hash": None}, "the source does not list package hashes"),
         (
             {"package_hash": None, "dependencies": None},
-            "the source tells neither dependencies nor package hashes",
+            "the source lists neither dependencies nor package hashes",
         ),
     ],
 )

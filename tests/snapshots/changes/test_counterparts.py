@@ -184,7 +184,7 @@ def using(side: str, uses: str, *others: str) -> list[Spec]:
 @pytest.mark.parametrize("before", ["01", "10"])
 @pytest.mark.parametrize("after", ["01", "10"])
 def test_votes(before: str, after: str) -> None:
-    """What uses candidates says which took the place of which, whatever the hashes are."""
+    """What uses candidates says which replaced which, whatever the hashes are."""
     found = paired(using("base", before), using("head", after))
     pairs = (f"zlib:base{n} zlib:head{m}" for n, m in zip(before, after, strict=True))
     assert found == expected("hdf5:base hdf5:head", "py:base py:head", *pairs)

@@ -97,7 +97,7 @@ def test_gettext_in_a_real_week() -> None:
 
 
 def test_counts() -> None:
-    """By stack and target, the largest first; root is no stack, and some sizes are unknown."""
+    """By stack and target, the largest first; root is not a stack, and some sizes are unknown."""
     specs = [
         a_spec("1", name="a", stacks=("e4s", "root"), target="zen4", size=100),
         a_spec("2", name="a", stacks=("e4s", "hep", "root"), target="zen4", size=50),

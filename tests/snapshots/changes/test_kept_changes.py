@@ -113,7 +113,7 @@ def test_rows_stand_by_package_and_hash() -> None:
 
 
 def test_the_table_counts_every_reason() -> None:
-    """But for what is no fact of two contents, and the one of all that changed."""
+    """But for what is not a fact of two contents, and the one of all that changed."""
     uncounted = {SpecChangeReason.RETURNED, SpecChangeReason.FACTS}
     reasons = {it: number for number, it in enumerate(REASONS, 1) if it not in uncounted}
     counts = PairCounts(

@@ -42,7 +42,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
 @FEWER_EXAMPLES
 @given(weeks(), st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
 def test_against_the_model(week: tuple[State, State], num_bytes: int, kept_bytes: int) -> None:
-    """Sets with cycles, absent specs and compilers that are no dependencies; kept or made anew."""
+    """Sets with cycles, absent specs and compilers that are not dependencies; kept or made anew."""
     base, head = ([*state.specs.values()] for state in week)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)

@@ -51,7 +51,7 @@ def test_titles(kind: CauseKind, before: str | None, after: str | None, title: s
         (Tie(2, 1, 1), "1 of 2 was rebuilt; which is not known"),
         (Tie(3, 2, 2), "2 of 3 were rebuilt; which is not known"),
         (Tie(1, 2_000, 1), "1 of 2,000 was rebuilt; which is not known"),
-        (Tie(2, 2, 2), "2 were rebuilt; which took the place of which is not known"),
+        (Tie(2, 2, 2), "2 were rebuilt; which replaced which is not known"),
     ],
 )
 def test_ties(tie: Tie, text: str) -> None:

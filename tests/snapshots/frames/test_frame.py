@@ -172,7 +172,7 @@ def test_some_packages_in_each_order() -> None:
 
 @given(SPECS, FILTERS)
 def test_facets(specs: list[Spec], conditions: SpecFilter) -> None:
-    """Values are counted over the chosen rows, largest first; no compiler is no value."""
+    """Values are counted over the chosen rows, largest first; no compiler is not a value."""
     frame = frame_of(specs)
     rows = np.flatnonzero(frame.select(conditions)).astype(np.int32)
     facets = listings.facets_json([spec for spec in specs if meets(spec, conditions)])

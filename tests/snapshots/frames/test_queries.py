@@ -71,7 +71,7 @@ WORLD = (
             Dependency("tool", TOOL, ("build", "run")),
         ),
     ),
-    # Of an older format: its compiler is no dependency.
+    # Of an older format: its compiler is not a dependency.
     a_spec(
         "old",
         name="old",
@@ -145,7 +145,7 @@ EXTERNAL = (
         ("^tool", "app lib old"),
         ("^gcc", "app"),
         ("^gcc@13 target=x86_64", "app"),
-        ("^llvm", "lib"),  # what builds a library is no dependency of what links to it
+        ("^llvm", "lib"),  # what builds a library is not a dependency of what links to it
         ("^[deptypes=link] gcc", "app"),
         ("app ^openmpi@5: ^lib target=m1", "app"),
         ("app ^openmpi@:4", ""),
@@ -289,8 +289,8 @@ def test_languages_of_an_old_compiler() -> None:
 @pytest.mark.parametrize(
     ("unknown", "message"),
     [
-        (1, "does not tell the dependencies of 1 of 5 specs"),
-        (5, "does not tell the dependencies of any spec"),
+        (1, "does not list the dependencies of 1 of 5 specs"),
+        (5, "does not list the dependencies of any spec"),
     ],
 )
 def test_dependencies_that_are_not_known(query: str, unknown: int, message: str) -> None:
@@ -387,7 +387,7 @@ def test_known_names(query: str) -> None:
 
 
 def test_nothing_is_loaded_without_need() -> None:
-    """The graph is loaded for a name that is no package here, others for one not known here."""
+    """The graph is loaded for a name that is not a package here, others for one not known here."""
 
     def refuse() -> NoReturn:
         raise AssertionError("more was read")

@@ -50,7 +50,7 @@ HEAD = [
     a_spec("15", name="lib2", version="1.0", stacks=("hep", "root")),
     a_spec("16", name="lib2", version="develop", stacks=("hep", "root")),
 ]
-"""Something of everything that notes tell, from a source that tells no dependencies."""
+"""Something of everything that notes tell, from a source that does not list dependencies."""
 
 
 def revision(

@@ -75,7 +75,7 @@ def test_what_took_the_place_of_a_version() -> None:
 
 
 def test_what_is_nearest_is_told_where_a_place_lost_few() -> None:
-    """A whole stack that moved to another target is no list of hundreds of neighbours."""
+    """A whole stack that moved to another target is not a list of hundreds of neighbours."""
     for count in (FEW, FEW + 1):
         old = [a_spec(f"o{n}", name=f"p{n}", target="m1") for n in range(count)]
         new = [a_spec(f"n{n}", name=f"p{n}", target="m2") for n in range(count)]

@@ -87,8 +87,8 @@ def assert_specs_agree(read: Read, added: int, removed: int) -> None:
     total = read.row("Specs")[1]
     named = re.match(r"(?:Of|All) ([0-9,]+) spec", read.highlights)
     assert named is None or number(named[1]) == total
-    rebuilt = read.said("(?:specs )?(?:was|were) rebuilt as")
-    replacing = read.said("(?:specs )?(?:replace others|replaces another) that")
+    rebuilt = read.said("(?:specs )?(?:was|were) rebuilt unchanged")
+    replacing = read.said("(?:specs )?(?:replace different ones|replaces a different one)")
     new = read.said("(?:specs )?(?:is|are) new")
     alone = read.said("(?:specs? )?(?:was|were) removed without")
     assert rebuilt + replacing + new == added
@@ -98,7 +98,7 @@ def assert_specs_agree(read: Read, added: int, removed: int) -> None:
     assert sum(" (rebuilt)" in line for line in came) == rebuilt
     assert sum(" (replaces another)" in line for line in came) == replacing
     assert sum("(replaced by `" in line for line in went) == rebuilt + replacing
-    took = re.search(r"^([0-9,]+) specs? took the place", read.text, re.M)
+    took = re.search(r"^([0-9,]+) specs? replaced", read.text, re.M)
     assert (number(took[1]) if took else 0) == rebuilt + replacing
 
 

@@ -64,7 +64,7 @@ def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
         ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
         ("{{ 'a' * 999 }}bc", None, "writes more than 1,000 characters"),
-        ("{{ '\\ud800' }}", None, "writes what is no character: U+D800"),
+        ("{{ '\\ud800' }}", None, "writes what is not a character: U+D800"),
     ],
 )
 def test_errors_name_file_line_and_reason(
@@ -198,7 +198,7 @@ def test_cachelogs_own_lines_can_be_imported(tmp_path: Path) -> None:
 CHAT = """\
 **Spack build cache: v0.21.0 → v0.22.0**
 
-- Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
+- Of 14 specs, 1 was rebuilt unchanged, 3 replace different ones and 4 are new; \
 3 were removed without a replacement.
 - Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
 1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0).

@@ -36,7 +36,7 @@ def changelog_of(most_specs: int) -> Changelog:
 MARKDOWN = """\
 # Spack build cache: v0.21.0 → v0.22.0
 
-Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
+Of 14 specs, 1 was rebuilt unchanged, 3 replace different ones and 4 are new; \
 3 were removed without a replacement. \
 Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
 1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
@@ -56,7 +56,7 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 
 ## What caused the rebuilds
 
-4 specs took the place of others. Each counts once, for its main cause:
+4 specs replaced others. Each counts once, for its main cause:
 
 | rebuilt | cause | reached |
 |---:|---|---:|
@@ -66,7 +66,7 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 | 1 | not known | |
 | **4** | | |
 
-Of 1 spec the cause is not known: the source tells neither dependencies nor package hashes.
+Of 1 spec the cause is not known: the source lists neither dependencies nor package hashes.
 
 ## No longer available
 
@@ -201,9 +201,9 @@ def test_where_no_cause_is_known_one_sentence_says_why() -> None:
     text = as_markdown(told([a_spec("1")], [a_spec("2")]))
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
-        "1 spec took the place of others.\n\n"
+        "1 spec replaced others.\n\n"
         "Of 1 spec the cause is not known: "
-        "the source tells neither dependencies nor package hashes."
+        "the source lists neither dependencies nor package hashes."
     )
 
 

@@ -80,11 +80,11 @@ def test_a_spec_that_left_the_stack_is_lost_there() -> None:
 
 
 def test_a_counterpart_may_be_out_of_scope() -> None:
-    """What took the place of a spec of another stack is no spec more, and none was removed."""
+    """What replaced a spec of another stack is not a spec more, and none was removed."""
     old = [a_spec("1", stacks=("hep", "root")), a_spec("2", name="zlib", stacks=("e4s", "root"))]
     new = [a_spec("3", stacks=("e4s", "root")), old[1]]
     for stack, sentence in (
-        ("e4s", "Of 2 specs, 1 was rebuilt as it was."),
+        ("e4s", "Of 2 specs, 1 was rebuilt unchanged."),
         ("hep", "No spec was added, removed or rebuilt."),
     ):
         log = told(old, new, only=Only(stack=stack))

@@ -98,7 +98,7 @@ def test_a_commit_that_is_not_there(repository: RecipesRepository, name: str) ->
     """It is refused by name; nothing of git's language is taken beside hashes and refs."""
     with (
         open_recipes(str(repository.folder), ReadSettings()) as opened,
-        pytest.raises(InvalidArgument, match="no commit or ref"),
+        pytest.raises(InvalidArgument, match="is not a commit or ref"),
     ):
         opened.commit(name)
 
@@ -209,7 +209,7 @@ def test_a_commit_is_read_once(repository: RecipesRepository) -> None:
 
 
 def test_a_merge_is_passed_over(repository: RecipesRepository) -> None:
-    """A merge stands for what it merges, and is none of the commits itself."""
+    """A merge stands for what it merges, and is not one of the commits itself."""
     repository.commit("hdf5: fix (#3)", [recipe("hdf5")], parents=[0], branch="other")
     repository.commit("Merge", {recipe("hdf5"): "merged"}, parents=[2, 3])
     graph = graph_of(repository.folder, [repository.oids[2], repository.oids[4]])

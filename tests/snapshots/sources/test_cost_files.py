@@ -69,16 +69,16 @@ def test_parquet(tmp_path: Path) -> None:
         ("name,seconds\nzlib,1\nzlib\n", "line 3: has 1 value, and the header 2"),
         ("name,seconds\n,1\n", "line 2: has neither a hash nor a name"),
         ("name,seconds\na b,1\n", "line 2, name: 'a b' cannot name a package"),
-        ("hash,seconds\nabc,1\n", "line 2, hash: 'abc' is no hash"),
+        ("hash,seconds\nabc,1\n", "line 2, hash: 'abc' is not a hash"),
         ("name,seconds\nzlib,\n", "line 2, seconds: is empty"),
-        ("name,seconds\nzlib,fast\n", "line 2, seconds: 'fast' is no number"),
+        ("name,seconds\nzlib,fast\n", "line 2, seconds: 'fast' is not a number"),
         ("name,seconds\nzlib,nan\n", "line 2, seconds: 'nan' is not from 0 to"),
         ("name,seconds\nzlib,-1\n", "line 2, seconds: '-1' is not from 0 to"),
         ("name,seconds\nzlib,1e13\n", "line 2, seconds: '1e13' is not from 0 to"),
         ("name,seconds,cost_usd\nzlib,1,\n", "line 2, cost_usd: is empty"),
-        ('name,seconds\n"zlib,1\n', "line 2: is no good CSV"),
+        ('name,seconds\n"zlib,1\n', "line 2: is not valid CSV"),
         (b"name,seconds\nzl\xffb,1\n", "line 2: is neither UTF-8 nor Parquet"),
-        (b"PAR1 and nothing else", "is no good Parquet"),
+        (b"PAR1 and nothing else", "is not valid Parquet"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str | bytes, reason: str) -> None:
@@ -91,13 +91,13 @@ def test_bad_files(tmp_path: Path, text: str | bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [
-        ("hash", 5, "line 1, hash: '5' is no hash"),
+        ("hash", 5, "line 1, hash: '5' is not a hash"),
         ("name", [1], "line 1, name: '[1]' cannot name"),
-        ("seconds", {"a": 1}, "line 1, seconds: \"{'a': 1}\" is no number"),
+        ("seconds", {"a": 1}, "line 1, seconds: \"{'a': 1}\" is not a number"),
     ],
 )
 def test_bad_parquet(tmp_path: Path, column: str, value: Any, reason: str) -> None:
-    """Columns of other types are no texts and numbers."""
+    """Columns of other types are not texts and numbers."""
     columns = {"hash": [A], "name": ["zlib"], "seconds": [1]} | {column: [value]}
     with pytest.raises(SourceError) as caught:
         read(tmp_path, parquet(columns))

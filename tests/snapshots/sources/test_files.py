@@ -68,7 +68,7 @@ def test_what_is_no_regular_file(tmp_path: Path, name: str) -> None:
     """It is told at once, and nothing waits for it."""
     pipe(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(SourceError, match=r"is no file|is no path|cannot be read"):
+    with pytest.raises(SourceError, match=r"is not a file|is not a path|cannot be read"):
         open_regular(str(tmp_path / name))
 
 
@@ -86,7 +86,7 @@ def test_locations_that_cannot_be_read(folder: Path, name: str) -> None:
 def test_a_pipe_among_pages(folder: Path) -> None:
     """It has a page's name, so it is a bad page: its package must not seem removed."""
     bad = pipe(folder / "develop/hdf5/specs.md")
-    with pytest.raises(SourceError, match="is no file") as caught:
+    with pytest.raises(SourceError, match="is not a file") as caught:
         read(folder)
     assert caught.value.location == str(bad)
     report = Report(skip_bad=True)

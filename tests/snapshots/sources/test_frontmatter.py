@@ -130,11 +130,11 @@ def test_forms_of_a_page(data: bytes) -> None:
         (b"---\na: x\n b: y\n---\n", 3, "is not YAML: mapping values are not allowed"),
         (b"---\na: x\n\tb: y\n---\n", 3, "is not YAML: "),
         (b"---\na: \0\n---\n", None, "is not YAML: unacceptable character #x0000"),
-        (b"---\n1: x\n---\n", 2, "the key 1 is no text"),
-        (b"---\n[a]: x\n---\n", 2, "the key ['a'] is no text"),
+        (b"---\n1: x\n---\n", 2, "the key 1 is not a text"),
+        (b"---\n[a]: x\n---\n", 2, "the key ['a'] is not a text"),
         (b"---\na: x\nb: &anchor [1]\n---\n", 3, "is not YAML: anchors and aliases are refused"),
         (b"---\na: *anchor\n---\n", 2, "is not YAML: anchors and aliases are refused"),
-        (b"---\n? {a: 1}\n: x\n---\n", 2, "the key {'a': 1} is no text"),
+        (b"---\n? {a: 1}\n: x\n---\n", 2, "the key {'a': 1} is not a text"),
         (b"---\na: {? [b] : x}\n---\n", 2, "is not YAML: found unhashable key"),
         (b"---\na: 2025-02-30\n---\n", None, "is not YAML: day "),
         (b"---\na: " + b"9" * 5_000 + b"\n---\n", None, "is not YAML: Exceeds the limit"),
@@ -142,7 +142,7 @@ def test_forms_of_a_page(data: bytes) -> None:
     ],
 )
 def test_refused(data: bytes, line: int | None, reason: str) -> None:
-    """What is no page is refused, with the file, the line where it is known, and the reason."""
+    """What is not a page is refused, with the file, the line where it is known, and the reason."""
     error = error_of(data)
     assert error.reason.startswith(reason)
     assert error.line == line
@@ -174,11 +174,11 @@ def test_tags_are_refused(value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "key", "reason"),
     [
-        ('a: 1\nb: "x"\na: 2', 4, "a", "stands there twice"),
-        ("a: 1\nb:\n- x\na: 2", 5, "a", "stands there twice"),
+        ('a: 1\nb: "x"\na: 2', 4, "a", "appears twice"),
+        ("a: 1\nb:\n- x\na: 2", 5, "a", "appears twice"),
         ("a: 1\nb:\n  c: 1\n  d: 1\n  c: 2", 4, None, "is not YAML: a key given twice"),
         ("a: 1\nb: [{c: 1, c: 2}]", 3, None, "is not YAML: a key given twice"),
-        ("numbers: [1]\nnumbers: [x]", 3, "numbers", "stands there twice"),
+        ("numbers: [1]\nnumbers: [x]", 3, "numbers", "appears twice"),
     ],
 )
 def test_a_key_given_twice(text: str, line: int, key: str | None, reason: str) -> None:

@@ -95,8 +95,8 @@ def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
     found = snapshots(tmp_path, report=report)
     assert packages(found) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
     folder = tmp_path / "saved"
-    passed_over = [f"{folder / name}: is no cache page" for name in ("about.md", "index.md")]
-    assert sorted(report.warnings) == [f"{it}, and is passed over" for it in passed_over]
+    passed_over = [f"{folder / name}: is not a cache page" for name in ("about.md", "index.md")]
+    assert sorted(report.warnings) == [f"{it}, and is skipped" for it in passed_over]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> No
     assert len(report.skipped) == 1
     for folder in ("old", "young"):
         write(name.format(folder), "1", title="a")
-    if name == "{}/a.txt":  # whose folder is no tag
+    if name == "{}/a.txt":  # whose folder is not a tag
         with pytest.raises(SourceError, match=r"by one, each with --taken-at DATE$"):
             snapshots(tmp_path, tags=("develop",))
 
@@ -227,7 +227,7 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
         path.mkdir()
     if kind == "dangling":
         path.symlink_to(tmp_path / "missing")
-    reason = "no cache pages, and is no build cache" if kind == "empty" else "does not exist"
+    reason = "no cache pages, and is not a build cache" if kind == "empty" else "does not exist"
     with pytest.raises(SourceError, match=reason) as caught:
         snapshots(path)
     assert caught.value.location == str(path)
@@ -268,7 +268,7 @@ def test_a_hash_twice_on_a_page(write: Write) -> None:
     page = write("develop/a/specs.md", "1", "2", "1")
     with pytest.raises(SourceError) as caught:
         snapshots(page)
-    reason = f"the hash {hash_of('1')} stands there already (spec_details)"
+    reason = f"the hash {hash_of('1')} appears twice (spec_details)"
     assert str(caught.value) == f"{page}, a: {reason}"
     report = Report(skip_bad=True)
     assert len(snapshots(page, report=report)["develop"].content) == 2
@@ -287,7 +287,7 @@ def test_a_hash_on_two_pages(write: Write, tmp_path: Path) -> None:
     write("main/a/specs.md", spec_details=[{"hash": "bad"}])
     with pytest.raises(SourceError) as caught:
         snapshots(tmp_path / "develop")
-    assert str(caught.value).startswith(f"{second}, b: the hash {hash_of('2')} stands there")
+    assert str(caught.value).startswith(f"{second}, b: the hash {hash_of('2')} appears twice")
     assert caught.value.reason.endswith(f"(in {first})")
     report = Report(skip_bad=True)
     read = snapshots(tmp_path, report=report)
@@ -339,7 +339,11 @@ def test_another_tag(write: Write) -> None:
     assert list(read) == ["develop-2025-03-30"]
     assert read["develop-2025-03-30"].source.synthetic
     assert report.warnings == [f"{page}: says tag develop; published as develop-2025-03-30"]
-    for tag, reason in (("../x", "is no tag"), ("", "is no tag"), ("main*", "fits no tag of the")):
+    for tag, reason in (
+        ("../x", "is not a tag"),
+        ("", "is not a tag"),
+        ("main*", "fits no tag of the"),
+    ):
         with pytest.raises(InvalidArgument, match=reason):
             snapshots(page, tags=(tag,))
 
@@ -347,7 +351,7 @@ def test_another_tag(write: Write) -> None:
 def test_pages_without_tag(write: Write, tmp_path: Path) -> None:
     """A page that states no tag, nor lies below one, needs one, and has not that of others."""
     page = write("b.md", "2", title="b")
-    with pytest.raises(TagNeeded, match=r"b\.md: says no tag of its own; name one with --tag"):
+    with pytest.raises(TagNeeded, match=r"b\.md: does not name a tag; name one with --tag"):
         snapshots(page)
     assert list(snapshots(page, tags=("v0.19.0",))) == ["v0.19.0"]
     write("develop/a/specs.md", "1")

@@ -81,7 +81,7 @@ def test_generations_say_the_same(tag: str) -> None:
 
 
 def test_a_spec_without_compiler_and_variants() -> None:
-    """The compiler ``none`` is none, and no variants are no mistake."""
+    """The compiler ``none`` is none, and no variants are not mistake."""
     found, report = fixture("develop/compiler-wrapper/specs.md")
     assert [(spec.compiler, spec.variants) for spec in found.specs] == [(None, ())]
     assert not report.warnings
@@ -98,10 +98,10 @@ def test_a_page_without_tag() -> None:
 
 
 def test_the_oldest_layout_is_refused() -> None:
-    """Pages of 2022 name no hashes, and are told apart from what is no cache page at all."""
+    """Pages of 2022 name no hashes, and are told apart from what is not a cache page at all."""
     with pytest.raises(SourceError, match=r"^2022/kokkos.md: has the layout of 2022 .* no hashes"):
         fixture("2022/kokkos.md")
-    with pytest.raises(SourceError, match=r"is no cache page: it has no spec_details$"):
+    with pytest.raises(SourceError, match=r"is not a cache page: it has no spec_details$"):
         parse(b"---\ntitle: x\n---\n")
 
 
@@ -140,18 +140,18 @@ def test_json_and_yaml_pages_are_the_same(details: list[dict[str, Any]]) -> None
     ("key", "value", "reason"),
     [
         ("hash", ..., "is missing"),
-        ("hash", "", "'' is no hash: 32 characters of a-z and 2-7"),
-        ("hash", "A" * 32, f"'{'A' * 32}' is no hash: 32 characters of a-z and 2-7"),
-        ("hash", "a" * 31, f"'{'a' * 31}' is no hash: 32 characters of a-z and 2-7"),
+        ("hash", "", "'' is not a hash: 32 characters of a-z and 2-7"),
+        ("hash", "A" * 32, f"'{'A' * 32}' is not a hash: 32 characters of a-z and 2-7"),
+        ("hash", "a" * 31, f"'{'a' * 31}' is not a hash: 32 characters of a-z and 2-7"),
         ("hash", 7, "expected `str`, got `int`"),
         ("versions", ..., "is missing"),
         ("versions", [], "one version is expected, 0 are there"),
         ("versions", ["1", "2"], "one version is expected, 2 are there"),
         ("versions", "1.2", "expected `array`, got `str`"),
-        ("versions", ["1 2"], "'1 2' is no version"),
+        ("versions", ["1 2"], "'1 2' is not a version"),
         ("compiler", {}, "expected `str | null`, got `object`"),
-        ("compiler", "gcc 13", "'gcc 13' is no compiler such as gcc@13.2.0"),
-        ("os", "a b", "'a b' is no single word of 200 letters or fewer"),
+        ("compiler", "gcc 13", "'gcc 13' is not a compiler such as gcc@13.2.0"),
+        ("os", "a b", "'a b' is not a single word of 200 letters or fewer"),
         ("platform", ["linux"], "expected `str`, got `array`"),
         ("target", True, "expected `str`, got `bool`"),
         ("variants", {"mpi": True}, "expected `array`, got `object`"),
@@ -162,7 +162,7 @@ def test_json_and_yaml_pages_are_the_same(details: list[dict[str, Any]]) -> None
         ("size", "1 kB", "'1 kB' is neither a number of bytes nor '-'"),
         ("size", True, "expected `int | str | null`, got `bool`"),
         ("size", 1 << 40, f"'{1 << 40}' is neither a number of bytes nor '-'"),
-        ("tarball", "javascript:x", "'javascript:x' is no URL that begins with one of "),
+        ("tarball", "javascript:x", "'javascript:x' is not a URL that begins with one of "),
     ],
 )
 def test_bad_specs(key: str, value: Any, reason: str) -> None:
@@ -194,8 +194,8 @@ def test_bad_specs(key: str, value: Any, reason: str) -> None:
         ({"meta": []}, ", line 5, meta: expected `object | null`, got `array`"),
         ({"categories": "x"}, ", line 3, categories: expected `array | null`, got `str`"),
         ({"categories": ["package", 1]}, ", categories[1]: expected `str`, got `int`"),
-        ({"categories": ["package", "../x"]}, ", line 3, categories: '../x' is no tag: "),
-        ({"categories": ["package", ""]}, ", line 3, categories: '' is no tag: "),
+        ({"categories": ["package", "../x"]}, ", line 3, categories: '../x' is not a tag: "),
+        ({"categories": ["package", ""]}, ", line 3, categories: '' is not a tag: "),
     ],
 )
 def test_bad_pages(keys: dict[str, Any], message: str) -> None:

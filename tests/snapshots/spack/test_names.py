@@ -140,17 +140,17 @@ def test_urls(url: str) -> None:
 )
 def test_what_is_no_url_of_a_package(url: str) -> None:
     """Schemes that do something, and characters that end an attribute or a span, are refused."""
-    with pytest.raises(ValueError, match=r"no URL|characters that no URL has"):
+    with pytest.raises(ValueError, match=r"is not a URL|characters that no URL has"):
         names.checked_url(url)
 
 
 @pytest.mark.parametrize(
     ("edge", "reason"),
     [
-        (Dependency("a<b", hash_of("a"), ()), "no name"),
-        (Dependency("a", "short", ()), "no hash"),
-        (Dependency("a", hash_of("a"), ("li\x1bnk",)), "no name"),
-        (Dependency("a", hash_of("a"), (), ("m\npi",)), "no name"),
+        (Dependency("a<b", hash_of("a"), ()), "is not a name"),
+        (Dependency("a", "short", ()), "is not a hash"),
+        (Dependency("a", hash_of("a"), ("li\x1bnk",)), "is not a name"),
+        (Dependency("a", hash_of("a"), (), ("m\npi",)), "is not a name"),
     ],
 )
 def test_edges(edge: Dependency, reason: str) -> None:

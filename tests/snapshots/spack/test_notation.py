@@ -231,5 +231,5 @@ def test_parameter(name: str, value: object, expected: str | None) -> None:
 @pytest.mark.parametrize("value", [{}, [[]], [None], [{"a": 1}]])
 def test_what_is_no_value(value: object) -> None:
     """Objects, and lists of anything but plain values, stand for no variant."""
-    with pytest.raises(ValueError, match="is none of true, false"):
+    with pytest.raises(ValueError, match="is not one of true, false"):
         variant_of("mpi", value)

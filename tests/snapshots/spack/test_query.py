@@ -387,7 +387,7 @@ def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool
     assert constraint.matches((spelled,)) is expected
 
 
-# -- what is no query, or one that Spack alone can answer, is refused with its place
+# -- what is not a query, or one that Spack alone can answer, is refused with its place
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool
         ("hdf5:1.2", 4, "unexpected ':'"),
         ("hdf5 zlib", 5, "a second spec begins (a dependency is ^zlib)"),
         ("hdf5 ^zlib mpich", 11, "a second spec begins (a dependency is ^mpich)"),
-        ("+mpi hdf5", 5, "a name stands first in a spec"),
+        ("+mpi hdf5", 5, "a name comes first in a spec"),
         ("hdf5 key = value", 5, "a second spec begins"),
         ("hdf5 +", 6, "unexpected end, the name of a variant is missing"),
         ("hdf5 +-mpi", 6, "unexpected '-'"),
@@ -423,10 +423,10 @@ def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool
         ("hdf5 cflags=-O2 -g", 15, "several flags need quotes around them"),
         ("hdf5 cflags='-O2", 12, "a quote that is never closed"),
         ("hdf5 fabrics=ofi,,tcp", 13, "an empty value"),
-        ("hdf5 fabrics=ofi,*", 13, "'*' stands alone"),
-        ("hdf5 fabrics:=*", 14, "'*' stands alone"),
+        ("hdf5 fabrics=ofi,*", 13, "'*' is written alone"),
+        ("hdf5 fabrics:=*", 14, "'*' is written alone"),
         ("builtin.hdf5 namespace=x", 13, "a namespace is given twice"),
-        ("hdf5 namespace='a b'", 15, "this is no namespace"),
+        ("hdf5 namespace='a b'", 15, "this is not a namespace"),
         ("hdf5 arch=linux-zen2", 10, "arch is PLATFORM-OS-TARGET"),
         ("hdf5 arch=linux-centos7-zen2 target=zen3", 29, "target= is given twice"),
         ("hdf5 os=a os=b", 10, "os= is given twice"),
@@ -439,17 +439,17 @@ def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool
         ("hdf5 %gcc cmake", 10, "a second spec begins (a dependency is ^cmake)"),
         ("hdf5 %[virtuals=c gcc", 18, "unexpected 'g'"),
         ("hdf5 %[virtuals=c", 17, "unexpected end, ']' is missing"),
-        ("hdf5 ^[deptypes=compile] mpich", 16, "'compile' is no type: build, link, run, test"),
+        ("hdf5 ^[deptypes=compile] mpich", 16, "'compile' is not a type: build, link, run, test"),
         ("hdf5 ^[color=red] mpich", 7, "an edge has deptypes=, virtuals= and no other"),
         ("hdf5 ^[when=+mpi] mpich", 7, "unexpected 'w'"),
         ("hdf5 ^[when='+mpi'] mpich", 7, "not supported: conditions (when=)"),
         ("hdf5 ^mpi=mpich,openmpi", 15, "unexpected ','"),
-        ("hdf5 os=,a", 8, "this is no os"),
-        ("hdf5 target=zen2,", 12, "this is no target"),
+        ("hdf5 os=,a", 8, "this is no valid os"),
+        ("hdf5 target=zen2,", 12, "this is no valid target"),
         ("hdf5 target:=zen2", 11, "only '=' goes with an architecture"),
         ("hdf5 os==centos7", 7, "only '=' goes with an architecture"),
-        ("hdf5 target=nowhere:", 12, "'nowhere' is no target that ranges can have"),
-        ("hdf5 arch=linux-centos7-:x", 10, "'x' is no target that ranges can have"),
+        ("hdf5 target=nowhere:", 12, "'nowhere' is not a target that ranges can have"),
+        ("hdf5 arch=linux-centos7-:x", 10, "'x' is not a target that ranges can have"),
         ("hdf5 arch=linux-fe-zen2", 10, "not supported: names that depend on the host"),
         ("hdf5 target=zen2:fe", 12, "not supported: names that depend on the host"),
         ("hdf5 os=default_os", 8, "not supported: names that depend on the host"),

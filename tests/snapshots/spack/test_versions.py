@@ -130,7 +130,7 @@ def test_includes(text: str, version: str, *, expected: bool) -> None:
         ("1.4:1.2", 0, "1.4:1.2 is an empty range"),
         ("1,3:1", 2, "3:1 is an empty range"),
         ("1.2:1.2rc1", 0, "1.2:1.2rc1 is an empty range"),
-        ("_", 0, "'_' is no version"),
+        ("_", 0, "'_' is not a version"),
         ("git.main", 0, "not supported: git versions that do not say which version"),
         ("1.2,git.v1.3=1.3", 4, "not supported: git versions in a list"),
         ("git.v1.3=1.3,1.2", 12, "unexpected ','"),
@@ -140,7 +140,7 @@ def test_includes(text: str, version: str, *, expected: bool) -> None:
     ],
 )
 def test_refused(text: str, position: int, reason: str) -> None:
-    """What is no set of versions is refused, with the reason and the place."""
+    """What is not a set of versions is refused, with the reason and the place."""
     with pytest.raises(ConstraintSyntaxError) as caught:
         parse_versions(text)
     assert caught.value.reason.startswith(reason)

@@ -60,7 +60,7 @@ def test_spans(
     states: list[tuple[int, list[Spec]]],
     spans: list[tuple[int, int, int | None, R, R | None]],
 ) -> None:
-    """A hash comes, goes and returns; what took the place of another spec is no return."""
+    """A hash comes, goes and returns; what replaced another spec is not a return."""
     past = a_past(*(("develop", day, specs) for day, specs in states))
     found = [(*days(it)[1:], it.reason_came, it.reason_gone) for it in spans_of(past, "one")]
     assert found == spans

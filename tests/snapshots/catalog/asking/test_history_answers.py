@@ -152,7 +152,7 @@ def test_hashes_of_a_content_are_those_of_its_packages(whole: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("series", "names"), [("v0", ["hdf5"]), ("develop", ["a" * 201, "no name", "nope"])]
+    ("series", "names"), [("v0", ["hdf5"]), ("develop", ["a" * 201, "is not a name", "nope"])]
 )
 def test_packages_that_were_never_there(whole: Catalog, series: str, names: list[str]) -> None:
     """They have no timelines."""

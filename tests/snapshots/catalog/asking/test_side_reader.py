@@ -188,7 +188,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (Path.touch, NEITHER),
     "text": (lambda path: path.write_text("# specs\n"), NEITHER),
     "object": (lambda path: path.write_text("{}"), NEITHER),
-    "half": (lambda path: path.write_text('{"roots": '), "is no good JSON"),
+    "half": (lambda path: path.write_text('{"roots": '), "is not valid JSON"),
     "tags": (lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}), NEITHER),
     "old": (lambda path: written(path, lock_file([], [], 3)), "'3' is not a version"),
     "circle": (circular, "depends on itself, which no spec can: zlib"),
@@ -234,7 +234,7 @@ def test_a_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
     """It is not said that there are others."""
     sides = Sides(tmp_path)
     sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
-    with pytest.raises(StackNotFound, match="the source of pages tells no stacks"):
+    with pytest.raises(StackNotFound, match="the source of pages does not list stacks"):
         sides.read("pages:e4s")
 
 

@@ -76,10 +76,12 @@ def test_there_and_back(catalog: Catalog, target: str, tmp_path: Path) -> None:
     publish(again, 3, 3)
     backup(again.location, target)
     assert_same(again, target)
-    with pytest.raises(CatalogError, match=r"its revisions are no earlier ones of .*catalog; name"):
+    with pytest.raises(
+        CatalogError, match=r"its revisions are not earlier ones of .*catalog; name"
+    ):
         backup(catalog.location, target)
     publish(catalog, 4, 4)
-    with pytest.raises(CatalogError, match="are no earlier ones"):
+    with pytest.raises(CatalogError, match="are not earlier ones"):
         backup(catalog.location, target)
     assert_same(again, target)
 
@@ -89,7 +91,7 @@ def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
     other = Catalog(str(tmp_path / "other"))
     publish(other, 7, 7)
     before = rows(other)
-    with pytest.raises(CatalogError, match="are no earlier ones"):
+    with pytest.raises(CatalogError, match="are not earlier ones"):
         backup(catalog.location, other.location)
     assert rows(other) == before
     with pytest.raises(InvalidArgument, match="is where the catalog is"):
@@ -100,7 +102,7 @@ def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
         with pytest.raises(NoCatalog):
             use(str(tmp_path / "nothing"), target)
     (tmp_path / "file").touch()
-    with pytest.raises(CatalogError, match="is no folder"):
+    with pytest.raises(CatalogError, match="is not a folder"):
         backup(catalog.location, str(tmp_path / "file"))
 
 

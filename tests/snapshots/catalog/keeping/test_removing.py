@@ -65,7 +65,7 @@ def test_what_confirms_it_goes_too(catalog: Catalog) -> None:
 
 
 def test_a_content_that_others_have_stays(catalog: Catalog) -> None:
-    """It is no part of what a vacuum deletes."""
+    """It is not part of what a vacuum deletes."""
     publish(catalog, 1, 1, "main")
     done = drop(catalog, "develop~1")
     assert (done.contents, done.num_bytes) == ((), 0)
@@ -255,6 +255,6 @@ def test_removals_that_others_always_precede(
     assert {number for _, number, _ in rows(catalog)} == {0, 1, 2}
     contents = Contents(catalog.location)
     monkeypatch.setattr(contents, "named", dict)
-    with pytest.raises(CatalogError, match="others wrote into the table specs all the time"):
+    with pytest.raises(CatalogError, match="other processes kept writing to the table specs"):
         contents.strike_off(lambda _: True)
     assert len(listed(catalog)) == 3

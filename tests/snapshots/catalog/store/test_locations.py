@@ -57,9 +57,9 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
     (tmp_path / "file").write_text("")
     for text in (tmp_path / "file" / "c", tmp_path / "file" / "deep" / "c"):
-        with pytest.raises(CatalogError, match=f"{tmp_path / 'file'} is no folder"):
+        with pytest.raises(CatalogError, match=f"{tmp_path / 'file'} is not a folder"):
             Catalog(str(text)).publish(never())
-    with pytest.raises(CatalogError, match="is no folder"):
+    with pytest.raises(CatalogError, match="is not a folder"):
         Catalog(str(tmp_path / "file")).refresh()
 
 

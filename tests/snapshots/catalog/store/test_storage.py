@@ -91,7 +91,7 @@ def test_columns_of_a_parquet_file() -> None:
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
 def test_a_file_of_another_tool_that_is_damaged(data: bytes) -> None:
     """Its name says no checksum; the error names it."""
-    with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is no Parquet file that can be r"):
+    with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is not a readable Parquet"):
         from_parquet("specs/part-0.parquet", pa.py_buffer(data))
 
 
@@ -107,5 +107,5 @@ def test_other_bytes_than_the_name_says() -> None:
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """Nothing is read from what nobody writes to."""
     mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is no file"):
+    with pytest.raises(OSError, match="is not a file"):
         Storage(parse_location(str(tmp_path))).read("pipe")

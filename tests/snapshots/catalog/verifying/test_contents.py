@@ -93,7 +93,7 @@ def test_what_the_store_cannot_give_is_no_damage_of_rows(specs: SpecsTable, tmp_
     file = tmp_path / "specs" / content.files[0].path
     file.unlink()
     file.mkdir()
-    assert texts_of(read_content(specs, content)) == [f"{PLACE}: {file}: is no file; try again"]
+    assert texts_of(read_content(specs, content)) == [f"{PLACE}: {file}: is not a file; try again"]
 
 
 @pytest.mark.parametrize("fact", ["hash", "name"])
@@ -103,7 +103,7 @@ def test_rows_that_are_no_specs(specs: SpecsTable, fact: str) -> None:
     number = rows.schema.get_field_index(fact)
     rows = rows.set_column(number, fact, pa.array([None, "x" * 32], pa.string()))
     (text,) = texts_of(read_content(specs, written(specs, rows)))
-    assert text.startswith(f"{PLACE}: its rows are no specs: ")
+    assert text.startswith(f"{PLACE}: its rows are not specs: ")
     assert "import the same again" in text
 
 
@@ -112,7 +112,7 @@ def test_hashes_that_stand_in_it_twice(specs: SpecsTable) -> None:
     twice = Content.of([a_spec("a"), a_spec("a"), a_spec("b")])
     read = read_content(specs, written(specs, twice.table(), twice.digest))
     (finding,) = read.findings
-    assert "1 hashes stand in it twice; remove its revisions" in str(finding)
+    assert "1 hashes appear in it twice; remove its revisions" in str(finding)
     assert read.num_specs == 3
 
 

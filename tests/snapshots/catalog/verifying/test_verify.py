@@ -252,7 +252,10 @@ def empty_log(catalog: Catalog) -> None:
             lambda it: table(it, "hashes").update({"name": "'other'"}, predicate=OF_HASH),
             "history: 1 hashes that changes has are missing in hashes",
         ),
-        (empty_log, r"log of specs: .*\d+.json is no commit of a Delta table; .* else restore it"),
+        (
+            empty_log,
+            r"log of specs: .*\d+.json is not a commit of a Delta table; .* else restore it",
+        ),
         (
             lambda it: Path(table(it, "revisions").file_uris()[0]).unlink(),
             "revisions: .*No such file.*; restore it from a copy",

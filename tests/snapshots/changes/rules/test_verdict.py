@@ -206,7 +206,7 @@ def test_unknown_sizes() -> None:
     unknown = [replace(spec, size=None) for spec in TEN]
     result = judge_one(limit("size-removed", "9 TiB"), unknown, unknown[:8])
     assert not result.passed
-    assert "nobody knows how much was removed" in result.message
+    assert "how much was removed is unknown" in result.message
     assert "--sizes" in result.message
     partly = [*TEN[:9], unknown[9]]
     result = judge_one(limit("size-removed", "9 TiB"), partly, partly[:8])
@@ -238,7 +238,9 @@ def test_stacks_that_one_side_does_not_state(only: RuleSubject) -> None:
     demands = [*about_stacks, forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
     for sides, who in (((stated, unstated), "head"), ((unstated, stated), "base")):
         for demand in demands:
-            with pytest.raises(RuleUnusable, match=rf"{who} tells .*so nothing can be judged"):
+            with pytest.raises(
+                RuleUnusable, match=rf"{who} (tells|does not list) .*so nothing can be judged"
+            ):
                 judge_one(demand, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed
     assert judge_one(forbid(Forbidden.STACK_REMOVED), unstated, unstated).passed
@@ -270,7 +272,7 @@ def test_holes() -> None:
 
 def test_unknown_holes() -> None:
     """A source that states no dependencies states no holes either."""
-    with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
+    with pytest.raises(RuleUnusable, match="forbid: head does not list dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [a_spec()])
     stated = a_spec("l", name="lua", dependencies=(), stacks=("hep",))
     silent = a_spec("s", name="zlib", stacks=("e4s",))
@@ -280,7 +282,7 @@ def test_unknown_holes() -> None:
     above = a_spec("a", name="hdf5", dependencies=(Dependency("zlib", silent.hash, ("link",)),))
     result = judge_one(forbid(Forbidden.HOLE), None, [stated, silent, above])
     assert "not known of 2 specs" in result.message
-    with pytest.raises(RuleUnusable, match="forbid: head tells no dependencies"):
+    with pytest.raises(RuleUnusable, match="forbid: head does not list dependencies"):
         judge_one(forbid(Forbidden.HOLE), None, [stated, silent], RuleSubject(stack="e4s"))
 
 

@@ -68,9 +68,7 @@ def test_what_entries_say() -> None:
         "develop of 6 January 2025: 1 spec new",
         "develop of 5 January 2025: the first of its series, 1 spec",
     ]
-    assert entries[0].summary.startswith(
-        "Of 2 specs, 1 replaces another that differs. Packages: 1 "
-    )
+    assert entries[0].summary.startswith("Of 2 specs, 1 replaces a different one. Packages: 1 ")
     assert entries[2].summary == "The first revision of its series, with 1 spec of 1 package."
     assert all(it.summary.split(".")[0] in it.content[0].value for it in entries)
 
@@ -157,7 +155,7 @@ def test_documents_after_a_revision() -> None:
     """They begin after its entry; none begins after the oldest, or another series' revision."""
     newest, *_, oldest = PAST.history.of_series("develop")
     assert len(of_series(PAST, after=newest.key).entries) == 2
-    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.key, "stands behind that")):
+    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.key, "follows that")):
         with pytest.raises(RevisionNotFound, match=reason):
             of_series(PAST, after=after)
 

@@ -196,7 +196,7 @@ def test_a_host_whose_name_is_no_name(server: Server) -> None:
     """A name that cannot be asked for is an error like a host that is not there."""
     with (
         Transport(QUICK, Report(), [server.url]) as transport,
-        pytest.raises(SourceError, match=r"the connection failed|is no URL"),
+        pytest.raises(SourceError, match=r"the connection failed|is not a URL"),
     ):
         transport.read(f"http://{'a' * 70}.example/a.json")
     assert not server.asked

@@ -37,7 +37,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     """What is missing, no file or above the limit is told apart, before anything is read."""
     with pytest.raises(Missing, match="does not exist"):
         user_file(str(tmp_path / "none"), 10)
-    with pytest.raises(SourceError, match="is no file"):
+    with pytest.raises(SourceError, match="is not a file"):
         user_file(str(tmp_path), 10)
     with pytest.raises(SourceError, match="cannot be read: File name too long"):
         user_file("/" + "a" * 5000, 10)
@@ -50,9 +50,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     [
         (gzip.compress(DATA, mtime=0)[:-9], "breaks off in the middle of its gzip"),
         (b"", "breaks off in the middle of its gzip"),
-        (b"no gzip", "is no good gzip"),
-        (gzip.compress(DATA, mtime=0)[:-8] + bytes(8), "is no good gzip"),
-        (gzip.compress(DATA, mtime=0) + b"more", "is no good gzip"),
+        (b"no gzip", "is not valid gzip"),
+        (gzip.compress(DATA, mtime=0)[:-8] + bytes(8), "is not valid gzip"),
+        (gzip.compress(DATA, mtime=0) + b"more", "is not valid gzip"),
     ],
 )
 def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:

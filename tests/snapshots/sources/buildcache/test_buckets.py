@@ -85,7 +85,7 @@ def test_where_a_bucket_is_served(bucket: str, access: dict[str, Any], url: str)
         ({"key_id": "a"}, "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not"),
         ({"secret": HIDDEN}, "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not"),
         ({"endpoint": "http://minio"}, "is http://; AWS_ALLOW_HTTP=true allows it"),
-        ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is no http"),
+        ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is not an http"),
         ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN holds a character"),
         ({**KEY, "token": f"{HIDDEN}é"}, "AWS_SESSION_TOKEN holds a character"),
         ({"key_id": f"{HIDDEN}\n", "secret": "a"}, "AWS_ACCESS_KEY_ID holds a character"),
@@ -301,16 +301,16 @@ def test_lists_of_several_pages(server: Server) -> None:
         (lambda token: listing(following=f"{token}+"), "its list does not end"),
         (lambda token: listing(f"a/{token}", following=f"{token}+"), "more than 20 files"),
         (lambda _: listing("a/1", following=""), "the list breaks off: it names no next page"),
-        (lambda _: b"<html></html>", "cannot be listed: the answer is no list of objects"),
-        (lambda _: b'<?xml version="1.0" encoding="UTG-8"?><a/>', "is no list of objects"),
-        (lambda _: b"{}", "cannot be listed: the answer is no list of objects"),
-        (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is no list of objects"),
+        (lambda _: b"<html></html>", "cannot be listed: the answer is not a list of objects"),
+        (lambda _: b'<?xml version="1.0" encoding="UTG-8"?><a/>', "is not a list of objects"),
+        (lambda _: b"{}", "cannot be listed: the answer is not a list of objects"),
+        (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is not a list of objects"),
     ],
 )
 def test_bad_lists(
     server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
-    """What does not end, leads in a circle, or is no list, is given up with the reason."""
+    """What does not end, leads in a circle, or is not a list, is given up with the reason."""
     monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 20)
     monkeypatch.setattr("snapshots.sources.transport._PAGES_MAX", 50)
     with pytest.raises(SourceError, match=reason) as caught:

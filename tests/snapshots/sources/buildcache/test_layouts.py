@@ -103,7 +103,7 @@ def test_the_checksum_of_layout_2(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=reason):
         load(str(tmp_path))
     put(tmp_path / f"{LAYOUT_2_INDEX}.hash", b"<html>")
-    with pytest.raises(SourceError, match="is no sha256: '<html>'"):
+    with pytest.raises(SourceError, match="is not a sha256: '<html>'"):
         load(str(tmp_path))
 
 
@@ -142,7 +142,7 @@ def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
     assert of_one[0] == b"version 9"
     assert of_one[1] != of_both[1]
     put(file, text(manifest(entries[2])))
-    with pytest.raises(SourceError, match=r"from 5 to 9 .*found: 10\); newer ones take a newer"):
+    with pytest.raises(SourceError, match=r"from 5 to 9 .*found: 10\); newer ones need a newer"):
         load(str(tmp_path))
     put(file, text(manifest(blob())))
     with pytest.raises(SourceError, match=r"found: none\)$"):
@@ -226,8 +226,8 @@ def test_cleartext_is_what_was_signed(document: str) -> None:
         ([], "m.json: expected `object`"),
         (manifest(blob(contentLength=-1)), r"data\[0\].contentLength: expected `int` >= 0"),
         (manifest(blob(contentLength=1 << 63)), r"data\[0\].contentLength: expected `int` <= 1"),
-        (manifest(blob(), blob(checksum="../" * 20)), r"data\[1\]: '.*' is no sha256"),
-        (manifest(blob(checksum=CHECKSUM.upper())), r"data\[0\]: '.*' is no sha256"),
+        (manifest(blob(), blob(checksum="../" * 20)), r"data\[1\]: '.*' is not a sha256"),
+        (manifest(blob(checksum=CHECKSUM.upper())), r"data\[0\]: '.*' is not a sha256"),
         (
             manifest(blob(checksumAlgorithm="md5")),
             "checksumAlgorithm: invalid enum value 'md5'",
@@ -236,7 +236,7 @@ def test_cleartext_is_what_was_signed(document: str) -> None:
     ],
 )
 def test_bad_manifests(value: Any, reason: str) -> None:
-    """What is no manifest, or names a blob that cannot be read or lies elsewhere, is an error."""
+    """A document that is not a manifest, or that names an unreadable blob, is an error."""
     with pytest.raises(SourceError, match=reason):
         parse_manifest(text(value), "m.json")
 
@@ -244,15 +244,18 @@ def test_bad_manifests(value: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (b"<html>", "is no good JSON: JSON is malformed"),
-        (text(manifest(blob("?"))).replace(b"?", b"\xff"), "is no good JSON: .*codec can't decode"),
+        (b"<html>", "is not valid JSON: JSON is malformed"),
+        (
+            text(manifest(blob("?"))).replace(b"?", b"\xff"),
+            "is not valid JSON: .*codec can't decode",
+        ),
         (b'{"more": ' + b"[" * 1_000_000, "is nested too deeply"),
         (signed("{}")[:60], "breaks off in the middle of its signed text"),
         (signed("{}")[:-80], "breaks off in the middle of its signed text"),
     ],
 )
 def test_documents_that_are_no_manifests(document: bytes, reason: str) -> None:
-    """Text that is no JSON, or that was cut, is an error."""
+    """Text that is not JSON, or that was cut, is an error."""
     with pytest.raises(SourceError, match=reason):
         parse_manifest(document, "m.json")
 

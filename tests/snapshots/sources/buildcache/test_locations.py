@@ -42,19 +42,19 @@ def test_resolve(location: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("location", "reason"),
     [
-        ("oci://registry/image", "none of what can be read"),
-        ("ftp://host/index.json", "none of what can be read"),
+        ("oci://registry/image", "is not one of what can be read"),
+        ("ftp://host/index.json", "is not one of what can be read"),
         ("file://host/index.json", "lies on another machine, host"),
         ("s3://-/a", "cannot name an S3 bucket"),
-        ("s3://disk/a", "prefix, /srv, is no http"),
-        ("s3://loop/a", "prefix, s3://loop, is no http"),
+        ("s3://disk/a", "prefix, /srv, is not an http"),
+        ("s3://loop/a", "prefix, s3://loop, is not an http"),
         ("https://me:secret@host/index.json", "^https://host/index.json: the URL holds a login"),
         ("https://me:secret@[host", "holds a login"),
         ("https://", "names no host"),
         ("https:///index.json", "names no host"),
-        ("https://[host/index.json", "no URL that can be read: Invalid IPv6 URL"),
-        ("https://host:port/index.json", "no URL that can be read: Port could not be cast"),
-        ("https://host/\udcff", "no URL that can be read: 'utf-8' codec can't encode"),
+        ("https://[host/index.json", "is not a valid URL: Invalid IPv6 URL"),
+        ("https://host:port/index.json", "is not a valid URL: Port could not be cast"),
+        ("https://host/\udcff", "is not a valid URL: 'utf-8' codec can't encode"),
     ],
 )
 def test_resolve_refuses(location: str, reason: str) -> None:
@@ -94,13 +94,13 @@ def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
         ("file:etc/passwd", "names the local file"),
         ("https://me:secret@host/", "holds a login"),
         ("//me:secret@host/", "holds a login"),
-        ("//[host/", "which is no URL: Invalid IPv6 URL"),
-        ("oci://host/image", "none of what can be read"),
+        ("//[host/", "which is not a URL: Invalid IPv6 URL"),
+        ("oci://host/image", "is not one of what can be read"),
         ("javascript:alert()", "names the local file"),
     ],
 )
 def test_resolve_listed_refuses(location: str, reason: str) -> None:
-    """A list from the net can name no local file, and nothing else that is no plain URL."""
+    """A list from the net can name no local file, and nothing else that is not a plain URL."""
     with pytest.raises(SourceError, match=reason) as caught:
         resolve_listed(location, NET, SETTINGS)
     assert "secret" not in str(caught.value)

@@ -74,7 +74,7 @@ def test_locations(location: str, url: str) -> None:
     [
         ("oci://ghcr.io", "names no repository: write oci://HOST/NAME"),
         ("oci:///site", "names no registry: write oci://HOST/NAME"),
-        ("oci://ghcr.io:99999/site", "is no URL"),
+        ("oci://ghcr.io:99999/site", "is not a valid URL"),
         ("oci://ghcr.io/site/cache:latest", "names no repository: .* without a tag"),
         ("oci://ghcr.io/site/../cache", "names no repository"),
         ("oci://ghcr.io/site?x", "names no repository"),
@@ -153,13 +153,13 @@ def page(tags: list[str], following: str | None) -> Any:
 @pytest.mark.parametrize(
     ("link", "reason"),
     [
-        (TAGS, "pages on and on: 0 tags on 21 pages; the registry is at fault"),
+        (TAGS, "does not stop paging: 0 tags on 21 pages; the registry is at fault"),
         ("http://127.0.0.1:9/v2/site/cache/tags/list", "leads to another host for more tags"),
-        ("http://[", "next page that is no URL"),
+        ("http://[", "next page that is not a URL"),
     ],
 )
 def test_bad_links_between_pages(server: Server, link: str, reason: str) -> None:
-    """Pages in a circle come to an end; another host and what is no URL are not requested."""
+    """Pages in a circle come to an end; another host and what is not a URL are not requested."""
     location = serve(server, "site/cache", IMAGES)
     server[TAGS] = page([], link)
     with pytest.raises(SourceError, match=reason):

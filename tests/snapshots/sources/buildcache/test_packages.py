@@ -140,4 +140,4 @@ def test_kept_documents_that_cannot_be_used(server: Server, tmp_path: Path, dama
     report = Report()
     assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
     (warning,) = report.warnings
-    assert warning.startswith(f"{file}: cannot keep documents; delete it if it is damaged: ")
+    assert warning.startswith(f"{file}: cannot store documents; delete it if it is damaged: ")

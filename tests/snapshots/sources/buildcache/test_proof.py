@@ -154,7 +154,7 @@ def test_bad_text_in_a_key_that_nothing_reads() -> None:
     text = b'{"installs":{"%s":{"in_buildcache":true,"spec":%s}},"version":"8"}'
     spec = json.dumps(node("zlib", "b" * 32)).encode().replace(b'"zlib"', b'"zlib","odd":"\xff"', 1)
     data = b'{"database":%s}' % (text % (b"b" * 32, spec))
-    with pytest.raises(SourceError, match="is no good JSON") as caught:
+    with pytest.raises(SourceError, match="is not valid JSON") as caught:
         decode(data, "index.json", Report())
     assert caught.value.key == f"installs.{'b' * 32}"
 

@@ -158,7 +158,7 @@ def test_a_tag_is_needed(tmp_path: Path) -> None:
             snapshots(location)
         with pytest.raises(InvalidArgument, match="name one tag"):
             snapshots(location, "one", "two")
-        with pytest.raises(InvalidArgument, match="is no tag"):
+        with pytest.raises(InvalidArgument, match="is not a tag"):
             snapshots(location, "develop-*")
 
 
@@ -297,7 +297,7 @@ def test_which_locations_name_a_stack(
     [
         (["e4s={one}"], TagNeeded, "name one with --tag"),
         (["e4s="], InvalidArgument, "e4s= names a stack and no place; write e4s=LOC"),
-        (["e4s={one}", "ml={other}", "e4s={one}"], InvalidArgument, "e4s=.*one stands there twice"),
+        (["e4s={one}", "ml={other}", "e4s={one}"], InvalidArgument, "e4s=.*one appears twice"),
         ([f"s{number}={{one}}" for number in range(1001)], InvalidArgument, "than 1,000 stacks"),
         (
             ["e4s={one}", "{other}"],
@@ -306,7 +306,7 @@ def test_which_locations_name_a_stack(
         ),
         (["e4s={list.json}"], SourceError, "is a list of tags, which have stacks themselves"),
         (["e4s={one}", "ml={one}/nothing"], SourceError, "nothing: does not exist"),
-        (["e4s=ftp://host/a"], SourceError, "ftp://host/a: is none of what can be read"),
+        (["e4s=ftp://host/a"], SourceError, "ftp://host/a: is not one of what can be read"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -462,7 +462,7 @@ STACK = {"label": "e4s", "url": "e4s"}
             {"develop": [STACK, STACK | {"label": "hep"}, STACK]},
             r", develop\[2\].url: names the index that develop\[0\] names",
         ),
-        ({"a/b": [STACK]}, ", a/b: 'a/b' is no tag"),
+        ({"a/b": [STACK]}, ", a/b: 'a/b' is not a tag"),
     ],
 )
 def test_bad_lists(tmp_path: Path, listed: Any, reason: str) -> None:

@@ -254,7 +254,7 @@ UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cache
         ("spec", None, "", "expected `object`, got `null`"),
         ("spec", {"libelf": {}}, ".name", "is missing"),  # as before Spack 0.17
         ("spec.name", ..., "", "is missing"),
-        ("spec.name", "a b", "", "'a b' is no name"),
+        ("spec.name", "a b", "", "'a b' is not a name"),
         ("spec.version", "", "", "is empty"),
         ("spec.hash", RUNTIME, "", "is not the entry's own hash"),
         ("spec.arch", ..., "", "is missing"),
@@ -264,20 +264,20 @@ UNREADABLE = "7 is not a format of specs that can be read: 1 to 6; a newer cache
         ("spec.namespace", 3, "", "expected `str | null`, got `int`"),
         ("spec.annotations.original_specfile_version", 7, "", UNREADABLE),
         ("spec.provided_virtuals", "mpi", "", "expected `array | null`"),
-        ("spec.provided_virtuals", ["a b"], "", "is no virtual package"),
-        ("spec.provided_virtuals", ["mpi@"], "", "is no virtual package"),
+        ("spec.provided_virtuals", ["a b"], "", "is not a virtual package"),
+        ("spec.provided_virtuals", ["mpi@"], "", "is not a virtual package"),
         ("spec.external", "/usr", "", "expected `object | null`, got `str`"),
         ("spec.external", {"path": "/\n"}, ".path", "are not seen"),
         ("spec.external", {"module": [""]}, ".module", "has 0 characters"),
         ("spec.build_spec", {"name": "a"}, ".hash", "is missing"),
         ("spec.build_spec", {"name": "a", "hash": "b"}, "", "NAME/HASH"),
         ("spec.parameters", [], "", "expected `object`, got `array`"),
-        ("spec.parameters.mpi", {}, "", "is none of true, false"),
-        ("spec.parameters.mpi", [[]], "", "is none of true, false"),
+        ("spec.parameters.mpi", {}, "", "is not one of true, false"),
+        ("spec.parameters.mpi", [[]], "", "is not one of true, false"),
         ("spec.dependencies", {}, "", "expected `array`, got `object`"),
         ("spec.dependencies", [{}], "[0].name", "is missing"),
-        ("spec.dependencies", [edge("", GCC, [], [])], "[0].name", "'' is no name"),
-        ("spec.dependencies", TWO_EDGES, "[1].hash", "'GCC' is no hash"),
+        ("spec.dependencies", [edge("", GCC, [], [])], "[0].name", "'' is not a name"),
+        ("spec.dependencies", TWO_EDGES, "[1].hash", "'GCC' is not a hash"),
         ("spec.dependencies", [{"name": "gcc", "hash": GCC}], "[0].parameters", "and so is type"),
     ],
 )
@@ -311,18 +311,18 @@ def test_an_entry_that_is_nowhere() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "is no good JSON: Input data was truncated"),
-        (b'{"database": {"version": "8", "installs": {', "is no good JSON: Input data was trunc"),
-        (b"<html>", "is no good JSON: JSON is malformed"),
+        (b"", "is not valid JSON: Input data was truncated"),
+        (b'{"database": {"version": "8", "installs": {', "is not valid JSON: Input data was trunc"),
+        (b"<html>", "is not valid JSON: JSON is malformed"),
         (b'{"database": ' + b"[" * 100_000, "expected `object`, got `array`"),
         (b'{"more": ' + b"[" * 1_000_000, "is nested too deeply"),
-        (b'{"database": {"version": "\xff", "installs": {}}}', "is no good JSON: "),
+        (b'{"database": {"version": "\xff", "installs": {}}}', "is not valid JSON: "),
         (b"[]", "expected `object`, got `array`"),
         (b"{}", "is missing"),
     ],
 )
 def test_what_is_no_index(text: bytes, reason: str) -> None:
-    """Text that is no JSON, or JSON of another form, is an error and no crash."""
+    """Text that is not JSON, or JSON of another form, is an error and no crash."""
     with pytest.raises(SourceError) as caught:
         decode(text, "index.json", Report(), proof=False)
     assert reason in caught.value.reason

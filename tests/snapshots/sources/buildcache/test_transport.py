@@ -110,7 +110,7 @@ def test_a_cache_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> N
     server["/a.json"] = content(DATA)
     report = Report()
     assert fetched(server.at("/a.json"), keeping(tmp_path / "file"), report) == DATA
-    assert "cannot keep anything" in report.warnings[0]
+    assert "cannot store anything" in report.warnings[0]
 
 
 def test_progress_is_told_in_bytes(server: Server) -> None:
@@ -294,5 +294,5 @@ def test_redirects(server: Server) -> None:
         fetched(server.at("/circle.json"))
     assert server.downloads() == 11
     server["/file.json"] = status(302, Location="file:///etc/hostname")
-    with pytest.raises(SourceError, match="is no URL that can be read"):
+    with pytest.raises(SourceError, match="is not a valid URL"):
         fetched(server.at("/file.json"))

@@ -65,7 +65,7 @@ def test_what_has_no_views(tmp_path: Path) -> None:
     file = put(tmp_path / "index.json", text(small_database()))
     with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
         of_view("tools", file)
-    with pytest.raises(InvalidArgument, match=r"--view: .* is no build cache"):
+    with pytest.raises(InvalidArgument, match=r"--view: .* is not a build cache"):
         of_view("tools", tmp_path / "pages")
     put_layout_3(tmp_path / "cache")
     for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):

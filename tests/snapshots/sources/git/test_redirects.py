@@ -105,7 +105,7 @@ def test_no_objects_are_fetched_from_alternates(
     ("target", "reason"),
     [
         (f"/old{REFS}", "redirects more than 10 times, perhaps in a circle"),
-        ("/login?to=old", "redirects to .*/login, which is no rep"),
+        ("/login?to=old", "redirects to .*/login, which is not a rep"),
     ],
 )
 def test_a_redirect_to_no_repository(

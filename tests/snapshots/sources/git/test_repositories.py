@@ -113,11 +113,11 @@ def test_a_damaged_repository(
     [
         ({"path": "_site"}, SourceError, "no commit has a folder _site"),
         ({"path": ZLIB}, SourceError, "no commit has a folder"),
-        ({"path": "../other"}, InvalidArgument, "no path of a folder"),
-        ({"path": "a\nb"}, InvalidArgument, "no path of a folder"),
+        ({"path": "../other"}, InvalidArgument, "is not the path of a folder"),
+        ({"path": "a\nb"}, InvalidArgument, "is not the path of a folder"),
         ({"path": "texts"}, SourceError, "holds no cache pages"),
         ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix fits no tag .*\(develop\)"),
-        ({"every": "hour"}, InvalidArgument, "'hour' is none of commit, day, week"),
+        ({"every": "hour"}, InvalidArgument, "'hour' is not one of commit, day, week"),
     ],
 )
 def test_options_that_cannot_be_used(
@@ -144,9 +144,9 @@ def test_options_that_cannot_be_used(
         ("file://{tmp}/empty", SourceError, "git says: .*HEAD"),
         ("ext::sh -c true", SourceError, "does not exist"),
         ("ftp://example.org/pages", InvalidArgument, "ftp:// cannot be cloned from"),
-        ("https://[::1", InvalidArgument, "is no good URL"),
-        ("https://127.0.0.1:git/pages", InvalidArgument, "is no good URL: its port"),
-        ("http://127.0.0.1:65536/pages", InvalidArgument, "is no good URL: its port"),
+        ("https://[::1", InvalidArgument, "is not a valid URL"),
+        ("https://127.0.0.1:git/pages", InvalidArgument, "is not a valid URL: its port"),
+        ("http://127.0.0.1:65536/pages", InvalidArgument, "is not a valid URL: its port"),
         ("{tmp}/" + "a" * 5000, SourceError, "File name too long|does not exist"),
         ("a\0b", InvalidArgument, "neither a path nor a URL"),
         ("~nobody-of-that-name/pages", SourceError, "cannot be read"),

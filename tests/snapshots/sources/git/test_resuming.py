@@ -48,7 +48,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
 
 @pytest.mark.parametrize("path", ["_cache", "_cache/develop"])
 def test_a_second_run_parses_nothing(repository: Repository, parsed: list[str], path: str) -> None:
-    """Where nothing is new but a file that is no page, no page is parsed."""
+    """Where nothing is new but a file that is not a page, no page is parsed."""
     _grow(repository, 6)
     found = repository.read(path=path)
     parsed.clear()

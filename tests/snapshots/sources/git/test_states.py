@@ -195,7 +195,7 @@ def test_removed_pages_and_tags(repository: Repository) -> None:
 
 
 def test_a_page_may_become_something_else(repository: Repository) -> None:
-    """Links, submodules and folders are no pages, even where a page stood before."""
+    """Links, submodules and folders are not pages, even where a page stood before."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
     (repository.folder / ZLIB).unlink()
     (repository.folder / ZLIB).symlink_to("../hdf5/specs.md")
@@ -208,7 +208,7 @@ def test_a_page_may_become_something_else(repository: Repository) -> None:
 
 
 def test_other_files_are_left_alone(repository: Repository) -> None:
-    """What is no page by its name is not read."""
+    """What is not a page by its name is not read."""
     names = ("README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "a.json")
     repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{it}": b"no page" for it in names}})
     repository.commit({f"_cache/{name}": b"still no page" for name in names})
@@ -330,11 +330,11 @@ def test_a_hash_stands_once_in_a_tag(repository: Repository) -> None:
         specs(hdf5=["a", "b"], gmake="c"),
     ]
     assert [str(error).partition(":")[2] for error in report.skipped] == [
-        f"{HDF5}, hdf5: the hash {hash_of('b')} stands there already (spec_details)",
-        f"{ZLIB}, zlib: the hash {hash_of('a')} stands there already (in {HDF5})",
+        f"{HDF5}, hdf5: the hash {hash_of('b')} appears twice (spec_details)",
+        f"{ZLIB}, zlib: the hash {hash_of('a')} appears twice (in {HDF5})",
     ]
     assert report.skipped[1].location == f"{commit[:12]}:{ZLIB}"
-    with pytest.raises(SourceError, match="stands there already"):
+    with pytest.raises(SourceError, match="appears twice"):
         repository.read()
 
 
@@ -342,7 +342,7 @@ def test_a_folder_that_cannot_be_a_tag(repository: Repository) -> None:
     """A tag that a path states is checked like any other, and the error names the page."""
     commit = repository.commit({"_cache/no tag/zlib/specs.md": page("zlib", "a", tag=None)})
 
-    with pytest.raises(SourceError, match="'no tag' is no tag") as caught:
+    with pytest.raises(SourceError, match="'no tag' is not a tag") as caught:
         repository.read()
     assert caught.value.location == f"{commit[:12]}:_cache/no tag/zlib/specs.md"
 

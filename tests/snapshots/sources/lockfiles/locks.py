@@ -32,7 +32,7 @@ def lock_file(
 def small_lock_file(version: int = 6, **more: Any) -> dict[str, Any]:
     """Return a lock file of hdf5 over zlib, as the version has it; its compiler is external.
 
-    Up to version 5 the compiler is no spec, and up to version 4 edges have no parameters.
+    Up to version 5 the compiler is not a spec, and up to version 4 edges have no parameters.
     """
     if version == 4:
         edges: list[Any] = [{"name": "zlib", "hash": ZLIB, "type": ["build", "link"]}]

@@ -185,7 +185,7 @@ def test_a_compiler_that_is_missing() -> None:
         ({"spec": [{"hdf5": {}}]}, "spec: expected"),
         (printed(node("zlib", ZLIB), version=2), "spec._meta.version: '2'"),
         (printed(node("zlib", ZLIB, hash=None) | {}), r"spec.nodes\[0\].hash: is missing"),
-        ([node("zlib", "UPPER")], r"\[0\].hash: 'UPPER' is no hash"),
+        ([node("zlib", "UPPER")], r"\[0\].hash: 'UPPER' is not a hash"),
         ([node("zlib", ZLIB) | {"arch": {}}], r"\[0\].arch.platform: is missing"),
         ([[]], r"\[0\]: expected"),
         (
@@ -218,7 +218,7 @@ def test_what_is_wrong_is_named(value: Any, error: str) -> None:
     [
         (b"", "is empty"),
         (b" \n", "is empty"),
-        (b"[]\n\n{", "line 3: is no good JSON"),
+        (b"[]\n\n{", "line 3: is not valid JSON"),
         (b'{"a": 1}\n\xff', "line 2: is not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),
         (b"[] " + b"9" * 5_000, "too long a number"),
