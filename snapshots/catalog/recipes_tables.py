@@ -14,7 +14,6 @@ from itertools import accumulate, pairwise
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshots.catalog.storage import Storage, translated
 from snapshots.catalog.whole_table import WholeTable, plain
@@ -170,30 +169,21 @@ class RecipesTables:
         """Keep the recipes of revisions, and commits that are not kept yet."""
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
-            if any(commits.values()):
-                self._commits.refresh(missing_ok=True)
-                self._append(commits)
+            self._graphs = None  # others may have kept some since
+            kept = {source: self.graph(source).commits for source in commits}
+            new = {
+                source: [commit for commit in of_source if commit.oid not in kept[source]]
+                for source, of_source in commits.items()
+            }
+            if any(new.values()):
+                self._commits.append(_commits_table(new))
+                self._commits.compact()
+                self._graphs = None
             if recipes:
                 self._recipes.refresh(missing_ok=True)
                 self._recipes.append(_recipes_table(recipes, moment))
                 self._recipes.compact()
                 self._take_over()
-
-    def _append(self, commits: Mapping[Source, Sequence[Commit]]) -> None:
-        """Append commits that are not kept yet."""
-        oids = pa.array([commit.oid for of_source in commits.values() for commit in of_source])
-        kept: set[tuple[str, int, str]] = set()
-        for table in self._commits.rows:
-            same = table.filter(pc.is_in(table["hash"], value_set=oids))
-            columns = (same[name].to_pylist() for name in ("repository", "line", "hash"))
-            kept.update(zip(*columns, strict=True))
-        new = {
-            source: [commit for commit in of_source if (*source, commit.oid) not in kept]
-            for source, of_source in commits.items()
-        }
-        if any(new.values()):
-            self._commits.append(_commits_table(new))
-            self._commits.compact()
 
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:
