@@ -1,1 +1,1 @@
-"""What the commands share: their arguments, completion, and what is printed where."""
+"""Shared parts of the commands: parameters, completion, console output and catalog access."""

@@ -1,6 +1,6 @@
-"""Catalogs as the commands ask them: about their past, of which what is missing is made first.
+"""Catalogs as the commands open them, with history queries that first compute missing changes.
 
-This module imports what every look into a catalog takes, so the commands import it when they run.
+The imports of this module are slow, so commands import it only when they run.
 """
 
 import os
@@ -30,11 +30,11 @@ _MOST_REASONS = 3
 _MOST_JOBS = 4
 
 _FEW_PAIRS = 16
-"""So many pairs take one process less time than it takes to start others."""
+"""Up to this number of pairs, one process is faster than starting others."""
 
 
 class OpenedCatalog(msgspec.Struct, frozen=True):
-    """A catalog, its revisions, and what answers questions about them."""
+    """A catalog, its history, and the library that answers queries about its revisions."""
 
     catalog: Catalog
     history: History
@@ -43,7 +43,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     def revision(self, ref: str | None) -> RevisionInfo:
         """Return the revision that a ref names, by default the newest of the main series.
 
-        Raises as ``resolve`` does, and EmptyCatalog.
+        Raises what ``resolve`` raises, and EmptyCatalog.
         """
         if ref is not None:
             return self.history.resolve(ref)
@@ -52,18 +52,19 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return latest
 
     def frame(self, side: SideInfo) -> Frame:
-        """Return what a revision, or another side of a comparison, holds."""
+        """Return the frame of a revision or of another side of a comparison."""
         return self.library.frames.get(side.content)
 
     def complete(self, series: str | None = None, *, causes: bool = False) -> Self:
-        """Compare the neighbours whose changes are missing, and keep the changes.
+        """Compare the neighbours whose changes are missing, and store the changes.
 
-        With ``causes`` likewise those of which only the causes are missing.
+        With ``causes``, also compare neighbours of which only the causes are missing. ``series``
+        limits the comparisons to one series. A progress bar shows their progress.
 
-        A progress bar shows how far it is; ``series`` limits it to one series. Returns a catalog
-        whose history lacks the revisions that cannot be read; those are listed on standard error,
-        and their neighbours follow one another. Where no other revision is left, what asks for
-        changes raises IncompleteHistory. Raises CatalogError where no changes can be kept.
+        Returns a catalog whose history omits unreadable revisions, so that their neighbours become
+        adjacent. The reasons are printed to standard error. If no other revision is left, the
+        catalog is returned unchanged, and queries for changes raise IncompleteHistory. Raises
+        CatalogError if changes cannot be stored.
         """
         unreadable: dict[str, str] = {}
         history = self.history
@@ -85,9 +86,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, history=history)
 
     def hash_history(self, text: str) -> HashHistory:
-        """Return the history of the hash that begins with a text, with or without its slash.
+        """Return the history of the hash that begins with a prefix, with or without its slash.
 
-        Raises InvalidArgument where no revision ever had one, and AmbiguousHash.
+        Raises InvalidArgument if no revision ever had such a hash, and AmbiguousHash.
         """
         prefix = text.removeprefix("/").lower()
         opened = self.complete()
@@ -98,9 +99,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return history
 
     def package_cells(self, name: str) -> tuple[Self, CatalogPackage, PackageCells]:
-        """Return where a package could be had through all series, and what that is told of.
+        """Return the completed catalog, a package across all its series, and the cells it was in.
 
-        Raises InvalidArgument where no revision ever had it.
+        Raises InvalidArgument if no revision ever had the package.
         """
         opened = self.complete(causes=True)
         package = opened.library.past.catalog_package(opened.history, name)
@@ -113,7 +114,8 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     def package_timeline(self, name: str, series: str) -> PackageTimeline:
         """Return the timeline of a package in a series.
 
-        Raises InvalidArgument, naming the series that had it, where no revision of this one did.
+        Raises InvalidArgument if no revision of the series ever had the package. The error names
+        the series that did.
         """
         opened = self.complete(series)
         timeline = opened.library.past.package_timeline(opened.history, series, name)
@@ -124,17 +126,17 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 
 
 def opened_catalog(location: str) -> OpenedCatalog:
-    """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
+    """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
     opened, _ = open_sides(location, ())
     return msgspec.structs.replace(opened, history=opened.catalog.require_history())
 
 
 def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalog, list[SideInfo]]:
-    """Open a catalog, and read the sides of a comparison that some texts name.
+    """Open a catalog, and read the sides of a comparison.
 
-    None names the newest revision of the main series, and the one before it. There need not be a
-    catalog where all of them are files. Raises as ``opened_catalog`` and
-    ``SideReader.read`` do.
+    Each text names a side. None stands for the newest revision of the main series and the one
+    before it. If all sides are files, the catalog need not exist. Raises what ``opened_catalog``
+    and ``SideReader.read`` raise.
     """
     settings = settings_from(os.environ)
     catalog = Catalog(location)
@@ -148,9 +150,9 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
 
 
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
-    """Return which other series had a package, or else which names are like it.
+    """Return which other series had a package, or else which names are similar.
 
-    Where the name is that of a series or a tag, it is the option for that.
+    If the name is that of a series or a tag, return the option that takes it.
     """
     history = opened.history
     if name in history.series_names:

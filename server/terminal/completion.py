@@ -1,7 +1,7 @@
-"""What the shell offers to complete: refs, packages and stacks of the catalog.
+"""Shell completion of refs, packages and stacks of the catalog.
 
-An error must not appear in the middle of a command line, so where nothing can be read nothing is
-offered.
+An error message must not appear in the middle of a command line. If the catalog cannot be read,
+nothing is offered.
 """
 
 import re
@@ -28,7 +28,7 @@ DIMENSIONS = (
     "compiler-name",
     "version",
 )
-"""The dimensions of coverage, as the command line names them."""
+"""The dimensions of coverage, by their names on the command line."""
 
 
 def _without_errors(offers: Callable[[click.Context, str], list[str]]) -> Completer:
@@ -42,7 +42,7 @@ def _without_errors(offers: Callable[[click.Context, str], list[str]]) -> Comple
 
 
 def _refs(ctx: click.Context, incomplete: str) -> list[str]:
-    """Return the tags with this prefix, in natural order, and then the digests."""
+    """Return the tags with this prefix in natural order, and then the digests."""
     history = _names_of(ctx).history
     digests = [short_digest(digest) for digest in history.digests] if incomplete else []
     return _beginning(incomplete, [*history.tags, *digests])
@@ -65,7 +65,7 @@ def complete_tag(ctx: click.Context, incomplete: str) -> list[str]:
 
 @_without_errors
 def complete_range(ctx: click.Context, incomplete: str) -> list[str]:
-    """Return the refs with this prefix, also after the dots of ``BASE..HEAD``."""
+    """Return the refs with this prefix, including after the dots of ``BASE..HEAD``."""
     base, dots, head = incomplete.rpartition("..")
     return [f"{base}{dots}{ref}" for ref in _refs(ctx, head)]
 
@@ -94,7 +94,7 @@ def complete_head_or_package(ctx: click.Context, incomplete: str) -> list[str]:
 
 @_without_errors
 def complete_shown(ctx: click.Context, incomplete: str) -> list[str]:
-    """Return the refs and the packages with this prefix; packages alone after a ref."""
+    """Return the refs and packages with this prefix; only packages after a ref."""
     if incomplete.startswith("/"):
         return []
     refs = [] if ctx.params.get("words") else _refs(ctx, incomplete)
@@ -103,7 +103,7 @@ def complete_shown(ctx: click.Context, incomplete: str) -> list[str]:
 
 @_without_errors
 def complete_dimensions(_ctx: click.Context, incomplete: str) -> list[str]:
-    """Return the dimensions of coverage with this prefix, also after the comma of a list."""
+    """Return the dimensions of coverage with this prefix, including after the comma of a list."""
     chosen, comma, name = incomplete.rpartition(",")
     others = [dimension for dimension in DIMENSIONS if dimension not in chosen.split(",")]
     return [f"{chosen}{comma}{dimension}" for dimension in _beginning(name, others)]
@@ -111,7 +111,7 @@ def complete_dimensions(_ctx: click.Context, incomplete: str) -> list[str]:
 
 @_without_errors
 def complete_query(ctx: click.Context, incomplete: str) -> list[str]:
-    """Return the packages with this prefix, also as a dependency (``^NAME``, ``%NAME``)."""
+    """Return the packages with this prefix, including as a dependency (``^NAME``, ``%NAME``)."""
     word = _WORD.fullmatch(incomplete)
     if word is None:
         return []
@@ -142,7 +142,7 @@ def _names_of(ctx: click.Context) -> "Names":
 
 
 def _digest(ctx: click.Context, names: "Names") -> str:
-    """Return the digest of the revision that the command line names so far, or is meant."""
+    """Return the digest of the revision that the command line names so far, or of the default."""
     base, head, ref, words = (ctx.params.get(name) for name in ("base", "head", "ref", "words"))
     text = ref or head or next(iter(words or ()), None) or (base or "").rpartition("..")[2]
     history = names.history

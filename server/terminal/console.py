@@ -1,4 +1,4 @@
-"""How the commands print: results to standard output, remarks to standard error, colour or none."""
+"""Console output: results on standard output, remarks on standard error, with or without colour."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snapshots.sources.reports import Progress as Notify  # its module imports numpy
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
-"""What ``click.style`` puts around texts: colours, bold, dim, and their end."""
+"""The escape sequences that ``click.style`` writes: colours, bold, dim, and reset."""
 
 _OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -30,10 +30,10 @@ _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
 
 def prepare_streams() -> None:
-    """Open closed standard streams, and let all of them take every character.
+    """Open closed standard streams, and make the output streams accept every character.
 
-    What is written to a stream that was closed is dropped. Characters that the encoding of the
-    output lacks are escaped.
+    Output to a stream that was closed is discarded. Characters that the encoding of an output
+    stream lacks are escaped.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
@@ -45,9 +45,9 @@ def prepare_streams() -> None:
 
 @contextmanager
 def faults_end_with(code: int, *, catches: bool = True) -> Iterator[None]:
-    """Print what is at fault in the context, and exit with a code; without ``catches``, raise it.
+    """Print errors raised in the context, and exit with a code; without ``catches``, raise them.
 
-    Of the errors of the operating system only those of the standard output are faults.
+    Of the operating system's errors, only those of standard output are handled.
     """
     try:
         yield
@@ -58,16 +58,16 @@ def faults_end_with(code: int, *, catches: bool = True) -> Iterator[None]:
         if isinstance(error, OSError):
             if error.filename is not None or error.errno not in _OUTPUT_FAULTS:
                 raise
-            # Nothing more can be written there, not by Python as it ends either.
+            # Python would otherwise fail to flush standard output again when it exits.
             drop_output()
             fault = OutputError("standard output", error.strerror or str(error))
-        # A caret in the second line points at a character in the first.
+        # Lines stay aligned: a caret in the second line points at a character in the first.
         note(f"{_PREFIX}{fault}".replace("\n", "\n" + " " * len(_PREFIX)))
         raise SystemExit(code) from None
 
 
 def drop_output() -> None:
-    """Redirect the standard output to the null device."""
+    """Redirect standard output to the null device."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -75,30 +75,30 @@ def drop_output() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of the result; invisible characters are escaped, except for styles."""
+    """Print a line of the result. Invisible characters are escaped, except for styles."""
     click.echo(_visible(text))
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Print lines of the result as they come."""
+    """Print lines of the result as they are produced."""
     for line in lines:
         say(line)
 
 
 def say_pages(lines: Iterable[str]) -> None:
-    """Print lines of the result: at a terminal that they do not fit on, through the pager.
+    """Print lines of the result, through a pager if they do not fit on the terminal.
 
-    PAGER names the pager, as everywhere; LESS may say how less behaves. Leaving
-    it before the end is no error.
+    The environment variable PAGER names the pager, and LESS sets the options of less. Leaving the
+    pager early is not an error.
     """
     say_blocks([list(lines)])
 
 
 def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
-    """Print blocks of lines of the result as they come, with an empty line between them.
+    """Print blocks of lines as they are produced, separated by empty lines.
 
-    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: blocks
-    are made as the reader scrolls.
+    If they do not fit on the terminal, they are paged as in ``say_pages``, and further blocks are
+    produced as the reader scrolls.
     """
     rest, first = map(_block_text, blocks, chain([""], repeat("\n"))), []
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -117,7 +117,7 @@ def _block_text(lines: Sequence[str], before: str) -> str:
 
 
 def say_json(value: Any) -> None:
-    """Print the result for programs; records become objects, revisions as ``revision_facts``."""
+    """Print the result as JSON. Records become objects, and revisions ``revision_facts``."""
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -126,7 +126,7 @@ def say_json(value: Any) -> None:
 
 
 def _fields(value: Any) -> Any:
-    """Return what JSON has of a value that is not one of its own types."""
+    """Return the JSON form of a value whose type orjson does not support."""
     from snapshots.models import SideInfo, revision_facts
 
     if isinstance(value, SideInfo):
@@ -136,7 +136,7 @@ def _fields(value: Any) -> Any:
 
 
 def facts_of(record: Any, *names: str) -> dict[str, Any]:
-    """Return some attributes of a record for programs, by their names."""
+    """Return the named attributes of a record for JSON output; all are None without a record."""
     return {name: None if record is None else getattr(record, name) for name in names}
 
 
@@ -144,17 +144,17 @@ _JSON = f"{__name__}.json"
 
 
 def choose_json(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
-    """Have the result of the command printed as JSON: the callback of ``--json``."""
+    """Print the command's result as JSON. This is the callback of ``--json``."""
     ctx.meta[_JSON] = is_set
 
 
 def prints_json() -> bool:
-    """Tell whether the running command prints JSON."""
+    """Return whether the running command prints JSON."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 
 def say_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
-    """Print the result of a command: what ``document`` returns as JSON, or lines for people."""
+    """Print the result of a command: the JSON value that ``document`` returns, or lines of text."""
     if prints_json():
         say_json(document())
     else:
@@ -162,7 +162,7 @@ def say_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Print lines to standard error; invisible characters are escaped."""
+    """Print lines to standard error. Invisible characters are escaped."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
 
 
@@ -170,21 +170,21 @@ _WIDTH = f"{__name__}.width"
 
 
 def choose_width(ctx: click.Context, _param: click.Parameter, columns: int | None) -> None:
-    """Fit the lines of the command's result into so many columns: the callback of ``--width``."""
+    """Fit the lines of the result into a number of columns. This is the callback of ``--width``."""
     if columns is not None:
         ctx.meta[_WIDTH] = columns
 
 
 def keep_lines_whole() -> None:
-    """Let lines of the running command be as long as they are, also at a terminal."""
+    """Disable wrapping of lines in the running command, even at a terminal."""
     click.get_current_context().meta[_WIDTH] = None
 
 
 def width() -> int | None:
-    """Return how many columns a line of the result may take; None for any number.
+    """Return the maximum width of a line of the result in columns; None for no limit.
 
-    They are those of ``--width``, else of the terminal. Other programs, such as grep, need whole
-    lines.
+    It is set by ``--width``, and else by the terminal. Output to other programs, such as grep, is
+    not limited.
     """
     context = click.get_current_context(silent=True)
     if context is not None and _WIDTH in context.meta:
@@ -199,7 +199,7 @@ def _visible(text: str) -> str:
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    """Return a character as JSON may write it as well, where a terminal would not show it."""
+    """Return the JSON escape sequence of a character that a terminal would not show."""
     character = match[0]
     if is_plain(character):
         return character
@@ -212,7 +212,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 @contextmanager
 def progress() -> Iterator["Notify"]:
-    """Show progress bars at a terminal, nothing elsewhere; yields the function to report to."""
+    """Show progress bars at a terminal, and nothing elsewhere. Yields the function that reports."""
     if not sys.stderr.isatty():
         yield lambda _task, _done, _total: None
         return

@@ -1,4 +1,4 @@
-"""Arguments, options and groups that several commands share, and the types of their values."""
+"""Shared arguments, options and groups of commands, and the types of their values."""
 
 import os
 import re
@@ -43,7 +43,7 @@ _AGO = re.compile(
     r"(?P<number>\d{1,5}|an?) (?P<unit>second|minute|hour|day|week|month|year)s? ago", re.ASCII
 )
 _AGO_DAYS = {"month": 30, "year": 365}
-"""The units of time that ``timedelta`` does not have."""
+"""The units that ``timedelta`` does not have, in days."""
 
 _PREFIX = "CACHELOG_"
 _CATALOG = "CACHELOG_CATALOG"
@@ -54,7 +54,7 @@ Value = TypeVar("Value")
 
 
 class Parsed(click.ParamType[Value]):
-    """A value that a function makes of its text; it raises InvalidArgument where it cannot."""
+    """A parameter type whose values a function parses; the function raises InvalidArgument."""
 
     def __init__(self, name: str, parse: Callable[[str], Value]) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class Parsed(click.ParamType[Value]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Value:
-        """Parse a text; a default that is not a text stays."""
+        """Parse a text. A default that is not a text is returned unchanged."""
         try:
             return self._parse(value) if isinstance(value, str) else value
         except InvalidArgument as error:
@@ -103,7 +103,7 @@ def _percent(text: str) -> Fraction:
 
 
 def listed(text: str, names: Sequence[str], kind: str) -> list[str]:
-    """Return the names in a text with commas; raises InvalidArgument for those that are unknown."""
+    """Return the names in a comma-separated list; raises InvalidArgument for unknown ones."""
     written = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in written if name not in names]:
         reason = f"{', '.join(map(repr, unknown))} is not one of {', '.join(names)}"
@@ -118,19 +118,19 @@ def _policy(text: str) -> "tuple[RetentionRule, ...]":
 
 
 TIME = Parsed("time", _moment)
-"""A date, or a date and time, of RFC 3339, UTC where it names no zone; or how long ago it was."""
+"""A date, or a date and time (RFC 3339, by default in UTC); or an age, such as '1 week ago'."""
 
 DURATION = Parsed("duration", _duration)
-"""How long: a number of hours, days or weeks, as 12h, 1d, 1w; or 0."""
+"""A duration: a number of hours, days or weeks, such as 12h, 1d or 1w; or 0."""
 
 PERCENT = Parsed("percent", _percent)
-"""A number of per cent from 0 to 100, with its sign or without; exactly as it is written."""
+"""A percentage from 0 to 100, with or without its sign, as an exact fraction."""
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
-    """Return the catalog; raise InvalidArgument for a variable that is not a setting.
+    """Return the catalog; raises InvalidArgument for a variable that is not a setting.
 
-    A mistyped CACHELOG_CATALOG would otherwise select another catalog silently.
+    A misspelled CACHELOG_CATALOG would otherwise silently select another catalog.
     """
     if not ctx.resilient_parsing and any(
         name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
@@ -145,7 +145,7 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
 
 
 def described(*names: str, **usual: Any) -> Callable[..., Callable[[Decorated], Decorated]]:
-    """Return what makes an option of a command; the command describes it."""
+    """Return a factory for an option; each command supplies the description."""
     return lambda text=None, **own: click.option(*names, help=text, **usual | own)
 
 
@@ -171,9 +171,10 @@ _json = click.Option(
 def catalog_command(
     name: str, *, has_json: bool = True, group: click.Group | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command over a ``catalog``, which prints JSON, too: its last options say both.
+    """Declare a command with the option ``--catalog`` and, with ``has_json``, also ``--json``.
 
-    Its docstring describes it, and in a list of lines as ``- NAME: text`` its other parameters.
+    The function's docstring describes the command, and its other parameters in a list of the form
+    ``- NAME: text``.
     """
 
     def declared(function: Callable[..., Any]) -> click.Command:
@@ -237,7 +238,7 @@ whole_tags_option = click.option(
 
 
 def jobs_option(text: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--jobs``, with a description, and ``--cluster``."""
+    """Return a decorator that adds ``--jobs``, with a description, and ``--cluster``."""
     jobs = click.option(
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
@@ -287,7 +288,7 @@ recipes_option = click.option(
 
 
 def two_refs(command: Decorated) -> Decorated:
-    """Add the arguments BASE and HEAD; ``refs_or_none`` parses them."""
+    """Add the arguments BASE and HEAD. ``refs_or_none`` parses them."""
     head = click.argument(
         "head",
         metavar="[HEAD]",
@@ -299,14 +300,14 @@ def two_refs(command: Decorated) -> Decorated:
 
 
 def refs_or_none(base: str | None, head: str | None) -> tuple[str, str] | None:
-    """Return the words for base and head as ``refs_of`` does; None where there are none."""
+    """Return base and head as ``refs_of`` does; None if neither was entered."""
     return None if base is None else refs_of(base, head)
 
 
 def refs_of(base: str, head: str | None) -> tuple[str, str]:
-    """Return the words for base and head, which ``BASE..HEAD`` holds both.
+    """Return base and head, which may both be in one argument as ``BASE..HEAD``.
 
-    Raises UsageError where one of the two is missing.
+    Raises UsageError if one of the two is missing.
     """
     from snapshots.refs import parse_side
 
@@ -322,16 +323,16 @@ def refs_of(base: str, head: str | None) -> tuple[str, str]:
 
 
 def split_range(text: str) -> tuple[str, str] | None:
-    """Return the two sides of ``BASE..HEAD`` or ``BASE...HEAD``; None where the text names one."""
+    """Return the two sides of ``BASE..HEAD`` or ``BASE...HEAD``; None for a text that names one."""
     from snapshots import refs
 
     return refs.split_range(text)
 
 
 def two_hashes(base: str | None, head: str | None) -> tuple[str, str] | None:
-    """Return the beginnings of two hashes that are named, each after a slash.
+    """Return the prefixes of two hashes, each after a slash.
 
-    None where either is something else, or the path of a file or folder that is there.
+    Returns None if either is something else, or is the path of an existing file or folder.
     """
     if base is None:
         return None
@@ -341,19 +342,19 @@ def two_hashes(base: str | None, head: str | None) -> tuple[str, str] | None:
 
 
 def require_package_or_hash(*words: str) -> None:
-    """Raise UsageError for a word that is empty, or a slash without a hash behind it."""
+    """Raise UsageError for an empty argument, or a slash without a hash."""
     if any(not word.strip("/ ") for word in words):
         raise click.UsageError("Write a package, or /HASH with the first characters of a hash.")
 
 
 def require_no_more(words: Sequence[str], expected: int) -> None:
-    """Raise UsageError for more words than expected."""
+    """Raise UsageError for more arguments than expected."""
     if len(words) > expected:
         raise click.UsageError(f"There is one argument too many: {words[expected]}")
 
 
 class HintingGroup(click.Group):
-    """A group whose error for an option before its command says where it belongs."""
+    """A group that, for an option before its command, reports where the option belongs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments before the command."""
@@ -375,9 +376,9 @@ class HintingGroup(click.Group):
 
 
 def open_catalog(location: str) -> "OpenedCatalog":
-    """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision.
+    """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision.
 
-    What every look into a catalog takes is imported now.
+    The modules that read catalogs are imported only now.
     """
     from server.terminal.catalogs import opened_catalog
 
@@ -385,31 +386,31 @@ def open_catalog(location: str) -> "OpenedCatalog":
 
 
 def default_series(history: "History") -> str:
-    """Return the series that is meant where none is named; raises ValueError where none is."""
+    """Return the main series of a history. Raises ValueError if it has no revisions."""
     if history.main_series is None:
         raise ValueError("a history without revisions has no series")
     return history.main_series
 
 
 def series_or_default(name: str | None, history: "History") -> str:
-    """Return a series, by default the main one; raises as ``require_series`` does."""
+    """Return a series, by default the main one. Raises what ``require_series`` raises."""
     require_series(name, history)
     return name or default_series(history)
 
 
 def is_written(option: str) -> bool:
-    """Tell whether an option of the running command is on the command line, not in a variable."""
+    """Return whether an option was entered on the command line, not in a variable."""
     source = click.get_current_context().get_parameter_source(option)
     return source is click.core.ParameterSource.COMMANDLINE
 
 
 def require_tag(name: str | None, history: "History") -> None:
-    """Raise InvalidArgument if a catalog has no tag of that name; None is not a name."""
+    """Raise InvalidArgument if a catalog has no tag of this name; None is ignored."""
     _require_one_of(history.tags, name, "--tag", "tag")
 
 
 def require_series(name: str | None, history: "History", argument: str = "--series") -> None:
-    """Raise InvalidArgument where a catalog does not have a series of that name, likewise."""
+    """Raise InvalidArgument if a catalog has no series of this name; None is ignored."""
     _require_one_of(history.series_names, name, argument, "series")
 
 
@@ -419,7 +420,7 @@ def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: s
 
 
 def require_package(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument where no frame has a package of that name; None is not a name."""
+    """Raise InvalidArgument if no frame has a package of this name; None is ignored."""
     names = {package for frame in frames for package in frame.packages}
     if name is not None and name not in names:
         reason = absent_name(name, nearest_names(name, names), len(frames))
@@ -427,7 +428,7 @@ def require_package(name: str | None, *frames: "Frame") -> None:
 
 
 def require_stack(name: str | None, *frames: "Frame") -> None:
-    """Raise InvalidArgument where no frame has a stack of that name; None is not a name."""
+    """Raise InvalidArgument if no frame has a stack of this name; None is ignored."""
     names = {stack for frame in frames for stack in frame.stacks.items}
     if name is not None and name not in names:
         reason = absent_name(name, nearest_or_first(name, sorted(names)), len(frames))
@@ -435,5 +436,5 @@ def require_stack(name: str | None, *frames: "Frame") -> None:
 
 
 def unknown_name(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
-    """Return the fault of a name that nothing has, with the nearest names."""
+    """Return the error for an unknown name, with the nearest names."""
     return InvalidArgument(option, reason + nearest_hint(nearest))

@@ -1,1 +1,1 @@
-"""The results of commands as lines of text, and as plain values for JSON."""
+"""The results of commands, as lines of text and as plain values for JSON."""

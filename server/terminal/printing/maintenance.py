@@ -1,4 +1,4 @@
-"""What a command did to a catalog, or found in it: in words and as JSON."""
+"""Results of commands that maintain a catalog, as lines of text and as plain values for JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _MOST_CELLS = 10
 
 
 def costs_lines(rows: pa.Table) -> list[str]:
-    """Return how many costs were kept."""
+    """Return the number of costs that were stored."""
     facts = costs_facts(rows)
     unit = f", in {facts['unit'].upper()}" if facts["unit"] else ""
     kept = f"{counted(facts['num_hashes'], 'spec')} and {counted(facts['num_names'], 'package')}"
@@ -46,7 +46,7 @@ def costs_lines(rows: pa.Table) -> list[str]:
 
 
 def costs_facts(rows: pa.Table) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the same in its JSON form."""
     units = rows["unit"].unique().drop_null().to_pylist()
     return {
         "num_rows": len(rows),
@@ -60,7 +60,7 @@ def costs_facts(rows: pa.Table) -> dict[str, Any]:
 
 
 def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Iterator[str]:
-    """Yield the revisions that were removed, and what that came to."""
+    """Yield the removed revisions, and a summary."""
     yield from revision_lines(removal.revisions, history)
     yield from wrapped(_summary(removal, dry_run=dry_run))
 
@@ -68,7 +68,8 @@ def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Itera
 def pruned_lines(
     removal: Removal, choices: Sequence[RetentionChoice], history: History, *, dry_run: bool
 ) -> Iterator[str]:
-    """Yield how many revisions of each series stay and go; for a dry run each of them first."""
+    """Yield the number of revisions of each series that stay; for a dry run, first every revision.
+    """
     if dry_run:
         columns = [TAG, digest(1), taken_at(2), _KEPT_BY]
         yield from table(choices, columns)
@@ -99,7 +100,7 @@ def _summary(removal: Removal, *, dry_run: bool) -> str:
 
 
 def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
-    """Return what was removed, for programs."""
+    """Return the removed revisions in their JSON form."""
     return {
         "dry_run": dry_run,
         "removed": removal.revisions,
@@ -112,7 +113,7 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
 def pruned_facts(
     removal: Removal, choices: Sequence[RetentionChoice], *, dry_run: bool
 ) -> dict[str, Any]:
-    """Return what was removed and what stayed, and why, for programs."""
+    """Return the JSON form of the removed revisions, and of those that stay with the reasons."""
     kept = [
         revision_facts(choice.revision) | {"kept_by": choice.kept_by}
         for choice in choices
@@ -122,7 +123,7 @@ def pruned_facts(
 
 
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
-    """Return a line for each kind of thing that was done."""
+    """Return one line per kind of change."""
     would = "would be " if dry_run else ""
     lines = [
         f"{name}: {counted(len(files), 'file')} {would}deleted, {size(done.num_bytes[name])}"
@@ -152,7 +153,7 @@ def _duration(grace: timedelta) -> str:
 
 
 def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
-    """Return what was deleted, for programs."""
+    """Return the deleted files and rows in their JSON form."""
     return {
         "dry_run": dry_run,
         "tables": [
@@ -167,7 +168,7 @@ def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
 
 
 def copied_lines(copied: Copied, place: str) -> Iterator[str]:
-    """Yield what was copied, and what the copy holds now."""
+    """Yield the number of copied files, and the number of revisions in the copy."""
     yield f"{counted(copied.num_files, 'file')} copied, {size(copied.num_bytes)}"
     if copied.num_removed:
         yield f"{counted(copied.num_removed, 'file')} removed, out of use"
@@ -175,7 +176,7 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 
 
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
-    """Return what was copied, for programs."""
+    """Return the same in its JSON form."""
     return {"location": place, **msgspec.structs.asdict(copied)}
 
 
@@ -183,9 +184,9 @@ def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
 
 
 class CheckedLock(msgspec.Struct, frozen=True):
-    """A lock file, how many specs it wants, and how many of them are not kept.
+    """A lock file, the number of its specs, and how many of them are not kept.
 
-    ``num_lost`` are those that revisions have, ``num_absent`` those that none has.
+    ``num_lost`` are in revisions that are not kept, ``num_absent`` in no revision.
     """
 
     file: str
@@ -195,9 +196,9 @@ class CheckedLock(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The hashes to keep, sorted, of revisions and lock files, and what the rest is, if wanted.
+    """The hashes to keep, sorted, of revisions and lock files, and the remaining specs if requested.
 
-    ``num_unknown`` is as ``KeepList`` has it.
+    ``num_unknown`` is that of ``KeepList``.
     """
 
     revisions: Sequence[RevisionInfo]
@@ -209,12 +210,12 @@ class Kept(msgspec.Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """How much is kept."""
+        """The number of hashes, and of the revisions and lock files that they come from."""
         text = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
         return f"{text} and {counted(len(self.locks), 'lock file')}" if self.locks else text
 
     def lines(self) -> Iterator[str]:
-        """Yield how much is kept, and what the rest is."""
+        """Yield the summary, and the remaining specs."""
         yield f"kept: {self.summary}"
         rest = self.rest
         if rest is None:
@@ -239,7 +240,7 @@ class Kept(msgspec.Struct, frozen=True):
             yield from wrapped(f"{lock.file}: {lost}")
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs; docs/keeping.md describes it."""
+        """Return the list in its JSON form, which docs/keeping.md describes."""
         rest = self.rest
         return {
             "format": KEEP_LIST_FORMAT,
@@ -268,9 +269,10 @@ def list_kept(
     whole: bool,
     checked: Sequence[str] | None,
 ) -> Kept:
-    """Return what a policy and lock files keep; with ``checked``, lock files, also the rest.
+    """Return the hashes that a policy and lock files keep; with ``checked`` also the remaining specs.
 
-    Raises SourceError for a lock file that cannot be read, before any content is.
+    ``checked`` are lock files. Raises SourceError for a lock file that cannot be read, before any
+    content is read.
     """
     locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
     files = {file: lock_files.read(file).specs for file in checked or ()}
@@ -294,7 +296,7 @@ def list_kept(
 
 
 def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[str]:
-    """Yield a line for what was compared, for what could not be, and for recipes."""
+    """Yield the number of pairs that were compared and that failed, and the recipes found."""
     if filled.num_made:
         yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
     elif not filled.failures:
@@ -306,7 +308,7 @@ def filled_lines(filled: Filled, kept: KeptRecipes | None = None) -> Iterator[st
 
 
 def filled_facts(filled: Filled, kept: KeptRecipes | None = None) -> dict[str, Any]:
-    """Return what was done, for programs."""
+    """Return the same in its JSON form."""
     facts = {
         "num_compared": filled.num_made,
         "failed": [
@@ -324,7 +326,7 @@ def filled_facts(filled: Filled, kept: KeptRecipes | None = None) -> dict[str, A
 
 
 def verified_lines(verified: Verified) -> Iterator[str]:
-    """Yield a line a finding, what is damaged first, and what was read."""
+    """Yield one line per finding, damage first, and the amount of data that was read."""
     for finding in verified.findings:
         kind = styles.removed("damaged") if finding.is_damage else styles.quiet("note")
         yield f"{kind}: {finding}"
@@ -338,7 +340,7 @@ def verified_lines(verified: Verified) -> Iterator[str]:
 
 
 def verified_facts(verified: Verified) -> dict[str, Any]:
-    """Return what was found, for programs."""
+    """Return the findings in their JSON form."""
     return {
         "sound": verified.is_sound,
         **facts_of(verified, "num_revisions", "num_contents", "num_specs", "num_pairs"),

@@ -1,4 +1,4 @@
-"""Questions about one revision: the answers as lines of text and as plain values.
+"""Holes, twins and impact in one revision, as lines of text and as plain values.
 
 docs/questions.md describes the documents.
 """
@@ -54,7 +54,7 @@ _MOST_NAMES = 8
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What a question is about: a revision, or what some of its stacks have.
+    """The subject of a query: a revision, or some of its stacks.
 
     ``mask`` selects the rows of the specs that count.
     """
@@ -67,7 +67,7 @@ class Place(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, opened: OpenedCatalog, ref: str | None, *stacks: str) -> Self:
-        """Return the place that a ref and stacks name; raises InvalidArgument for unknown ones."""
+        """Return the place that a ref and stacks name. Raises InvalidArgument for unknown ones."""
         revision = opened.revision(ref)
         frame = opened.frame(revision)
         for stack in stacks:
@@ -78,31 +78,31 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def stack(self) -> str | None:
-        """The only stack that counts; None for all of the revision."""
+        """The first of the stacks; None for the entire revision."""
         return self.stacks[0] if self.stacks else None
 
     @property
     def title(self) -> str:
-        """The revision, or a stack of it, in words."""
+        """The title of the revision, or of a stack in it."""
         return place_title(self.revision, self.stack)
 
     @property
     def num_specs(self) -> int:
-        """How many specs count."""
+        """Number of specs that count."""
         return int(np.count_nonzero(self.mask))
 
     @property
     def num_unknown(self) -> int:
-        """Of how many specs of the revision the dependencies are not known."""
+        """Number of specs of the revision whose dependencies are unknown."""
         return int(np.count_nonzero(~self.graph.known))
 
     @property
     def has_dependencies(self) -> bool:
-        """Whether the source says of any spec what it depends on."""
+        """Whether the dependencies of any spec are known, or there are no specs."""
         return bool(self.graph.is_known or not self.graph.num_rows)
 
     def unknown_lines(self) -> list[str]:
-        """Return a remark on specs whose dependencies are not known, if there are any."""
+        """Return a remark on specs with unknown dependencies, if there are any."""
         if not self.num_unknown:
             return []
         specs = counted(self.num_unknown, "spec")
@@ -113,9 +113,9 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class RevisionHoles(msgspec.Struct, frozen=True):
-    """The holes of a revision; None where its source does not list dependencies.
+    """The holes of a revision; None if its source does not list dependencies.
 
-    ``shown`` are the first of them; ``seen`` says where their hashes were last, None where that is
+    ``shown`` are the first of them. ``seen`` maps hashes to their last occurrence; None if that is
     unknown.
     """
 
@@ -125,7 +125,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
     seen: Mapping[str, LastSeen] | None
 
     def lines(self) -> Iterator[str]:
-        """Yield how many specs are whole, and a line for each hole."""
+        """Yield the number of complete specs, and one line per hole."""
         yield from wrapped(self.place.title)
         holes = self.holes
         if holes is not None:
@@ -146,7 +146,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
             yield styles.quiet(f"and {counted(more, 'hole')} more")
 
     def _history_text(self, hole: Hole) -> str:
-        """Return where a hole went, or which revision of another series has it."""
+        """Return where a hole was removed, or which revision of another series has it."""
         if self.seen is None:
             return "unknown"
         if (seen := self.seen.get(hole.hash)) is None:
@@ -156,7 +156,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
         return f"gone in {title(seen.gone_in)}"
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the holes in their JSON form."""
         place, holes, seen = self.place, self.holes, self.seen or {}
         shown = [
             msgspec.structs.asdict(hole) | facts_of(seen.get(hole.hash), "gone_in")
@@ -174,7 +174,8 @@ class RevisionHoles(msgspec.Struct, frozen=True):
 
 
 def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> RevisionHoles:
-    """Return what the specs of a revision lack to be installed from the cache alone."""
+    """Return the dependencies that a revision lacks for installing its specs from the cache alone.
+    """
     place = Place.of(opened, ref)
     if not place.has_dependencies:
         return RevisionHoles(place, None, (), None)
@@ -188,9 +189,10 @@ def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> Rev
 
 
 class TwinsCause(msgspec.Struct, frozen=True):
-    """A cause of twins, either way: of how many it is the main one, and in how many involved.
+    """A cause of twins, in either direction, with the numbers of specs that it explains.
 
-    ``num_stacks`` leaves root out; None where the source does not list stacks.
+    ``num_specs`` counts specs of which it is the main cause, ``num_involved`` those in which it is
+    involved. ``num_stacks`` excludes root; None if the source does not list stacks.
     """
 
     name: CauseName
@@ -204,16 +206,16 @@ class TwinsCause(msgspec.Struct, frozen=True):
         return twins_title(self.name)
 
     def facts(self) -> dict[str, Any]:
-        """Return the cause for programs."""
+        """Return the cause in its JSON form."""
         facts = facts_of(self, "title", "num_specs", "num_involved", "num_stacks")
         return msgspec.structs.asdict(self.name) | {"key": self.name.key} | facts
 
 
 class RevisionTwins(msgspec.Struct, frozen=True):
-    """The twins of a revision among specs of stacks and of a package; all where none are named.
+    """The twins of a revision, or of some of its stacks or one package.
 
-    ``shown`` are the first groups, each with the rows that would be one with another if its twins
-    were.
+    ``shown`` are the first groups. Each comes with the rows that would no longer be built again if
+    the specs of the group were one.
     """
 
     place: Place
@@ -223,7 +225,7 @@ class RevisionTwins(msgspec.Struct, frozen=True):
     causes: Sequence[TwinsCause]
 
     def lines(self) -> Iterator[str]:
-        """Yield how many specs are built again, why, and the first groups."""
+        """Yield the number of specs that are built again, the causes, and the first groups."""
         place, twins = self.place, self.twins
         of_stacks = f"{' and '.join(place.stacks)} of " if place.stacks else ""
         yield from wrapped(f"{of_stacks}{title(place.revision)}")
@@ -258,13 +260,13 @@ class RevisionTwins(msgspec.Struct, frozen=True):
         yield from (f"  {line}" for line in wrapped(text))
 
     def _causes_of(self, group: TwinGroup) -> list[CauseName]:
-        """Return the causes of a group, each once for both ways."""
+        """Return the causes of a group, each once for both directions."""
         name_of = self.twins.explanation.causes.name_of
         names = (without_direction(name_of(number)) for number in self.twins.causes_of(group))
         return list(dict.fromkeys(names))
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the twins in their JSON form."""
         place, frame = self.place, self.place.frame
         return {
             "format": FORMAT,
@@ -295,9 +297,9 @@ def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
 def find_twins(
     opened: OpenedCatalog, ref: str | None, stacks: Sequence[str], package: str | None, limit: int
 ) -> RevisionTwins:
-    """Return what of a revision is built more than once, and why.
+    """Return the specs of a revision that are built more than once, and the causes.
 
-    Raises InvalidArgument for a stack or package that it does not have.
+    Raises InvalidArgument for a stack or package that the revision does not have.
     """
     place = Place.of(opened, ref, *stacks)
     frame = place.frame
@@ -312,7 +314,7 @@ def find_twins(
 
 
 def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
-    """Return the causes of twins, each once for both ways, what explains most first."""
+    """Return the causes of twins, each once for both directions, the most important first."""
     causes = twins.explanation.causes
     numbers: dict[CauseName, list[int]] = {}
     for cause in range(len(causes)):
@@ -334,7 +336,7 @@ def _causes_either_way(frame: Frame, twins: Twins) -> list[TwinsCause]:
 
 
 class Touched(msgspec.Struct, frozen=True):
-    """The commits of a repository of recipes from ``base``, left out, to ``head``."""
+    """The commits of a repository of recipes from ``base`` (exclusive) to ``head``."""
 
     repository: str
     base: str
@@ -348,12 +350,12 @@ class Touched(msgspec.Struct, frozen=True):
 
     @property
     def num_commits(self) -> int:
-        """How many commits there are."""
+        """Number of commits."""
         return len(self.commits)
 
 
 class LaterChange(msgspec.Struct, frozen=True):
-    """What a change of packages came to: the first one after a revision, with its causes."""
+    """The first change of some packages after a revision: its causes and the specs rebuilt."""
 
     base: RevisionInfo
     revision: RevisionInfo
@@ -368,7 +370,7 @@ class LaterChange(msgspec.Struct, frozen=True):
         return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{rebuilt}"
 
     def facts(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the change in its JSON form."""
         causes = [
             msgspec.structs.asdict(name) | {"key": name.key, "title": cause_title(name)}
             for name in self.causes
@@ -377,7 +379,8 @@ class LaterChange(msgspec.Struct, frozen=True):
 
 
 class ImpactPart(msgspec.Struct, frozen=True):
-    """How many specs of a stack, or for a target, would be built again, and what that takes."""
+    """The specs of a stack, or for a target, that would be built again, and the cost of building.
+    """
 
     name: str
     num_specs: int
@@ -385,10 +388,11 @@ class ImpactPart(msgspec.Struct, frozen=True):
 
 
 class PackagesImpact(msgspec.Struct, frozen=True):
-    """What would be built again if packages of a revision changed; None where it is not known.
+    """The specs that would be built again if packages of a revision changed.
 
-    ``absent`` are packages that commits touch and the revision does not have. ``later`` is what
-    their next change came to; None where none of them changed since, or it is not known.
+    ``counts`` is None if dependencies are unknown. ``absent`` are packages that commits touch and
+    the revision does not have. ``later`` is the packages' next change; None if none of them has
+    changed since, or it is unknown.
     """
 
     place: Place
@@ -399,7 +403,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
     later: LaterChange | None
 
     def lines(self) -> Iterator[str]:
-        """Yield how many specs would be built again, and how many of each stack and target."""
+        """Yield the number of specs that would be built again, in total and by stack and target."""
         place, touched, counts = self.place, self.touched, self.counts
         yield from wrapped(place.title)
         if touched is not None:
@@ -433,7 +437,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
                 yield from table(rows, columns)
 
     def _parts(self) -> Iterator[tuple[str, list[ImpactPart]]]:
-        """Yield the kinds of parts that the impact is counted by, with its parts."""
+        """Yield each kind of part, stack and target, with the counts of its parts."""
         if (counts := self.counts) is None:
             return
         for kind, items, costs in (
@@ -444,7 +448,7 @@ class PackagesImpact(msgspec.Struct, frozen=True):
             yield kind, [ImpactPart(name, number, cost) for (name, number), cost in parts]
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs; numbers are null where dependencies are not told."""
+        """Return the impact in its JSON form; numbers are null if dependencies are unknown."""
         place, counts, touched = self.place, self.counts, self.touched
         by = {
             head: [
@@ -476,10 +480,10 @@ def find_impact(
     packages: Sequence[str],
     touched: Touched | None = None,
 ) -> PackagesImpact:
-    """Return what would be built again if packages changed, or those that commits touch.
+    """Return the impact of a change of packages, or of those that commits touch.
 
-    Raises InvalidArgument for a package that the revision does not have, unless a commit names it,
-    and for a stack that it does not have.
+    Raises InvalidArgument for a stack that the revision does not have, and for a package that it
+    does not have unless a commit touches it.
     """
     place = Place.of(opened, ref, *filter(None, [stack]))
     frame, graph = place.frame, place.graph
@@ -499,7 +503,7 @@ def find_impact(
 
 
 def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) -> LaterChange | None:
-    """Return what the next change of some packages came to, in a stack or in all."""
+    """Return the next change of some packages, in one stack or in all."""
     series = series_of(place.revision.tag)
     try:
         opened = opened.complete(series, causes=True)
@@ -521,7 +525,7 @@ def _find_later(opened: OpenedCatalog, place: Place, packages: Sequence[str]) ->
 
 
 class LargestImpacts(msgspec.Struct, frozen=True):
-    """The packages whose change would build most specs again; None where it is not known."""
+    """The packages whose change would rebuild most specs; None if that is unknown."""
 
     place: Place
     packages: Sequence[impact.PackageImpact] | None
@@ -540,7 +544,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
             yield from table(self.packages, columns)
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the packages in their JSON form."""
         top = [
             msgspec.structs.asdict(package) | {"size_label": impact.size_label(package.num_specs)}
             for package in self.packages or ()
@@ -555,7 +559,7 @@ class LargestImpacts(msgspec.Struct, frozen=True):
 def find_largest(
     opened: OpenedCatalog, ref: str | None, stack: str | None, most: int
 ) -> LargestImpacts:
-    """Return the packages whose change would build most specs of a revision again."""
+    """Return up to ``most`` packages whose change would rebuild most specs of a revision."""
     place = Place.of(opened, ref, *filter(None, [stack]))
     if not place.has_dependencies:
         return LargestImpacts(place, None)

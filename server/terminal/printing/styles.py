@@ -1,4 +1,4 @@
-"""Colours of what the commands print; standard output drops them where it is not a terminal."""
+"""Styles of terminal output; click omits them if standard output is not a terminal."""
 
 from functools import partial
 

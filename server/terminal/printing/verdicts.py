@@ -1,4 +1,4 @@
-"""The verdict of rules: as lines of text, a document for programs, and in formats of CI systems."""
+"""Verdicts of rules: as lines of text, as a JSON document, and in formats of CI systems."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,14 +23,15 @@ from snapshots.refs import title
 from snapshots.texts import counted, visible
 
 FORMAT = 1
-"""The version of the document; it rises when a name is removed or changes its meaning."""
+"""The version of the document. It increases when a name is removed or changes its meaning."""
 
 FEW = 20
-"""How many breaches of a rule are listed for people."""
+"""Maximum number of breaches per rule that text formats list."""
 
 
 class GateReport(msgspec.Struct, frozen=True):
-    """What was judged by the rules of a file, and the verdict; no base where head was alone."""
+    """A verdict, the file of its rules, and the sides judged; ``base`` is None if head was alone.
+    """
 
     rules: str
     base: SideInfo | None
@@ -41,7 +42,7 @@ class GateReport(msgspec.Struct, frozen=True):
 def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
     """Judge the last of one or two sides by the rules of a file, which is read first.
 
-    Raises CachelogError where that cannot be done.
+    Raises CachelogError if the file or a side cannot be read, or a rule cannot be judged.
     """
     rule_set = read_rules(rules)
     opened, (*before, head) = open_sides(location, texts)
@@ -52,7 +53,7 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
 def report_of(
     rules: str, rule_set: Sequence[Rule], base: SideInfo | None, head: SideInfo, subject: Judged
 ) -> GateReport:
-    """Judge what two sides come to by the rules that a file has.
+    """Judge the comparison of two sides, or one side, by the rules of a file.
 
     Raises RulesError for a rule that cannot be judged.
     """
@@ -61,10 +62,10 @@ def report_of(
 
 
 def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
-    """Return what lets only revisions be published that keep the rules of a file.
+    """Return a function that refuses revisions that break an error-level rule of a file.
 
-    The file is read now; raises RulesError as ``read_rules`` does. What breaks a rule is printed
-    to standard error; ``names`` returns the packages of the catalog.
+    The file is read immediately; raises what ``read_rules`` raises. Broken rules are printed to
+    standard error. ``names`` returns the packages of the catalog.
     """
     rule_set = read_rules(rules)
     keep_lines_whole()
@@ -86,7 +87,7 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
 
 @contextmanager
 def _placed(rules: str) -> Iterator[None]:
-    """Name the place in a file of a rule that cannot be judged."""
+    """Add the file and line of a rule to the error that it cannot be judged."""
     try:
         yield
     except RuleUnusable as error:
@@ -96,7 +97,7 @@ def _placed(rules: str) -> Iterator[None]:
 
 
 def outcome(result: RuleResult) -> str:
-    """Return what became of a rule in one word."""
+    """Return the outcome of a rule in one word: passed, or its level."""
     return "passed" if result.passed else result.rule.level.value
 
 
@@ -108,7 +109,7 @@ _STYLES: dict[str, Style] = {
 
 
 def verdict_lines(report: GateReport) -> Iterator[str]:
-    """Yield what was judged, each rule with its first breaches, and how many are broken."""
+    """Yield the sides judged, each rule with its first breaches, and the number of broken rules."""
     base = f"{title(report.base)} -> " if report.base else ""
     yield from wrapped(f"{base}{title(report.head)}")
     for result in report.verdict.results:
@@ -122,9 +123,9 @@ def verdict_lines(report: GateReport) -> Iterator[str]:
 
 
 def few_breaches(result: RuleResult) -> list[str]:
-    """Return the first breaches of a rule, and how many more there are.
+    """Return the first breaches of a rule, and the number of the others.
 
-    A single one that says what the rule's message says is left out.
+    A single breach whose message equals that of the rule is omitted.
     """
     shown = [breach.message for breach in result.breaches[:FEW]]
     if shown == [result.message]:
@@ -134,7 +135,7 @@ def few_breaches(result: RuleResult) -> list[str]:
 
 
 def summary(verdict: Verdict) -> str:
-    """Return how many rules are broken."""
+    """Return the numbers of broken rules of each level, and of all rules."""
     total = counted(len(verdict.results), "rule")
     errors, warnings = (len(verdict.broken(level)) for level in RuleLevel)
     if not errors and not warnings:
@@ -145,7 +146,7 @@ def summary(verdict: Verdict) -> str:
 
 
 def verdict_document(report: GateReport) -> dict[str, Any]:
-    """Return the verdict for programs; docs/gates.md describes it."""
+    """Return the verdict in its JSON form, which docs/gates.md describes."""
     verdict = report.verdict
     return {
         "format": FORMAT,
@@ -178,7 +179,8 @@ _IN_PROPERTIES = _IN_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def annotations(report: GateReport) -> Iterator[str]:
-    """Yield a command for each broken rule, at its line of the file, and then the summary."""
+    """Yield a workflow command for each broken rule, with its line in the file, and then the summary.
+    """
     for result in report.verdict.results:
         if not result.passed:
             rule, lines = result.rule, (result.message, *few_breaches(result))
@@ -188,11 +190,11 @@ def annotations(report: GateReport) -> Iterator[str]:
 
 
 def annotation_of(level: str, properties: Mapping[str, str], lines: Iterable[str]) -> str:
-    """Return the command for an annotation of level notice, warning or error."""
+    """Return the workflow command of an annotation; ``level`` is notice, warning or error."""
     written = ",".join(
         f"{name}={visible(value).translate(_IN_PROPERTIES)}" for name, value in properties.items()
     )
-    # What is not seen is written out first, so that the only ends of lines are those between lines.
+    # Invisible characters are escaped first, so that line ends occur only between the lines.
     data = _END_OF_LINE.join(visible(line).translate(_IN_DATA) for line in lines)
     return f"::{level} {written}::{data}"
 
@@ -204,7 +206,7 @@ _SUITE = "cachelog gate"
 
 
 def junit(report: GateReport) -> str:
-    """Return the verdict as a document: a test suite with a test case for each rule."""
+    """Return the verdict as JUnit XML: a test suite with one test case per rule."""
     failures = len(report.verdict.broken(RuleLevel.ERROR))
     counts = {"tests": str(len(report.verdict.results)), "failures": str(failures), "errors": "0"}
     suites = Element("testsuites", {"name": _SUITE, **counts, "time": "0"})
