@@ -1,4 +1,4 @@
-"""What a lock file wants, against what a revision holds: as lines of text and as plain values."""
+"""Coverage of a lock file by a revision, as lines of text and as plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -31,7 +31,7 @@ _LONGEST_GROUP = 30
 
 
 class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A spec that is missing: where it was last, if anywhere, and the nearest that is there."""
+    """A missing spec: where it was last, if anywhere, and the nearest spec that is present."""
 
     spec: ConcreteSpec
     seen: LastSeen | None
@@ -40,7 +40,7 @@ class UnmetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupCounts(msgspec.Struct, frozen=True):
-    """How many roots of a group of roots count, and how many of these are there."""
+    """A group of roots: the number of roots that count, and how many of them are present."""
 
     name: str
     num_roots: int
@@ -48,11 +48,11 @@ class GroupCounts(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A side with what it holds of a lock file, ``locked``.
+    """A side, and the coverage of a lock file by it, ``locked``.
 
-    ``seen`` says where hashes that are missing were last, None where that is unknown; a spec
-    that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
-    first; none where one was named.
+    ``seen`` maps missing hashes to where they were last; None if that is unknown. It omits hashes
+    that the catalog never had. ``covered`` are the revisions that were searched, best first; empty
+    if one was named.
     """
 
     revision: SideInfo
@@ -62,7 +62,7 @@ class Checked(msgspec.Struct, frozen=True):
     covered: Sequence[Covered] = ()
 
     def is_under(self, percent: Fraction) -> bool:
-        """Return whether fewer of the wanted specs are there."""
+        """Return whether fewer than a percentage of the wanted specs are present."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
     def groups(self) -> Iterator[GroupCounts]:
@@ -74,7 +74,7 @@ class Checked(msgspec.Struct, frozen=True):
             yield GroupCounts(group.name, len(roots), sum(roots))
 
     def missing(self) -> Iterator[UnmetSpec]:
-        """Yield the specs that are missing, roots first."""
+        """Yield the missing specs, roots first."""
         lookup = self.lookup
         for nth, place in enumerate(lookup.missing.tolist()):
             row = int(lookup.nearest[nth])
@@ -90,10 +90,10 @@ class Checked(msgspec.Struct, frozen=True):
 def check(
     location: str, locked: LockFile, text: str | None, *, best: bool, series: str | None
 ) -> Checked:
-    """Look for what a lock file wants in the side that a text names.
+    """Look up the specs of a lock file in the side that a text names.
 
-    That is by default the newest revision of the main series. With ``best`` it is the one
-    that has most, of the newest of each tag or of all of a ``series``.
+    By default, that is the newest revision of the main series. With ``best``, it is the revision
+    with the most specs, among the newest of each tag, or among all of a ``series``.
     """
     revision: SideInfo
     needed = Wanted(locked.specs)
@@ -117,8 +117,8 @@ def find_last_seen(
 ) -> dict[str, LastSeen] | None:
     """Return where hashes, each with the name of its package, were last, if anywhere.
 
-    The series of the revision comes first. None if it is unknown: with a note, or because nothing
-    but files is looked into.
+    The series of the revision takes precedence. Returns None if that is unknown: if the side is a
+    file, or, with a note, if the history cannot be read.
     """
     if not names:
         return {}
@@ -135,7 +135,7 @@ def find_last_seen(
 
 
 def check_lines(checked: Checked) -> Iterator[str]:
-    """Yield what is there, what is missing, and what was left out."""
+    """Yield the numbers of specs present, the missing specs, and the specs left out."""
     if checked.covered:
         yield from _best_lines(checked)
         yield ""
@@ -196,7 +196,7 @@ def _missing_lines(missing: UnmetSpec, *, is_seen_known: bool) -> Iterator[str]:
     if nearest is None:
         texts.append("no other spec of the package is there")
     else:
-        # The hash of a recipe says nothing to people.
+        # The hash of a recipe means nothing to a reader.
         what = "; ".join(
             "another recipe" if change.path == "package_hash" else field_text(change)
             for change in missing.differences
@@ -220,7 +220,7 @@ def _seen_text(seen: LastSeen | None) -> str:
 
 
 def check_document(checked: Checked) -> dict[str, Any]:
-    """Return the same for programs; docs/lock-files.md describes it."""
+    """Return the result in its JSON form, which docs/lock-files.md describes."""
     lookup = checked.lookup
     document: dict[str, Any] = {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""The commits of the recipes that explain causes: lines for people, facts for programs."""
+"""The commits of the recipes that explain causes, as lines of text and as facts for JSON."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from snapshots.catalog.recipes_import import KeptRecipes  # its module reads repositories
 
 PAIRED = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
-"""The reasons of added specs that have a counterpart, and what became of the two."""
+"""The reasons of added specs that have a counterpart, and the words for both."""
 
 _NO_COMMIT = "no commit of the recipes explains it"
 _MACHINE = "outside the cache: the machine changed"
@@ -42,19 +42,19 @@ _WAYS = {FoundBy.GIVEN: "as given", FoundBy.REF: "by its ref", FoundBy.DATE: "by
 
 
 class ComparedCommits(msgspec.Struct, frozen=True):
-    """Why two sides differ, and the commits of the causes, as far as they are known."""
+    """The explanation of two sides' differences, and the commits of the causes if available."""
 
     why: Explanation
     recipes: RecipesChange
 
     @classmethod
     def of(cls, opened: OpenedCatalog, base: SideInfo, head: SideInfo) -> Self:
-        """Return those of two sides of a catalog."""
+        """Return the explanation and the commits of two sides of a catalog."""
         library = opened.library
         return cls(library.explain(base.content, head.content), library.recipes_change(base, head))
 
     def title_line(self) -> str | None:
-        """Return between which commits the two revisions lie; None where that is not known."""
+        """Return the commits of the recipes of the two sides; None if they are unknown."""
         if self.recipes.attribution is None:
             return None
         sides = self.recipes.base, self.recipes.head
@@ -62,7 +62,7 @@ class ComparedCommits(msgspec.Struct, frozen=True):
         return f"recipes: {' -> '.join(texts)}"
 
     def lines(self, number: int, indent: str, *, all_: bool = False) -> Iterator[str]:
-        """Yield the commits that explain a cause: the first one, or all; or that none does."""
+        """Yield the first commit that explains a cause, or all; or a remark that none does."""
         attribution = self.recipes.attribution
         if attribution is None:
             return
@@ -91,7 +91,7 @@ class ComparedCommits(msgspec.Struct, frozen=True):
         return cause_title(self.why.causes.name_of(rebuild.number))
 
     def facts(self, rebuild: CauseCount) -> dict[str, Any]:
-        """Return a rebuild and the commits that explain it, None where none are known."""
+        """Return a rebuild and the commits that explain it, None if they are unknown."""
         return {
             "cause": self.why.causes.name_of(rebuild.number).key,
             "title": self.title(rebuild),
@@ -122,7 +122,7 @@ def _recipes_text(recipes: Recipes) -> str:
 
 
 def rebuild_lines(compared: ComparedCommits, rows: Rows | None) -> Iterator[str]:
-    """Yield the causes of what was rebuilt, each with all commits that explain it."""
+    """Yield the causes of rebuilds, each with all commits that explain it."""
     rebuilds = compared.rebuilds(rows)
     if not rebuilds:
         return
@@ -136,7 +136,7 @@ def rebuild_lines(compared: ComparedCommits, rows: Rows | None) -> Iterator[str]
 
 
 def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[str, Any]:
-    """Return the same for programs; without a comparison nothing was rebuilt."""
+    """Return the same in its JSON form; without a comparison, there are no rebuilds."""
     if compared is None:
         return {"rebuilds": [], "why_no_commits": None}
     return {
@@ -149,14 +149,14 @@ def rebuild_facts(compared: ComparedCommits | None, rows: Rows | None) -> dict[s
 
 
 def recipes_lines(revision: RevisionInfo, recipes: Recipes | None) -> list[str]:
-    """Return which commit of the recipes a revision was made of."""
+    """Return the commit of the recipes that a revision was built from."""
     if recipes is None:
         return [f"{title(revision)}: its recipes are not known"]
     return [f"{title(revision)}: {_recipes_text(recipes)} of {recipes.repository}"]
 
 
 def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | None:
-    """Return the same as a program reads it."""
+    """Return the same in its JSON form."""
     if recipes is None:
         return None
     facts = facts_of(recipes, "repository", "commit", "found_by")
@@ -164,7 +164,7 @@ def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | Non
 
 
 def kept_text(kept: "KeptRecipes") -> str:
-    """Return of how many revisions the recipes became known, in words."""
+    """Return the number of revisions whose recipes were found, in words."""
     revisions = counted(len(kept.recipes), "revision")
     by_date = sum(recipes.found_by is FoundBy.DATE for recipes in kept.recipes.values())
     dated = f", {by_date:,} of them by date" if by_date else ""
@@ -176,7 +176,7 @@ def kept_text(kept: "KeptRecipes") -> str:
 
 
 class Blamed(msgspec.Struct, frozen=True):
-    """A revision with which a package, or the spec of a hash, was rebuilt."""
+    """A revision in which a package, or the spec of a hash, was rebuilt."""
 
     revision: RevisionInfo
     hash: str | None
@@ -184,7 +184,7 @@ class Blamed(msgspec.Struct, frozen=True):
     rebuild: CauseCount
 
     def facts(self) -> dict[str, Any]:
-        """Return the rebuild as a program reads it."""
+        """Return the rebuild in its JSON form."""
         return {
             **facts_of(self.revision, "tag", "digest", "taken_at"),
             "hash": self.hash,
@@ -194,9 +194,9 @@ class Blamed(msgspec.Struct, frozen=True):
 
 
 def blamed(opened: OpenedCatalog, subject: str, series: str, limit: int | None) -> Iterator[Blamed]:
-    """Yield the rebuilds of a package, or of a spec and those before it, newest first.
+    """Yield the rebuilds of a package, or of a spec and its predecessors, newest first.
 
-    Raises as ``hash_history`` and ``package_timeline`` of the catalog do.
+    Raises what ``OpenedCatalog.hash_history`` and ``package_timeline`` raise.
     """
     is_hash = subject.startswith("/")
     rebuilds = _of_hash if is_hash else _of_package
@@ -213,7 +213,7 @@ def _of_package(opened: OpenedCatalog, name: str, series: str) -> Iterator[Blame
 
 
 def package_rows(frame: Frame, name: str) -> Rows:
-    """Return the rows of a package; none where it is not there."""
+    """Return the rows of a package; an empty array if the frame lacks it."""
     own = frame.rows_of(name) or slice(0, 0)
     return np.arange(own.start, own.stop, dtype=np.int32)
 
@@ -241,7 +241,7 @@ def _of_hash(opened: OpenedCatalog, text: str, series: str) -> Iterator[Blamed]:
 
 
 def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
-    """Yield the rebuilds with their commits; or that there was none in the series."""
+    """Yield the rebuilds with their commits, or a remark that there are none in the series."""
     is_empty = True
     for entry in entries:
         is_empty = False
@@ -256,5 +256,5 @@ def blame_lines(entries: Iterable[Blamed], series: str) -> Iterator[str]:
 
 
 def blame_facts(subject: str, entries: Iterable[Blamed]) -> dict[str, Any]:
-    """Return the same for programs."""
+    """Return the same in its JSON form."""
     return {"subject": subject, "rebuilds": [entry.facts() for entry in entries]}

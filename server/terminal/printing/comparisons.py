@@ -1,4 +1,4 @@
-"""What changed between two revisions, and why: lines for people, documents for programs.
+"""Changes between two revisions and their causes, as lines of text and as JSON documents.
 
 docs/notes.md describes the documents. Their names are those of the API, in snake case.
 """
@@ -49,16 +49,16 @@ from snapshots.texts import counted, distinct_prefixes, in_words, short_hash, si
 
 
 _MOST_MATCHES = 3
-"""So many hashes are named that begin alike."""
+"""Maximum number of hashes that the error for an ambiguous prefix lists."""
 
 
 class ReportedChange(msgspec.Struct, frozen=True):
     """A changed hash with its reason, counterpart and main cause.
 
-    ``counterpart`` is what it replaced, or what replaced it, as a row of the other
-    revision; ``head_row`` is that of the two which is in head, and ``cause`` the number of the main
-    cause. All three are None where there is no counterpart. ``why_ambiguous`` says what is not
-    known where nothing but the hashes decided.
+    ``counterpart`` is the row, in the other revision, of the spec that it replaced or that replaced
+    it. ``head_row`` is the row in head of whichever of the two is in head, and ``cause`` the number
+    of the main cause. All three are None if there is no counterpart. ``why_ambiguous`` states what
+    is unknown if only the hashes decided between several counterparts.
     """
 
     change: SpecChange
@@ -70,14 +70,14 @@ class ReportedChange(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> tuple[int | None, int | None]:
-        """The row in base and that in head: of the hash itself, else of its counterpart."""
+        """The rows in base and head, of the hash itself or else of its counterpart."""
         before, after = self.change.before, self.change.after
         other = self.counterpart
         return other if before is None else before, other if after is None else after
 
 
 class Compared(msgspec.Struct, frozen=True, dict=True):
-    """Two sides, as revisions of a catalog; each part of the comparison is made when first used.
+    """A comparison of two sides, whose parts are computed when they are first used.
 
     ``scope`` has the specs that are compared; None for all.
     """
@@ -89,33 +89,33 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def whole(self) -> Comparison:
-        """What changed from base to head, in scope or not."""
+        """The changes from base to head, regardless of the scope."""
         return self.opened.library.compare(self.base.content, self.head.content)
 
     @cached_property
     def comparison(self) -> Comparison:
-        """What changed, in scope."""
+        """The changes in scope."""
         scope = self.scope
         return self.whole if scope is None else self.whole.narrowed_to(scope.in_base, scope.in_head)
 
     @cached_property
     def why(self) -> Explanation:
-        """Why it changed, in scope or not."""
+        """The explanation of all changes, regardless of the scope."""
         return self.opened.library.explain(self.base.content, self.head.content)
 
     @cached_property
     def commits(self) -> ComparedCommits:
-        """Which commits of the recipes explain which causes."""
+        """The commits of the recipes that explain the causes."""
         return ComparedCommits.of(self.opened, self.base, self.head)
 
     @property
     def costs(self) -> FrameCosts | None:
-        """What building each spec of head takes; None without costs."""
+        """The cost of building each spec of head; None without costs."""
         return self.opened.library.costs_of(self.head.content)
 
     @cached_property
     def _returned(self) -> Mask:
-        """The rows of head whose hash an earlier revision of the series had."""
+        """Mask of the rows of head whose hash an earlier revision of the series had."""
         return self.opened.library.find_returned(self.opened.history, self.base, self.head)
 
     @cached_property
@@ -134,15 +134,15 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         )
 
     def coverage(self, dimensions: Sequence[CoverageDimension]) -> CoverageChanges:
-        """Return the combinations of packages and dimensions in scope that were lost and gained."""
+        """Return the combinations of packages and dimensions in scope that were lost or gained."""
         if self.scope is None:
             return coverage(self.whole, dimensions)
         return changelog.coverage_in(self.scope, self.whole, dimensions)
 
     def change_of(self, text: str) -> ReportedChange:
-        """Return the change of the hash that begins with a text after its slash.
+        """Return the change of the hash that begins with a prefix, with or without its slash.
 
-        Raises InvalidArgument where none does, or several do.
+        Raises InvalidArgument if no changed hash begins with it, or several do.
         """
         prefix = text.removeprefix("/").lower()
         matches = [match for match in self.changes if match.change.hash.startswith(prefix)]
@@ -158,7 +158,7 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         return matches[0]
 
     def release_notes(self) -> changelog.Changelog:
-        """Return the changes in scope as release notes have them."""
+        """Return the changes in scope as release notes."""
         return changelog.changelog(
             self.base,
             self.head,
@@ -170,14 +170,17 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
         )
 
     def own(self, reported: ReportedChange) -> Spec:
-        """Return the spec of the hash itself, as it is in head where it is there."""
+        """Return the spec of the hash itself, with its facts in head if head has it."""
         change = reported.change
         if change.after is not None:
             return self.comparison.head.spec(change.after)
         return self.comparison.base.spec(change.before or 0)
 
     def pair(self, reported: ReportedChange) -> tuple[Spec, Spec]:
-        """Return the specs before and after, of a change that has a counterpart or both sides."""
+        """Return the specs before and after a change.
+
+        Raises ValueError if the spec has no counterpart and is only on one side.
+        """
         before, after = reported.rows
         if before is None or after is None:
             raise ValueError(f"{reported.change.hash} has no counterpart")
@@ -187,8 +190,8 @@ class Compared(msgspec.Struct, frozen=True, dict=True):
 def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> Compared:
     """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
 
-    ``scope`` are the fields of ``Only``. Raises as ``open_sides`` does, InvalidArgument for
-    names that neither side has, and UnknownPackage for a name in a query that nothing has.
+    ``scope`` are the fields of ``Only``. Raises what ``open_sides`` raises, InvalidArgument for
+    names that neither side has, and UnknownPackage for an unknown name in a query.
     """
     opened, (base, head) = open_sides(location, texts)
     only = changelog.Only(**scope)
@@ -206,7 +209,7 @@ def _scope(
         library = opened.library
         before, after = (library.find(side.content, only.matching) for side in (base, head))
         if not before.any() and not after.any():
-            # A mistyped name would otherwise read as "nothing changed".
+            # Otherwise, a misspelled name would read as "nothing changed".
             for unknown in library.unknown_names(head.content, only.matching):
                 raise UnknownPackage(unknown.name, unknown.nearest)
         matching = before, after
@@ -214,7 +217,7 @@ def _scope(
 
 
 def without_replaced(changes: Sequence[ReportedChange]) -> list[ReportedChange]:
-    """Return the changes; of two counterparts only the added one, where it is among them."""
+    """Return the changes without replaced specs whose counterpart is among them."""
     paired = {reported.head_row for reported in changes if reported.reason in PAIRED}
     return [
         reported
@@ -231,7 +234,7 @@ SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.REMOVED: ("-", styles.removed),
     SpecChangeKind.CHANGED: ("=", styles.changed),
 }
-"""The sign and the colour of each kind of change."""
+"""The sign and the style of each kind of change."""
 
 _SHOWN_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
 _PAIR_SIGN = "~"
@@ -239,12 +242,12 @@ _INDENT = " " * 8
 
 
 def title_lines(compared: Compared) -> list[str]:
-    """Return which two revisions are compared."""
+    """Return the titles of the two sides."""
     return wrapped(f"{title(compared.base)} -> {title(compared.head)}")
 
 
 def difference_lines(compared: Compared, *, stat: bool) -> Iterator[str]:
-    """Yield the changes package by package, or with ``stat`` one line a package; and totals."""
+    """Yield the changes by package, or with ``stat`` one line per package; and totals."""
     yield from title_lines(compared)
     packages = {change.name: change for change in compared.comparison.packages}
     in_order = sorted(
@@ -263,7 +266,7 @@ def difference_lines(compared: Compared, *, stat: bool) -> Iterator[str]:
 
 
 def _totals(changes: Sequence[ReportedChange]) -> str:
-    """Return how many hashes were added, removed and changed, and how many took a place."""
+    """Return the numbers of hashes added, removed and changed, and of those with a counterpart."""
     kinds = Counter(reported.change.kind for reported in changes)
     hashes = ", ".join(f"{kinds[kind]:,} {kind.value}" for kind in SpecChangeKind)
     reasons = Counter(reported.reason for reported in changes)
@@ -272,7 +275,7 @@ def _totals(changes: Sequence[ReportedChange]) -> str:
 
 
 def _counted(changes: Iterable[ReportedChange]) -> str:
-    """Return how many specs of a package were rebuilt, replaced, added, removed and changed."""
+    """Return the numbers of rebuilt, replaced, added, removed and changed specs of a package."""
     counts = Counter(
         PAIRED.get(reported.reason, reported.change.kind.value) for reported in changes
     )
@@ -281,7 +284,7 @@ def _counted(changes: Iterable[ReportedChange]) -> str:
 
 
 def package_headline(change: PackageChange) -> str:
-    """Return what became of a package, in words: upgraded 1.2 -> 1.3."""
+    """Return the change of a package in words, such as 'upgraded 1.2 -> 1.3'."""
     kind = PACKAGE_KINDS[change.kind]
     if change.kind is PackageChangeKind.REBUILT:
         kind = in_words(Section.of(change).value)
@@ -299,7 +302,7 @@ def _pair_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
 
 
 def _cause_text(compared: Compared, reported: ReportedChange) -> str:
-    """Return the main cause of a spec in brackets; nothing where its facts show it."""
+    """Return the main cause of a spec in parentheses; nothing if its own facts show the cause."""
     if reported.cause is None:
         return ""
     cause = compared.why.causes.name_of(reported.cause)
@@ -325,7 +328,7 @@ def _spec_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
 
 
 def pair_text(before: Spec, after: Spec) -> str:
-    """Return a spec that replaced another: its name, version, and what else differs."""
+    """Return the differences of a spec from the one it replaced: version and other facts."""
     parts = [f"{after.name}@{_arrow(before.version, after.version)}"]
     off, on = _only_in(before.variants, after.variants), _only_in(after.variants, before.variants)
     if off or on:
@@ -345,7 +348,7 @@ def _arrow(before: str, after: str) -> str:
 
 
 def field_text(change: FieldChange) -> str:
-    """Return a fact that differs; of a list, what was added to it and what was removed."""
+    """Return a changed fact; of a list, the items added and removed."""
     before, after = change.before, change.after
     if not isinstance(before, (list, tuple)):
         return f"{change.path}: {single_value(before)} -> {single_value(after)}"
@@ -359,7 +362,7 @@ def _only_in(items: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _quoted(item: str) -> str:
-    """Quote an item that begins with a sign of its own, as variants do, or has blanks."""
+    """Quote an item that has spaces or begins with a sign, as variants do."""
     return f"'{item}'" if item.startswith(("+", "-", "~")) or " " in item else item
 
 
@@ -373,7 +376,7 @@ _CELL_SIGNS: dict[CoverageChangeKind, tuple[str, Style]] = {
 
 
 def coverage_lines(compared: Compared, cells: CoverageChanges) -> Iterator[str]:
-    """Yield the cells package by package, below a lost one the nearest that is left; and totals."""
+    """Yield the lost and gained cells by package, and totals."""
     yield from title_lines(compared)
     yield from coverage_cell_lines(cells)
     counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
@@ -384,7 +387,7 @@ def coverage_lines(compared: Compared, cells: CoverageChanges) -> Iterator[str]:
 
 
 def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
-    """Yield the cells package by package, below a lost one the nearest that is left."""
+    """Yield the cells by package, and below a lost one the nearest remaining spec."""
     for package, inside in groupby(cells, key=attrgetter("package")):
         yield styles.name(package)
         for cell in inside:
@@ -409,14 +412,15 @@ def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
 
 _BELOW_CAUSE = " " * 6
 _MOST_TOGETHER = 5
-"""So many causes are named that go together with another."""
+"""Maximum number of causes listed that occur together with another."""
 
 
 def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator[str]:
-    """Yield how many specs were rebuilt or replaced, and a table of what set that off.
+    """Yield the number of specs that were rebuilt or replaced, and a table of the causes.
 
-    It says of how many specs each cause is the main one, in how many it is involved, and where
-    they are known the first commit that explains it, or with ``all_commits`` all of them.
+    For each cause, the table shows of how many specs it is the main cause and how many it reached.
+    If the commits are known, it also shows the first one that explains the cause, or all of them
+    with ``all_commits``.
     """
     if line := compared.commits.title_line():
         yield from wrapped(line)
@@ -450,7 +454,7 @@ def rebuilds_lines(compared: Compared, *, all_commits: bool = False) -> Iterator
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:
-    """Return a cause, and in brackets those that go together with it."""
+    """Return a cause, followed in parentheses by those that occur together with it."""
     text = cause_title(causes.name_of(number))
     if together := causes.together_with(number):
         others = [cause_title(causes.name_of(other)) for other in together[:_MOST_TOGETHER]]
@@ -460,7 +464,7 @@ def _cause_and_others(causes: Causes, number: int) -> str:
 
 
 def stories_lines(compared: Compared, changes: Sequence[ReportedChange]) -> Iterator[str]:
-    """Yield all that is known of why each hash came, went or changed; nothing without changes."""
+    """Yield a full explanation of each change; nothing if there are no changes."""
     if changes:
         yield from title_lines(compared)
     for reported in without_replaced(changes):
@@ -483,13 +487,13 @@ def _story_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
 
 
 def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
-    """Yield what is not known of what replaced what."""
+    """Yield the reason why a counterpart is ambiguous, if it is."""
     if reported.why_ambiguous is not None:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
 
 
 def _path_lines(compared: Compared, reported: ReportedChange) -> Iterator[str]:
-    """Yield the way from a spec with a counterpart down to its main cause, and other causes."""
+    """Yield the main cause of a spec with a counterpart, the path to it, and other causes."""
     why, causes = compared.why, compared.why.causes
     row = reported.head_row
     if reported.cause is None or row is None:
@@ -527,7 +531,7 @@ def difference_document(compared: Compared) -> dict[str, Any]:
 
 
 def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, Any]:
-    """Return the cells that were lost and gained, with the hashes of what is nearest."""
+    """Return the cells that were lost and gained, with the hashes of the nearest specs."""
     return _head(compared) | {
         "by": cells.dimensions,
         "coverage": [
@@ -539,7 +543,7 @@ def coverage_document(compared: Compared, cells: CoverageChanges) -> dict[str, A
 
 
 def causes_document(compared: Compared, changes: Sequence[ReportedChange]) -> dict[str, Any]:
-    """Return the causes of what is in scope, and each of its specs with its path."""
+    """Return the causes in scope, and each changed spec with its path."""
     notes = _notes(compared)
     shared = ("summary", "causes", "why_no_commits", "why_unknown")
     specs = list(spec_changes_facts(compared, changes))
@@ -559,7 +563,7 @@ def _head(compared: Compared) -> dict[str, Any]:
 def spec_changes_facts(
     compared: Compared, changes: Iterable[ReportedChange]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each changed hash with its reason, its counterpart, what differs, and its causes."""
+    """Yield each changed hash with its reason, counterpart, differences and causes."""
     causes = compared.why.causes
     changes = list(changes)
     fields = _fields(compared, changes)
@@ -582,7 +586,7 @@ def spec_changes_facts(
 
 
 def _fields(compared: Compared, changes: Sequence[ReportedChange]) -> dict[int, list[FieldChange]]:
-    """Return by its place what differs of each hash, or of it and its counterpart."""
+    """Return the differences of each hash, or of it and its counterpart, by index."""
     paired = {
         place: reported.rows for place, reported in enumerate(changes) if None not in reported.rows
     }
@@ -593,7 +597,7 @@ def _fields(compared: Compared, changes: Sequence[ReportedChange]) -> dict[int, 
 
 
 def _reported_facts(compared: Compared, reported: ReportedChange) -> dict[str, Any]:
-    """Return what a change is, why, and what stands against it."""
+    """Return a change with its reason and counterpart."""
     change, own = reported.change, compared.own(reported)
     facts: dict[str, Any] = {"hash": own.hash, "name": own.name, "version": own.version}
     facts["reason"] = reported.reason

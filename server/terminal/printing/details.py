@@ -1,4 +1,4 @@
-"""All there is to say of a revision, a package or a spec, for people and for programs."""
+"""All details of a revision, a package or a spec, as lines of text and in JSON form."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 Counts = Sequence[tuple[str, int]]
-"""Values with how many specs have each."""
+"""Values, each with its number of specs."""
 
 _FACETS = ("target", "platform", "operating_system", "compiler")
 _MOST_SAME = 5
@@ -48,11 +48,11 @@ _REF_AND_SUBJECT = 2
 def subject_of(
     opened: OpenedCatalog, words: Sequence[str], series: str | None = None
 ) -> "ShownRevision | ShownPackage | ShownSpec":
-    """Return what the words ``[REF] [PACKAGE|/HASH]`` name.
+    """Return the subject that the words ``[REF] [PACKAGE|/HASH]`` name.
 
-    A word alone is a ref, if it can be one; else, or with a series, it is a package. Raises as
-    ``History.resolve`` does, and InvalidArgument, CatalogError or AmbiguousHash where there is no
-    such subject.
+    A single word is a ref if such a revision exists; otherwise, or with a series, it is a package.
+    Raises what ``History.resolve`` raises, and InvalidArgument, CatalogError or AmbiguousHash if
+    there is no such subject.
     """
     if len(words) == _REF_AND_SUBJECT:
         revision = opened.history.resolve(words[0])
@@ -81,12 +81,12 @@ def subject_of(
 
 
 def _facets(frame: Frame, rows: Rows | slice) -> dict[str, Counts]:
-    """Return the counts of each fact that distinguishes specs, for some rows of a frame."""
+    """Return the counts of each distinguishing fact, for some rows of a frame."""
     return {name: frame.facet(name, rows) for name in _FACETS}
 
 
 def _with_counts(counts: Counts) -> str:
-    """Return values with how many specs have each: 1.14.6 (12), 1.14.5 (3)."""
+    """Return values with their numbers of specs, such as '1.14.6 (12), 1.14.5 (3)'."""
     return ", ".join(f"{value} ({count:,})" for value, count in counts)
 
 
@@ -107,26 +107,26 @@ def _facet_facts(facets: Mapping[str, Counts]) -> dict[str, Any]:
 
 
 class Neighbour(msgspec.Struct, frozen=True):
-    """A neighbour of a revision, and what changed between the two, where that is known."""
+    """A neighbour of a revision, and the counts of the changes between the two if available."""
 
     revision: RevisionInfo
     counts: PairCounts | None
 
     def text(self, how: str) -> str:
-        """Return the neighbour and what changed, read in a direction."""
+        """Return the neighbour, and the changes in the direction that ``how`` describes."""
         counts = self.counts
         if counts is None:
             return title(self.revision)
         return f"{title(self.revision)}, {how}: {histories.counts_text(counts)}"
 
     def facts(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the neighbour in its JSON form."""
         names = ("specs_added", "specs_removed", "specs_changed")
         return {"revision": self.revision} | facts_of(self.counts, *names)
 
 
 class ShownRevision(msgspec.Struct, frozen=True):
-    """A revision, its neighbours in its series, who else holds the same, and what it holds."""
+    """A revision, its neighbours, its contents, and the revisions with the same contents."""
 
     revision: RevisionInfo
     history: History
@@ -138,11 +138,11 @@ class ShownRevision(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> int:
-        """The place of the revision in its series, from 1."""
+        """The position of the revision in its series, from 1."""
         return len(self.history.earlier(self.revision)) + 1
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines for people."""
+        """Yield the lines of the terminal output."""
         revision, source = self.revision, self.revision.source
         series = series_of(revision.tag)
         total = len(self.history.of_series(series))
@@ -173,7 +173,7 @@ class ShownRevision(msgspec.Struct, frozen=True):
             yield from table(self.stacks, listings.STACK_COLUMNS)
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the revision in its JSON form."""
         revision, series = self.revision, series_of(self.revision.tag)
         return {
             "revision": revision,
@@ -219,10 +219,10 @@ def _shown_revision(opened: OpenedCatalog, revision: RevisionInfo) -> ShownRevis
 class ShownPackage(msgspec.Struct, frozen=True):
     """A package in a revision, and its timeline in the revision's series.
 
-    ``gone_in`` is the revision after the last one that has it; None where that is the newest.
+    ``gone_in`` is the revision after the last one that has it; None if that is the newest.
 
-    Values stand with how many of its specs have each: versions newest first, the others as often
-    as they are had.
+    Each value comes with its number of specs. Versions are in descending order, the others by
+    number.
     """
 
     revision: RevisionInfo
@@ -235,7 +235,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
     gone_in: RevisionInfo | None
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines for people."""
+        """Yield the lines of the terminal output."""
         timeline, newest = self.timeline, self.timeline.entries[0]
         how_large = "" if self.total_size is None else f", {size(self.total_size)}"
         yield styles.name(f"{timeline.name} in {title(self.revision)}")
@@ -255,7 +255,7 @@ class ShownPackage(msgspec.Struct, frozen=True):
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the package in its JSON form."""
         timeline = self.timeline
         return {
             "revision": self.revision,
@@ -282,7 +282,7 @@ def _package_of(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> Sho
 
 
 def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | None:
-    """Return when a package that a revision lacks was in its series; None where it never was."""
+    """Return when a package that a revision lacks was in its series; None if it never was."""
     try:
         timeline = opened.package_timeline(name, series_of(revision.tag))
     except InvalidArgument:
@@ -299,7 +299,7 @@ def _seen(opened: OpenedCatalog, revision: RevisionInfo, name: str) -> str | Non
 
 
 def _newest_package(opened: OpenedCatalog, name: str, no_ref: RevisionNotFound) -> ShownPackage:
-    """Return a package as it was last seen; ``no_ref`` says why its name is not a ref."""
+    """Return a package as it was last seen; ``no_ref`` is the error of its name as a ref."""
     try:
         timeline = opened.package_timeline(name, default_series(opened.history))
     except InvalidArgument as error:
@@ -330,9 +330,9 @@ def _shown_package(
 
 
 class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
-    """A direct dependency; ``version`` is None where it is unknown.
+    """A direct dependency; ``version`` is None if it is unknown.
 
-    ``external_path`` is where it is installed without Spack, if it is.
+    ``external_path`` is the path where it is installed outside Spack, if it is external.
     """
 
     name: str
@@ -345,27 +345,27 @@ class DirectDependency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counterpart(msgspec.Struct, frozen=True):
-    """The spec that another one replaced in a revision, or was replaced by, and what differs."""
+    """The spec that another one replaced in a revision, or was replaced by, and the differences."""
 
     revision: RevisionInfo
     spec: Spec
     text: str
 
     def lines(self, words: str) -> Iterator[str]:
-        """Yield the counterpart behind some words, and what differs."""
+        """Yield a heading with the counterpart, and the differences."""
         yield from wrapped(f"{words} /{self.spec.hash} in {title(self.revision)}:")
         yield from wrapped(f"  {self.text}")
 
     def facts(self) -> dict[str, Any]:
-        """Return the counterpart for programs."""
+        """Return the counterpart in its JSON form."""
         return {"revision": self.revision, "spec": listings.spec_facts(self.spec)}
 
 
 class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A spec as a revision has it, what it needs and who needs it, and its past.
+    """A spec in a revision, its dependencies and dependents, and its history.
 
-    ``dependencies`` and ``dependents`` are None where they are not known. ``took_place_of`` and
-    ``replaced_by`` are of the last time that it came, and went.
+    ``dependencies`` and ``dependents`` are None if they are unknown. ``took_place_of`` and
+    ``replaced_by`` are from the last time that it was added and removed.
     """
 
     spec: Spec
@@ -377,7 +377,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
     replaced_by: Counterpart | None
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines for people."""
+        """Yield the lines of the terminal output."""
         yield from map(styles.name, wrapped(self.spec.short))
         facts = [
             (fact.label or in_words(fact.name).capitalize(), _fact_text(self, fact))
@@ -395,7 +395,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
             yield from self.replaced_by.lines("Replaced by")
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the spec in its JSON form."""
         return {
             "revision": self.revision,
             "spec": listings.spec_facts(self.spec),
@@ -409,7 +409,7 @@ class ShownSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> ShownSpec:
-    """Return the spec of the hash that begins with a text, in a revision or the newest with it."""
+    """Return the spec whose hash begins with a text, in a revision or the newest that has it."""
     past = opened.hash_history(text if revision is None else _hash_in(opened, revision, text))
     revision = revision or past.newest
     frame = opened.frame(revision)
@@ -438,7 +438,7 @@ def _shown_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
 
 
 def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
-    """Return the hash in a revision that begins with a text after its slash."""
+    """Return the hash in a revision that begins with a prefix, with or without its slash."""
     prefix = text.removeprefix("/").lower()
     frame = opened.frame(revision)
     rows = frame.hashes.with_prefix(prefix).tolist()
@@ -453,7 +453,7 @@ def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:
 
 
 def _counterpart(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counterpart | None:
-    """Return the counterpart of a hash in a revision that it came to, or was gone in."""
+    """Return the counterpart of a hash in the revision that it was added or removed in."""
     base = opened.history.previous(head)
     if base is None:
         return None
@@ -470,7 +470,7 @@ def _counterpart(opened: OpenedCatalog, text: str, head: RevisionInfo) -> Counte
 
 
 def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
-    """Return what a row depends on directly; None where that is not known."""
+    """Return the direct dependencies of a row; None if they are unknown."""
     graph = side.graph
     if not graph.known[row]:
         return None
@@ -493,7 +493,7 @@ def _dependencies_of(side: Side, row: int) -> list[DirectDependency] | None:
 
 
 def _dependents_of(frame: Frame, graph: DependencyGraph, row: int) -> list[Spec] | None:
-    """Return the specs that depend on a row directly; None where no dependencies are known."""
+    """Return the specs that directly depend on a row; None if no dependencies are known."""
     if not graph.is_known:
         return None
     nodes = graph.reached_from(row, upward=True).nodes.tolist()

@@ -1,6 +1,6 @@
-"""What became of a series, a package or a hash, as ``git log`` has it, and what rebuilt most.
+"""The history of a series, a package or a hash, in the style of ``git log``; causes of rebuilds.
 
-docs/history.md describes the documents for programs.
+docs/history.md describes the JSON documents.
 """
 
 import sys
@@ -52,26 +52,27 @@ _WIDEST_BAR = 40
 _NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
-"""So many packages are named in an entry of a series."""
+"""Maximum number of packages listed in an entry of a series."""
 
 _AT_FIRST, _AT_ONCE = 24, 64
-"""Packages are read of so many entries at once; the first are to be seen soon."""
+"""Batch sizes for reading packages of entries. The first is small, to print the first entries soon.
+"""
 
 Item = TypeVar("Item")
 AnySpan = TypeVar("AnySpan", Span, CellSpan)
 SpecCounts: TypeAlias = PackageCounts | PackageEntry | PairCounts
-"""What counts the specs that were added, removed and changed."""
+"""Records with the numbers of specs that were added, removed and changed."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries are shown: of a tag, from a moment on, so many; None for all."""
+    """The entries to show: of a tag, since a time, and up to a number; None for all."""
 
     tag: str | None
     since: datetime | None
     limit: int | None
 
     def of(self, items: Iterable[Item], revision: Callable[[Item], RevisionInfo]) -> Iterator[Item]:
-        """Yield the selected items; ``revision`` returns the revision of one."""
+        """Yield the selected items; ``revision`` returns the revision of an item."""
         selected = (
             item
             for item in items
@@ -82,7 +83,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """What happened with a revision, since ``base``: in one line, in several, and for programs."""
+    """The changes of a revision since ``base``: in one line, in several, and in JSON form."""
 
     revision: RevisionInfo
     base: RevisionInfo | None
@@ -92,14 +93,14 @@ class LogEntry(msgspec.Struct, frozen=True):
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log of a series, a package or a hash; the entries are made as they are read."""
+    """A log of a series, a package or a hash. Entries are created as they are read."""
 
     title: Sequence[str]
     facts: Mapping[str, Any]
     entries: Iterator[LogEntry]
 
     def short_lines(self) -> Iterator[str]:
-        """Yield a line for each entry."""
+        """Yield one line per entry."""
         yield from self.title
         for entry in self.entries:
             revision = entry.revision
@@ -113,7 +114,7 @@ class Log(msgspec.Struct, frozen=True):
             yield [*_head(entry.revision), "", *entry.lines]
 
     def document(self) -> dict[str, Any]:
-        """Return the log for programs."""
+        """Return the log in its JSON form."""
         return {**self.facts, "entries": [entry.facts for entry in self.entries]}
 
 
@@ -127,12 +128,12 @@ def log_of(
     commits: bool,
     cell: Mapping[str, str],
 ) -> Log:
-    """Return the log of a series, or in it of a package, or of the hash after a slash.
+    """Return the log of a series, of a package in it, or of the hash after a slash.
 
-    ``series`` is by default the main one; of a hash it is all. With ``oneline`` only
-    the text of each entry counts. With ``commits`` each entry has what rebuilt specs with it, and
-    the commits that explain that. With a ``cell``, values by dimension, it is when specs of the
-    package were in it.
+    ``series`` is by default the main one, and for a hash all. With ``oneline``, only the text of
+    each entry is used. With ``commits``, each entry contains the causes of its rebuilds and the
+    commits that explain them. With a ``cell``, values by dimension, the log shows when specs of the
+    package were in that cell.
     """
     if subject is not None and cell:
         return _cell_log(opened, subject, series, cell, selection)
@@ -155,7 +156,10 @@ def log_of(
 
 
 def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows] | None) -> Log:
-    """Return a log with the commits that rebuilt some rows of each revision; None for all."""
+    """Return a log with the commits that explain the rebuilds of its entries.
+
+    ``rows_in`` returns the rows of a frame that count; None for all.
+    """
 
     def entries() -> Iterator[LogEntry]:
         for entry in log.entries:
@@ -174,7 +178,7 @@ def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Ro
 
 
 def _hash_rows(frame: Frame, hash_: str) -> Rows:
-    """Return the row of a hash; none in a revision that it went in."""
+    """Return the row of a hash; an empty array for a revision that lacks it."""
     row = frame.hashes.find(hash_)
     return np.array([] if row is None else [row], np.int32)
 
@@ -201,9 +205,10 @@ def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
 def _entries(
     opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint]
 ) -> Iterator[LogEntry]:
-    """Yield the entries as they are read; raises CatalogError where what is kept is damaged."""
+    """Yield the entries as they are read. Raises CatalogError if stored data is damaged."""
     past = opened.library.past
-    # What returned takes reading all that was removed: once for the first, once for the rest.
+    # To count returned specs, all removed hashes are read: once for the first batch, once for the
+    # rest.
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
         returned = past.count_returned(opened.history, series, map(_pair, batch))
         for start in range(0, len(batch), _AT_ONCE):
@@ -221,7 +226,7 @@ def _pair(point: GrowthPoint) -> Pair:
 def _series_entry(
     point: GrowthPoint, reasons: Mapping[SpecChangeReason, int], packages: Sequence[PackageCounts]
 ) -> LogEntry:
-    """Return the totals by reason, those that returned apart, and the packages changed most."""
+    """Return an entry with totals by reason and the packages with most changes."""
     most_changed = nlargest(MOST_CHANGED, packages, _weight)
     lines = list(_count_lines(point.counts, reasons))
     if most_changed:
@@ -239,7 +244,8 @@ def _series_entry(
 
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
-    """Return how much a change says: of equal ones a mere rebuild says less."""
+    """Return the sort key of a package: the number of changes, then whether it was more than rebuilt.
+    """
     return sum(_three(package)), package.kind is not PackageChangeKind.REBUILT
 
 
@@ -278,13 +284,13 @@ def _package_log(timeline: PackageTimeline, history: History, selection: Selecti
 
 
 def package_entry_facts(entry: PackageEntry) -> dict[str, Any]:
-    """Return an entry of a package for programs."""
+    """Return an entry of a package in its JSON form."""
     facts = msgspec.structs.asdict(entry)
     return {"revision": facts.pop("head"), **facts}
 
 
 def _package_text(entry: PackageEntry | PackageCounts) -> str:
-    """Return what became of a package: upgraded, +1.3 -1.2."""
+    """Return the change of a package, such as 'upgraded, +1.3 -1.2'."""
     versions = [f"+{version}" for version in entry.versions_added]
     versions += [f"-{version}" for version in entry.versions_removed]
     kind = PACKAGE_KINDS[entry.kind]
@@ -300,7 +306,7 @@ def package_line(entry: PackageEntry) -> str:
 
 
 def reasons_text(reasons: Mapping[SpecChangeReason, int]) -> str:
-    """Return why how many specs went; empty where nothing says why."""
+    """Return the reasons for removed specs with their numbers; empty if there are none."""
     parts = [counted_reasons(SpecChangeKind.REMOVED, reasons)]
     if others := reasons.get(SpecChangeReason.FACTS):
         parts.append(f"{others} with other facts")
@@ -357,7 +363,7 @@ def _cell_log(
 
 
 def _cell_lines(spans: Mapping[str, Sequence[CellSpan]]) -> Iterator[str]:
-    """Yield when specs of a cell were there, in each series, and why they went."""
+    """Yield the spans of a cell in each series, with the reasons why they ended."""
     for series, several in spans.items():
         if not several:
             yield f"{series}: never"
@@ -389,7 +395,7 @@ def _reason_text(reason: SpecChangeReason | None) -> str:
 
 
 def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
-    """Return for programs when a hash was there."""
+    """Return the spans of a hash in their JSON form."""
     names = ("series", "first", "last", "is_current", "reason_came", "reason_gone", "gone_in")
     return {
         **facts_of(past, "hash", "name", "version", "newest"),
@@ -398,7 +404,7 @@ def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
-    """Yield when a hash was there, why it came, and why it was removed."""
+    """Yield the spans of a hash, with the reasons why it was added and removed."""
     for span in spans:
         came, gone = _reason_text(span.reason_came), _reason_text(span.reason_gone)
         yield from wrapped(indent + _span_text(span.series, span, came, gone), indent + _INDENT)
@@ -408,7 +414,7 @@ def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
 
 
 def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) -> str:
-    """Return when something was there, what to say about it, and where and why it was removed."""
+    """Return a span in words: its revisions, ``about``, and the revision and reason of its end."""
     revisions = title(span.first)
     if span.first != span.last:
         revisions += f" to {title(span.last)}"
@@ -424,9 +430,9 @@ def _span_entries(
     history: History,
     selection: Selection,
 ) -> Iterator[LogEntry]:
-    """Yield an entry for each revision that a span began with, or was gone in, newest first.
+    """Yield an entry for each revision in which a span began or ended, newest first.
 
-    ``why`` returns what follows the text of an entry, and further facts.
+    ``why`` returns the end of an entry's text, and further facts.
     """
     events = [
         (revision, series, kind, span)
@@ -453,7 +459,7 @@ def _three(counts: SpecCounts) -> tuple[int, int, int]:
 
 
 def counts_text(counts: SpecCounts) -> str:
-    """Return how many specs came, went and changed: +12 -3 =1."""
+    """Return the numbers of specs added, removed and changed, such as '+12 -3 =1'."""
     parts = zip(SIGNS.values(), _three(counts), strict=True)
     return (
         " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
@@ -470,7 +476,7 @@ def _head(revision: RevisionInfo) -> Iterator[str]:
 
 
 def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) -> Iterator[str]:
-    """Yield a line for each kind of change that there is, with its reasons."""
+    """Yield a line for each kind of change that occurred, with its reasons."""
     if not any(_three(counts)):
         yield f"{_INDENT}nothing changed"
     for kind, count in zip(SpecChangeKind, _three(counts), strict=True):
@@ -483,9 +489,9 @@ def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) ->
 
 
 def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
-    """Yield a line a package, with a bar as long as its changes are many, and what became of it.
+    """Yield one line per package: a bar proportional to its changes, and its change in words.
 
-    Where that does not fit beside the shortest bars, it is left out.
+    The words are omitted if they do not fit beside the shortest bars.
     """
     totals = [sum(_three(package)) for package in packages]
     texts = list(map(_headline, packages))
@@ -504,14 +510,15 @@ def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
 
 
 def _headline(package: PackageCounts) -> str:
-    """Return what became of a package; which versions, only where it is there all the time."""
+    """Return the change of a package, with versions only if it was neither added nor removed."""
     if package.kind in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED):
         return PACKAGE_KINDS[package.kind]
     return _package_text(package)
 
 
 def _bar(package: PackageCounts, scale: float) -> str:
-    """Return a sign for each change, or for several of them; the smallest part has one, too."""
+    """Return one sign per change, or per several changes; each kind that occurs has at least one.
+    """
     parts = zip(SIGNS.values(), _three(package), strict=True)
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
@@ -526,13 +533,13 @@ CAUSES_FORMAT = 1
 
 _BARS = "·▁▂▃▄▅▆▇█"
 _MOST_BARS = 32
-"""So many bars stand for the revisions; where these are more, each stands for some."""
+"""Maximum number of bars; if there are more revisions, each bar represents several."""
 
 
 class SeriesReport(msgspec.Struct, frozen=True):
-    """The causes of a series, what explains most first, of some of its revisions.
+    """The causes of rebuilds in a series, or in some of its revisions, most important first.
 
-    ``shown`` are the first of ``num_causes``; ``revisions`` are those that were looked at, oldest
+    ``shown`` are the first of ``num_causes``. ``revisions`` are those that were considered, oldest
     first.
     """
 
@@ -545,7 +552,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
     shown: Sequence[SeriesCause]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each cause, with bars through time, the oldest revision first."""
+        """Yield one line per cause, with bars over time, the oldest revision first."""
         revisions = self.revisions
         days = sorted({day(revision.taken_at) for revision in revisions})
         span = f" from {days[0]} to {days[-1]}" if days else ""
@@ -571,7 +578,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
             yield f"and {more:,} more"
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the report in its JSON form."""
         return {
             "format": CAUSES_FORMAT,
             **facts_of(self, "series", "since", "until", "by"),
@@ -589,7 +596,7 @@ def report_of(
     until: datetime | None,
     limit: int | None,
 ) -> SeriesReport:
-    """Return what rebuilt most; raises IncompleteHistory where what is missing cannot be kept."""
+    """Return the causes of most rebuilds. Raises IncompleteHistory if changes cannot be stored."""
     opened = opened.complete(series, causes=True)
     costs = opened.catalog.costs.current
     every = opened.library.past.causes(opened.history, series, by_package=costs is not None)
@@ -609,7 +616,7 @@ def _name(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
 
 
 def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
-    """Return a bar for each revision, or for a few: what is explained in all of them."""
+    """Return one bar per revision, or per several: the number of specs explained in them."""
     step = max(1, -(-len(revisions) // _MOST_BARS))
     places = {revision: place // step for place, revision in enumerate(revisions)}
     heights = [0] * -(-len(revisions) // step)

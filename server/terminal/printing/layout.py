@@ -15,14 +15,14 @@ Style = Callable[[str], str]
 
 _GAP = 2
 _INDENT = " " * 4
-# Lines part at blanks and between switches (+mpi~cxx), not within what stands in quotes.
+# Lines break at spaces and between switches (+mpi~cxx), but not within quotes.
 _PIECE = re.compile(r"""\s*[+~]?(?:"[^"]*"|'[^']*'|[^\s+~])*""")
 
 
 class TableColumn(msgspec.Struct, frozen=True):
-    """A column of a table; those with the highest ``rank`` are left out first.
+    """A column of a table. Those with the highest ``rank`` are omitted first.
 
-    ``cell`` returns what a row has there: a text, a number of things, or None for unknown.
+    ``cell`` returns the content of a row's cell: a text, a number, or None for unknown.
     """
 
     head: str
@@ -39,7 +39,7 @@ class TableColumn(msgspec.Struct, frozen=True):
 
 
 def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> TableColumn:
-    """Return a column of numbers, which are aligned at their ends."""
+    """Return a column of numbers, which are right-aligned."""
     return TableColumn(head, rank, cell, is_number=True)
 
 
@@ -48,26 +48,26 @@ SIZE = number("size", 5, lambda row: size(row.total_size))
 
 
 def digest(rank: int) -> TableColumn:
-    """Return the column of the digests of revisions, shortened."""
+    """Return a column with the shortened digests of revisions."""
     return TableColumn(
         "digest", rank, lambda row: short_digest(_revision(row).digest), styles.digest
     )
 
 
 def taken_at(rank: int) -> TableColumn:
-    """Return the column of when revisions were taken."""
+    """Return a column with the times when revisions were taken."""
     return TableColumn("taken at", rank, lambda row: minute(_revision(row).taken_at))
 
 
 def build_times(rows: Sequence[Any], rank: int) -> list[TableColumn]:
-    """Return the column of what building takes; none for rows without costs."""
+    """Return a column with build times in a list; an empty list for rows without costs."""
     if not rows or rows[0].build_cost is None:
         return []
     return [number("build time", rank, lambda row: str(row.build_cost))]
 
 
 def _revision(row: Any) -> RevisionInfo:
-    """Return the revision that a row is, or has."""
+    """Return the row itself, or its revision if it has one."""
     revision: RevisionInfo = getattr(row, "revision", row)
     return revision
 
@@ -81,7 +81,7 @@ def _cell_text(value: str | int | None) -> str:
 def table(rows: Sequence[Any], columns: Sequence[TableColumn]) -> Iterator[str]:
     """Yield the lines of a table that fits ``console.width()``.
 
-    Columns are left out until the others fit; those of rank 0 always stay.
+    Columns are omitted until the others fit. Those of rank 0 are always shown.
     """
     shown = [(column, column.texts(rows)) for column in columns]
     limit = width()
@@ -100,10 +100,10 @@ def _width_of(columns: Sequence[tuple[TableColumn, list[str]]]) -> int:
 
 
 def wrapped(text: str, indent: str = _INDENT) -> list[str]:
-    """Return the lines of a text of specs; all but the first are indented.
+    """Return the lines of a text that contains specs; all but the first are indented.
 
-    Lines are parted at blanks and between the switches of variants to fit ``console.width()``. Only
-    a piece that alone is wider is left as it is.
+    Lines break at spaces and between the switches of variants to fit ``console.width()``. A single
+    piece that is longer than that is not broken.
     """
     limit = width()
     if limit is None or len(text) <= limit:
@@ -118,7 +118,7 @@ def wrapped(text: str, indent: str = _INDENT) -> list[str]:
 
 
 def labelled(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each label and its text, the texts aligned; long ones take more lines."""
+    """Yield each label with its text, wrapped and aligned; labels without text are omitted."""
     shown = [(f"{label}:", text) for label, text in facts if text]
     widest = max((len(label) for label, _ in shown), default=0) + _GAP
     for label, text in shown:

@@ -1,4 +1,4 @@
-"""Revisions, tags, packages, stacks and specs: tables for people, records for programs."""
+"""Revisions, tags, packages, stacks and specs, as tables and as records for JSON."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -24,7 +24,7 @@ from snapshots.texts import counted, day, minute, proven, short_digest
 
 
 def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Iterator[str]:
-    """Yield a table with one line a revision; narrow terminals show fewer columns."""
+    """Yield a table with one line per revision. Narrow terminals show fewer columns."""
     columns = [
         layout.TAG,
         layout.digest(1),
@@ -41,7 +41,7 @@ def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Itera
 
 
 def tag_lines(history: History, tags: Sequence[str]) -> Iterator[str]:
-    """Yield a table with one line a tag: its newest revision, and how many there are."""
+    """Yield a table with one line per tag: its newest revision, and the number of revisions."""
     columns = [
         layout.TAG,
         layout.TableColumn("series", 4, lambda row: series(row.tag)),
@@ -60,12 +60,12 @@ def _last_seen(history: History) -> layout.TableColumn:
 
 
 def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
-    """Return a revision as a program reads it, with the time that it was last seen at."""
+    """Return the JSON form of a revision, with the time when it was last seen."""
     return revision_facts(revision) | {"confirmed_at": history.confirmed_at(revision)}
 
 
 def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
-    """Return each tag with its series, how many revisions it has, and the newest of them."""
+    """Return each tag with its series, its number of revisions, and the newest of them."""
     return [
         {"tag": tag, "series": series(tag), "num_revisions": len(of_tag), "latest": of_tag[0]}
         for tag, of_tag in ((tag, history.of_tag(tag)) for tag in tags)
@@ -73,12 +73,12 @@ def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def place_title(revision: RevisionInfo, stack: str | None) -> str:
-    """Return a revision, or a stack of it, in words."""
+    """Return the title of a revision, or of a stack in it."""
     return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
 
 
 def holds(revision: RevisionInfo) -> str:
-    """Return what a revision has: 60 packages, 600 specs, 26 stacks."""
+    """Return the size of a revision in words, such as '60 packages, 600 specs, 26 stacks'."""
     count = revision.known_stacks
     stacks = "stacks unknown" if count is None else counted(count, "stack")
     specs = counted(revision.num_specs, "spec")
@@ -86,13 +86,13 @@ def holds(revision: RevisionInfo) -> str:
 
 
 def proof_text(revision: RevisionInfo) -> str:
-    """Return how many hashes of a revision were proven: 221 proven, 2 spliced."""
+    """Return how many hashes of a revision are proven, such as '221 proven, 2 spliced'."""
     unproven = [(counts.reason.value, counts.num_specs) for counts in revision.unproven or ()]
     return proven(revision.num_proven, unproven)
 
 
 def source_text(source: Source) -> str:
-    """Return what was read, and where: git https://..., or demo: 12 packages ..."""
+    """Return the kind and location of a source, such as 'git https://...'."""
     if source.location.startswith(f"{source.kind}:"):
         return source.location
     return f"{source.kind} {source.location}"
@@ -103,7 +103,7 @@ def _source(source: Source) -> str:
 
 
 def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
-    """Yield one line for each revision that an import was about."""
+    """Yield one line for each revision that an import published or found unchanged."""
     if not publications:
         yield "nothing new, nothing published"
     for made in publications:
@@ -122,7 +122,7 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
 
 
 def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:
-    """Return what an import did, for programs."""
+    """Return the results of an import in their JSON form."""
     return {
         "revisions": [
             revision_facts(made.revision) | {"published": made.is_new, "replaced": made.is_mended}
@@ -141,7 +141,7 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
 class PackageLine(msgspec.Struct, frozen=True):
     """A package of a revision; ``versions`` are newest first, ``total_size`` is in bytes.
 
-    ``num_stacks`` leaves out root, the union of all stacks; None where the source lists none.
+    ``num_stacks`` excludes root, the union of all stacks; None if the source lists no stacks.
     """
 
     name: str
@@ -177,7 +177,7 @@ STACK_COLUMNS = [
 
 
 def package_listing(frame: Frame, stack: str | None, search: str | None) -> list[PackageLine]:
-    """Return the packages by name: only of a stack, only with a text in their name, if given."""
+    """Return the packages by name, only those of a stack or with a text in their name, if given."""
     mask = np.ones(len(frame), np.bool_) if stack is None else frame.in_stack(stack)
     packages = []
     for code in np.flatnonzero(frame.packages_having(mask)).tolist():
@@ -199,7 +199,7 @@ def package_listing(frame: Frame, stack: str | None, search: str | None) -> list
 
 
 def stack_listing(frame: Frame) -> list[StackLine]:
-    """Return the stacks by name, root among them."""
+    """Return the stacks by name, including root."""
     masks = {name: frame.in_stack(name) for name in frame.stacks.items}
     return [
         StackLine(
@@ -214,7 +214,7 @@ def stack_listing(frame: Frame) -> list[StackLine]:
 
 
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
-    """Return stacks for programs; None where the source of the revision lists none."""
+    """Return stacks in their JSON form; None if the source of the revision lists none."""
     return None if revision.num_specs and not stacks else stacks
 
 
@@ -222,7 +222,7 @@ def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence
 
 
 def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
-    """Return the rows of a mask: packages as people sort them, else in the frame's order."""
+    """Return the rows of a mask: packages in natural order, their specs in the frame's order."""
     names = sorted(range(len(frame.packages)), key=lambda code: natural_key(frame.packages[code]))
     rank = np.empty(len(names), np.int32)
     rank[names] = np.arange(len(names), dtype=np.int32)
@@ -232,7 +232,7 @@ def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
 
 
 def spec_lines(spec: Spec) -> Iterator[str]:
-    """Yield a spec between its hash and its stacks: one line if its width is not limited."""
+    """Yield a spec with its hash and stacks, in one line unless the width is limited."""
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
     in_stacks = f"  (stacks: {' '.join(stacks)})" if stacks else ""
     first, *others = layout.wrapped(f"{spec.hash} {spec.short}{in_stacks}")
@@ -241,12 +241,12 @@ def spec_lines(spec: Spec) -> Iterator[str]:
 
 
 def spec_facts(spec: Spec) -> dict[str, Any]:
-    """Return a spec as a program reads it, without its dependencies: they are not read here.
+    """Return the JSON form of a spec, without its dependencies, which this module does not read.
 
-    A spec without any stack, not even root, is of a source that lists none.
+    A spec without stacks, not even root, is from a source that lists none.
     """
     facts = msgspec.structs.asdict(spec) | {"stacks": spec.stacks or None}
-    del facts["dependencies"]  # a null would say that they are not known
+    del facts["dependencies"]  # null would mean unknown
     return {"hash": facts.pop("hash"), "short": spec.short} | facts
 
 

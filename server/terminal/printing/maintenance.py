@@ -68,8 +68,7 @@ def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Itera
 def pruned_lines(
     removal: Removal, choices: Sequence[RetentionChoice], history: History, *, dry_run: bool
 ) -> Iterator[str]:
-    """Yield the number of revisions of each series that stay; for a dry run, first every revision.
-    """
+    """Yield how many revisions of each series are kept; for a dry run, first every revision."""
     if dry_run:
         columns = [TAG, digest(1), taken_at(2), _KEPT_BY]
         yield from table(choices, columns)
@@ -196,9 +195,9 @@ class CheckedLock(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The hashes to keep, sorted, of revisions and lock files, and the remaining specs if requested.
+    """The hashes to keep of revisions and lock files, sorted, and, if requested, the other specs.
 
-    ``num_unknown`` is that of ``KeepList``.
+    ``num_unknown`` is that of ``KeepList``. ``rest`` has the specs that are not kept.
     """
 
     revisions: Sequence[RevisionInfo]
@@ -269,10 +268,10 @@ def list_kept(
     whole: bool,
     checked: Sequence[str] | None,
 ) -> Kept:
-    """Return the hashes that a policy and lock files keep; with ``checked`` also the remaining specs.
+    """Return the hashes that a policy and lock files keep.
 
-    ``checked`` are lock files. Raises SourceError for a lock file that cannot be read, before any
-    content is read.
+    With ``checked``, other lock files, the result also contains the specs that are not kept. Raises
+    SourceError for a lock file that cannot be read, before any content is read.
     """
     locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
     files = {file: lock_files.read(file).specs for file in checked or ()}

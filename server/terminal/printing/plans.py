@@ -1,4 +1,4 @@
-"""What has to be built for lock files: as text, a comment, annotations, and a document."""
+"""Build plans for lock files: as text, a comment, annotations, and a document."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -49,44 +49,44 @@ _NOTES = (
     "no_longer_available",
     "packages",
 )
-"""What a plan has of release notes."""
+"""The fields of release notes that the document of a plan contains."""
 
 
 class Planned(comparisons.Compared, frozen=True, dict=True):
-    """A plan, beside the side that it is made against, as a comparison of the two."""
+    """A plan as a comparison with the side that it builds on."""
 
     plan: Plan
     recipes: RecipesChange | None
 
     @property
     def whole(self) -> Comparison:
-        """What changes in the stacks of the plan."""
+        """The changes in the stacks of the plan."""
         return self.plan.comparison
 
     @property
     def why(self) -> Explanation:
-        """Why it changes."""
+        """The explanation of the changes."""
         return self.plan.explanation
 
     @cached_property
     def commits(self) -> ComparedCommits:
-        """Which commits of the recipes explain which causes."""
+        """The commits of the recipes that explain the causes."""
         recipes = self.recipes or self.opened.library.recipes_change(self.base, self.head)
         return ComparedCommits(self.why, recipes)
 
     @cached_property
     def costs(self) -> FrameCosts | None:
-        """What building each spec of the lock files takes; None without costs."""
+        """The cost of building each spec of the lock files; None without costs."""
         return self.opened.library.costs_of_frame(self.plan.head.frame)
 
     @cached_property
     def _returned(self) -> Mask:
-        """Nothing returns with a plan: what is there in any stack is reused."""
+        """Mask of returned specs, all false: specs that any stack of base has are reused."""
         return np.zeros(len(self.plan.head.frame), np.bool_)
 
     @cached_property
     def stack_plans(self) -> list[StackPlan]:
-        """What the plan comes to in each stack."""
+        """The plan of each stack."""
         return self.plan.of_stacks(self.costs)
 
 
@@ -97,9 +97,9 @@ def plan(
     recipes: str | None,
     commits: str | None,
 ) -> Planned:
-    """Return what has to be built for lock files, pairs of a stack and a file.
+    """Return the build plan for lock files, given as pairs of a stack and a file.
 
-    Says on standard error which stacks base does not have. Raises as ``open_sides`` does,
+    Stacks that base does not have are listed on standard error. Raises what ``open_sides`` raises,
     SourceError for lock files and repositories, and InvalidArgument for commits.
     """
     opened, (side,) = open_sides(location, [base])
@@ -131,7 +131,10 @@ def plan(
 def _commits(
     why: Explanation, known: Recipes | None, location: str, commits: str | None
 ) -> RecipesChange | None:
-    """Return the commits of a range, or from the known ones to HEAD; None where none are known."""
+    """Return the changes of the recipes in a range of commits, by default from ``known`` to HEAD.
+
+    Returns None if no range is given and the commit of base is unknown.
+    """
     first, dots, last = (commits or "").partition("..")
     if commits is not None and not (first and dots and last):
         raise InvalidArgument("--commits", f"{quoted(commits)} is not written as A..B")
@@ -152,7 +155,7 @@ def _commits(
 
 
 def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
-    """Judge a plan by the rules of a file. Raises CachelogError where that cannot be done."""
+    """Judge a plan by the rules of a file. Raises CachelogError if that is not possible."""
     library = planned.opened.library
     subject = judged_plan(
         library, planned.plan, lambda counts: planned.commits.recipes.most_rebuilt(counts)
@@ -164,7 +167,7 @@ def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
 
 
 def summary(planned: Planned) -> str:
-    """Return in a line what has to be built."""
+    """Return the numbers of specs to build, reused and external in one line."""
     made = planned.plan
     text = f"{len(made.to_build):,} of {counted(made.num_specs, 'spec')} to build"
     if planned.costs is not None and len(made.to_build):
@@ -173,7 +176,7 @@ def summary(planned: Planned) -> str:
 
 
 def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
-    """Yield what has to be built, stack by stack, why, and what is lost."""
+    """Yield the specs to build of each stack, the causes, and the losses."""
     yield from comparisons.title_lines(planned)
     yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})")
     yield from table(planned.stack_plans, _columns(planned))
@@ -209,7 +212,7 @@ def _columns(planned: Planned) -> list[TableColumn]:
 
 
 def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
-    """Return the comment of a pull request."""
+    """Return the Markdown comment for a pull request."""
     broken = [] if report is None else [it for it in report.verdict.results if not it.passed]
     rules = [
         RuleLine(
@@ -227,7 +230,7 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
 
 
 def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
-    """Yield a notice of what has to be built, a warning for what is lost, and broken rules."""
+    """Yield a notice of the specs to build, warnings about losses, and the broken rules."""
     title = f"Size {planned.plan.size_label}"
     causes = [cause.title for cause in planned.release_notes().causes[:3]]
     why = f"; causes: {', '.join(causes)}" if causes else ""
@@ -255,7 +258,7 @@ def _fall(change: PackageChange) -> str:
 
 
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
-    """Return the plan for programs; docs/plan.md describes it."""
+    """Return the plan in its JSON form, which docs/plan.md describes."""
     made, costs = planned.plan, planned.costs
     notes: dict[str, Any] = msgspec.json.decode(to_json(planned.release_notes()))
     return {

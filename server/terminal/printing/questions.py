@@ -174,8 +174,7 @@ class RevisionHoles(msgspec.Struct, frozen=True):
 
 
 def find_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> RevisionHoles:
-    """Return the dependencies that a revision lacks for installing its specs from the cache alone.
-    """
+    """Return the dependencies that a revision lacks to install its specs from the cache."""
     place = Place.of(opened, ref)
     if not place.has_dependencies:
         return RevisionHoles(place, None, (), None)
@@ -379,8 +378,7 @@ class LaterChange(msgspec.Struct, frozen=True):
 
 
 class ImpactPart(msgspec.Struct, frozen=True):
-    """The specs of a stack, or for a target, that would be built again, and the cost of building.
-    """
+    """The specs of a stack, or for a target, that would be built again, and their cost."""
 
     name: str
     num_specs: int

@@ -1,4 +1,4 @@
-"""Two specs beside each other: what differs, why, and what they share.
+"""Comparisons of two specs: their differences, the causes, and what they share.
 
 docs/questions.md describes the document.
 """
@@ -41,7 +41,7 @@ _MOST_NAMED = 5
 
 
 class ComparedSpecs(msgspec.Struct, frozen=True):
-    """Two specs, each with the side that has it: the newest revision, or one that was named."""
+    """Two specs, and the side of each: the newest revision that has it, or a named one."""
 
     base: SideInfo
     head: SideInfo
@@ -49,12 +49,12 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
 
     @property
     def specs(self) -> tuple[Spec, Spec]:
-        """The facts of both."""
+        """The facts of both specs."""
         (base, head), (before, after) = self.pair.sides, self.pair.rows
         return base.frame.spec(before), head.frame.spec(after)
 
     def lines(self) -> Iterator[str]:
-        """Yield what differs of the two themselves, of their dependencies, why, and below."""
+        """Yield the differences of the specs and of their dependencies, and the causes."""
         pair, (before, after) = self.pair, self.specs
         for spec, revision in ((before, self.base), (after, self.head)):
             text = f"{styles.digest('/' + spec.hash)} {versioned(spec.name, spec.version)}"
@@ -69,7 +69,7 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
         yield from _below_lines(pair)
 
     def document(self) -> dict[str, Any]:
-        """Return the same for programs."""
+        """Return the comparison in its JSON form."""
         pair, causes, below = self.pair, self.pair.explanation.causes, self.pair.below
         revisions = self.base, self.head
         base, head = (
@@ -113,9 +113,10 @@ class ComparedSpecs(msgspec.Struct, frozen=True):
 
 
 def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
-    """Compare the specs of two hashes or beginnings of them, each after a slash.
+    """Compare the specs of two hashes or prefixes, each after a slash.
 
-    Raises as ``OpenedCatalog.hash_history`` does.
+    Raises what ``OpenedCatalog.hash_history`` raises, and CatalogError if a revision lacks a hash
+    that its history contains.
     """
     places = []
     for text in (base, head):
@@ -129,10 +130,10 @@ def compare_specs(opened: OpenedCatalog, base: str, head: str) -> ComparedSpecs:
 
 
 def compare_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> ComparedSpecs:
-    """Compare the spec that a query means on each of the two sides that texts name.
+    """Compare the spec that a query matches on each of the two sides that texts name.
 
-    Of several on a side it is the one that a lock file requested itself. Raises as ``open_sides``
-    and ``Library.find`` do, and InvalidArgument where a side has no such spec, or several.
+    If several match in a lock file, its roots take precedence. Raises what ``open_sides`` and
+    ``Library.find`` raise, and InvalidArgument if not exactly one spec of a side matches.
     """
     opened, sides = open_sides(location, texts)
     places = []
@@ -159,7 +160,7 @@ def _compared(
 
 
 def _some(frame: Frame, rows: Sequence[int]) -> str:
-    """Return how many specs match, and some of them."""
+    """Return the number of matching specs, and the first of them."""
     if not rows:
         return "no such spec"
     hashes = [frame.hashes.at(row) for row in rows[:_MOST_NAMED]]
@@ -225,7 +226,7 @@ def _dependency_text(change: ChangedDependency) -> str:
 
 
 def _because(path: Sequence[CauseStep]) -> str:
-    """Return what sets a dependency off, and what lies between: because of expat through python."""
+    """Return the origin of a change and the path to it: because of expat through python."""
     _, *between = path
     if not between:
         return "of its own"

@@ -30,8 +30,7 @@ FEW = 20
 
 
 class GateReport(msgspec.Struct, frozen=True):
-    """A verdict, the file of its rules, and the sides judged; ``base`` is None if head was alone.
-    """
+    """A verdict, the file of its rules, and the sides judged; no ``base`` if head was alone."""
 
     rules: str
     base: SideInfo | None
@@ -179,8 +178,7 @@ _IN_PROPERTIES = _IN_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def annotations(report: GateReport) -> Iterator[str]:
-    """Yield a workflow command for each broken rule, with its line in the file, and then the summary.
-    """
+    """Yield a workflow command for each broken rule, at its line of the file, and the summary."""
     for result in report.verdict.results:
         if not result.passed:
             rule, lines = result.rule, (result.message, *few_breaches(result))
