@@ -55,8 +55,7 @@ MOST_CHANGED = 10
 """Maximum number of packages listed in an entry of a series."""
 
 _AT_FIRST, _AT_ONCE = 24, 64
-"""Batch sizes for reading packages of entries. The first is small, to print the first entries soon.
-"""
+"""Numbers of entries read at once. The first batch is small, so that it is printed soon."""
 
 Item = TypeVar("Item")
 AnySpan = TypeVar("AnySpan", Span, CellSpan)
@@ -244,8 +243,7 @@ def _series_entry(
 
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
-    """Return the sort key of a package: the number of changes, then whether it was more than rebuilt.
-    """
+    """Return the sort key of a package: the number of changes; a mere rebuild comes last."""
     return sum(_three(package)), package.kind is not PackageChangeKind.REBUILT
 
 
@@ -517,8 +515,7 @@ def _headline(package: PackageCounts) -> str:
 
 
 def _bar(package: PackageCounts, scale: float) -> str:
-    """Return one sign per change, or per several changes; each kind that occurs has at least one.
-    """
+    """Return one sign per change or per several; each kind that occurs has at least one."""
     parts = zip(SIGNS.values(), _three(package), strict=True)
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
