@@ -1,1 +1,1 @@
-"""From a cause to the commits of the recipes' repository that explain it: docs/commits.md."""
+"""Attribution of a comparison's causes to commits of the recipe repository: docs/commits.md."""

@@ -1,6 +1,7 @@
-"""Commits of the recipes' repository: what they touched, and which of them lie between two states.
+"""Commits of the recipe repository: what they touch, and which of them lie between two states.
 
-docs/commits.md defines the terms. Nothing here reads git: what an import read is enough.
+docs/commits.md defines the terms. This module does not run git: it uses the stored results of
+imports.
 """
 
 import heapq
@@ -19,34 +20,34 @@ from snapshots.errors import InvalidArgument
 from snapshots.texts import is_plain, quoted
 
 SWEEPING = 200
-"""A commit that touches more packages than this is sweeping, and explains none of them well."""
+"""A commit that touches more packages than this is sweeping: it explains no package well."""
 
 OID_PREFIX_MIN = 7
-"""The fewest hexadecimal digits that the beginning of a commit's hash can have."""
+"""Minimum number of hexadecimal digits in an abbreviated commit hash."""
 
 _PULL_REQUEST = re.compile(r"\(#([1-9]\d{0,8})\)\s*\Z", re.ASCII)
 _OID = re.compile(rf"[0-9a-f]{{{OID_PREFIX_MIN},64}}")
 _REF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]*")
-"""What a pin of Spack may be to be linked: it is any text that stands in a file of the recipes."""
+"""The pins of Spack that can be linked. A pin is arbitrary text from a file of the repository."""
 
 
 def without_pull_request(subject: str) -> str:
-    """Return a subject without the pull request that it ends with; whole where that is all."""
+    """Return a subject without its trailing pull request, unless nothing else is left."""
     return _PULL_REQUEST.sub("", subject).rstrip() or subject
 
 
 class SpackChange(msgspec.Struct, frozen=True):
-    """The commits of Spack before and after; None where it is not known, or there was none."""
+    """The commits of Spack before and after; None if unknown, or if there was none."""
 
     before: str | None
     after: str | None
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """A commit and what it touched, by the rules of ``touched_by``; a merge touches nothing.
+    """A commit and the packages and stacks that it touches; a merge touches nothing.
 
-    ``subject`` is the first line of its message, with invisible characters escaped. ``packages``
-    and ``stacks`` are sorted names.
+    ``package_of`` and ``stack_of`` determine these from paths. ``subject`` is the first line of the
+    message, with invisible characters escaped. ``packages`` and ``stacks`` are sorted names.
     """
 
     oid: str
@@ -59,22 +60,22 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def pull_request(self) -> int | None:
-        """The number of the pull request that the subject ends with: (#5277)."""
+        """The number of the pull request at the end of the subject, as in ``(#5277)``."""
         match = _PULL_REQUEST.search(self.subject)
         return int(match[1]) if match else None
 
     @property
     def is_sweeping(self) -> bool:
-        """Whether it touched so many packages that it explains none of them well."""
+        """Whether the commit touches more than ``SWEEPING`` packages."""
         return len(self.packages) > SWEEPING
 
     @property
     def order(self) -> tuple[bool, float, str]:
-        """A sort key: newest first, sweeping ones after all others."""
+        """The sort key: newest first, sweeping commits after all others."""
         return self.is_sweeping, -self.committed_at.timestamp(), self.oid
 
 
-# -- what a path belongs to
+# -- paths
 
 
 _PACKAGE = re.compile(
@@ -87,17 +88,18 @@ _STACK = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}", re.ASCII)
 
 SPACK_PIN = ".ci/env"
-"""The file that names the Spack that the recipes' continuous integration runs."""
+"""The file that names the version of Spack that the repository's CI runs."""
 
 FOLDERS = ("repos", "var/spack/repos", "stacks", ".ci", "share/spack/gitlab")
-"""The folders that have all that a cause can lead to."""
+"""The folders that contain every path that can explain a cause."""
 
 
 def package_of(path: str) -> str | None:
-    """Return the package whose recipe's folder has a path; None for a path outside of them.
+    """Return the package whose recipe folder contains a path; None for any other path.
 
-    Folders of recipes are named as Spack does since 1.0 (``_`` for ``-``, and ``_`` before what no
-    module can begin with) or, below ``var/spack/repos/builtin``, as the package.
+    The folder is named after the package, with ``_`` for ``-`` and a leading ``_`` if the name is
+    not a valid module name (Spack 1.0 and later). Below ``var/spack/repos/builtin``, its name is
+    that of the package.
     """
     match = _PACKAGE.match(path)
     if match is None:
@@ -108,7 +110,7 @@ def package_of(path: str) -> str | None:
 
 
 def stack_of(path: str) -> str | None:
-    """Return the stack that a path belongs to; None for a path of none."""
+    """Return the stack that a path belongs to; None if it belongs to none."""
     match = _STACK.match(path)
     return match[1] if match and _NAME.fullmatch(match[1]) else None
 
@@ -117,9 +119,9 @@ def stack_of(path: str) -> str | None:
 
 
 class Links(msgspec.Struct, frozen=True):
-    """Templates of URLs: of a commit with ``{hash}``, of a pull request with ``{number}``.
+    """URL templates: of a commit, with ``{hash}``, and of a pull request, with ``{number}``.
 
-    That of the difference between two commits of Spack has ``{before}`` and ``{after}``.
+    The template of a comparison of two commits of Spack has ``{before}`` and ``{after}``.
     """
 
     commit_template: str | None = None
@@ -137,9 +139,9 @@ class Links(msgspec.Struct, frozen=True):
         return None if template is None else template.replace("{number}", str(number))
 
     def spack(self, change: SpackChange) -> str | None:
-        """Return the URL of what changed between two commits of Spack.
+        """Return the URL of a comparison of two commits of Spack.
 
-        None where one of them is unknown, or is not a name of a commit, branch or tag.
+        None without a template, or if a side is unknown or not the name of a commit, branch or tag.
         """
         template, sides = self.spack_template, (change.before or "", change.after or "")
         if template is None or not all(map(_REF.fullmatch, sides)):
@@ -149,7 +151,7 @@ class Links(msgspec.Struct, frozen=True):
 
 
 SPACK_COMPARE = "https://github.com/spack/spack/compare/{before}...{after}"
-"""Where two commits of Spack are compared, whatever forge the recipes are on."""
+"""The comparison of two commits of Spack, which is on GitHub regardless of the recipes' forge."""
 
 _FORGES = {
     "github": ("{base}/commit/{{hash}}", "{base}/pull/{{number}}"),
@@ -163,11 +165,12 @@ _HOLES = ("{hash}", "{number}", "{before}{after}")
 
 
 def links_of(setting: str, repository: str) -> Links:
-    """Return the links to the commits of a repository, as CACHELOG_RECIPES_URL says.
+    """Return the link templates for a repository's commits, from the setting CACHELOG_RECIPES_URL.
 
-    The setting is empty: then the repository's own URL says it, if its host is named as GitHub,
-    GitLab, Gitea, Forgejo or Codeberg; ``none``; the URL of a repository on such a host, or
-    ``FORGE:URL`` on another; or templates, with spaces between them. Raises InvalidArgument.
+    If the setting is empty, they follow from the repository's URL, provided that its host name
+    contains GitHub, GitLab, Gitea, Forgejo or Codeberg. Otherwise, it is ``none``, the URL of a
+    repository on such a host, ``FORGE:URL`` for another host, or templates separated by spaces.
+    Raises InvalidArgument.
     """
     if setting == "none":
         return Links()
@@ -210,7 +213,7 @@ def _of_forge(base: str, forge: str | None) -> Links:
 
 
 def _web_address(repository: str) -> str | None:
-    """Return where people look at a repository in a browser; None for a folder."""
+    """Return the URL of a repository's web page; None for a folder."""
     match = _SCP_LIKE.fullmatch(repository)
     address = f"https://{match[1]}/{match[2]}" if match else repository
     if not _TEMPLATE.fullmatch(address) or "{" in address:
@@ -227,7 +230,7 @@ def _forge_of(base: str) -> str | None:
     return next((_FORGE_OF_LABEL[label] for label in labels if label in _FORGE_OF_LABEL), None)
 
 
-# -- the commits between two
+# -- the commits between two commits
 
 
 class FoundBy(Enum):
@@ -244,11 +247,11 @@ class FoundBy(Enum):
 
 
 class Recipes(msgspec.Struct, frozen=True):
-    """The commit of the recipes that a revision's specs were concretized with.
+    """The recipe commit of a revision.
 
-    ``repository`` is the path or URL as it was given, without credentials. ``line`` tells two
-    histories of a repository apart that share no known commit, as after it was rewritten: it is
-    the number of those before this one.
+    ``repository`` is the path or URL as specified, without credentials. ``line`` distinguishes
+    histories of one repository that have no commits in common, as before and after a rewrite: it
+    is the number of earlier histories.
     """
 
     repository: str
@@ -258,15 +261,15 @@ class Recipes(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> tuple[str, int]:
-        """What commits are compared within: the repository, whatever its URL ends with."""
+        """The repository and its line: the scope of a comparison. Ignores a trailing ``.git``."""
         return self.repository.rstrip("/").removesuffix(".git"), self.line
 
 
 class Between(msgspec.Struct, frozen=True):
-    """The commits between two states of the recipes, each list in the order of ``Commit.order``.
+    """The commits between two recipe commits, each list in the order of ``Commit.order``.
 
-    ``reached`` are those that head's commit reaches and base's does not, ``taken_back`` those that
-    base's reaches and head's does not.
+    ``reached`` are reachable from head's commit but not from base's, ``taken_back`` from base's but
+    not from head's.
     """
 
     reached: Sequence[Commit] = ()
@@ -274,25 +277,25 @@ class Between(msgspec.Struct, frozen=True):
 
 
 class CommitGraph:
-    """The kept commits of one repository.
+    """The stored commits of one repository.
 
-    They are all that some revision's commit reaches, but not all revisions' commits do. So what
-    two commits of revisions reach apart from each other is among them.
+    These are the commits that are reachable from some revision's commit but not from all of them.
+    They include every commit that is reachable from only one of any two revisions' commits.
     """
 
     def __init__(self, commits: Iterable[Commit]) -> None:
         self.commits: Mapping[str, Commit] = {commit.oid: commit for commit in commits}
 
     def missing_parents(self) -> set[str]:
-        """Return the parents of kept commits that are not kept: all revisions' commits reach them.
+        """Return the parents of stored commits that are not stored themselves.
 
-        Of a shallow clone they may not be there at all.
+        They are reachable from all revisions' commits. A shallow clone may lack them.
         """
         parents = {parent for commit in self.commits.values() for parent in commit.parents}
         return parents - self.commits.keys()
 
     def between(self, base: str, head: str) -> Between:
-        """Return the commits between two commits of revisions; merges are passed over."""
+        """Return the commits between two revisions' commits, without merges."""
         if base == head:
             return Between()
         reached, taken_back = self._apart(base, head)
@@ -301,7 +304,7 @@ class CommitGraph:
         )
 
     def _apart(self, base: str, head: str) -> tuple[list[Commit], list[Commit]]:
-        # As git does: from the newest down, until all that is left is reached from both.
+        # As in git: walk from the newest commit until all remaining ones are reachable from both.
         heights = self._heights
         colours: dict[str, int] = defaultdict(int)
         queue: list[tuple[int, str]] = []
@@ -330,7 +333,7 @@ class CommitGraph:
 
     @cached_property
     def _heights(self) -> dict[str, int]:
-        """A number of each commit that is above those of its parents."""
+        """A number for each commit that is greater than those of its parents."""
         num_children: dict[str, int] = defaultdict(int)
         for commit in self.commits.values():
             for parent in commit.parents:
@@ -350,5 +353,5 @@ class CommitGraph:
 
 
 def is_oid_prefix(text: str) -> bool:
-    """Tell whether a text can be a commit's hash or how it begins."""
+    """Return whether a text can be a commit's hash or an abbreviation of one."""
     return is_plain(text) and _OID.fullmatch(text) is not None

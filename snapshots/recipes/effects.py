@@ -1,7 +1,7 @@
-"""Which commits explain which causes of a comparison, how closely, and what each commit did.
+"""Attribution of causes to commits: which commits explain a cause, how closely, and their effects.
 
-docs/commits.md defines the terms. All of it follows from the explanation of the two contents and
-the commits between their recipes.
+docs/commits.md defines the terms. The input is the explanation of a comparison and the commits
+between the recipe commits of its two sides.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from snapshots.recipes.commits import Between, Commit, Links, Recipes
 from snapshots.texts import short_digest
 
 MOST_DEPENDENTS = 20
-"""So many commits of packages that depend on one are named for it at most."""
+"""Maximum number of commits at the level DEPENDENT per cause."""
 
 
 class CommitLevel(Enum):
@@ -43,7 +43,7 @@ LEVELS = tuple(CommitLevel)
 
 
 class CauseCommit(msgspec.Struct, frozen=True):
-    """A commit that explains a cause; ``taken_back`` if base has it in its history and head not."""
+    """A commit that explains a cause; ``taken_back`` if it is reachable from base only."""
 
     commit: Commit
     level: CommitLevel
@@ -51,11 +51,12 @@ class CauseCommit(msgspec.Struct, frozen=True):
 
 
 class CommitEffect(msgspec.Struct, frozen=True):
-    """What a commit did in a comparison.
+    """The effect of a commit in a comparison.
 
-    ``causes`` are the numbers of the causes that it explains at ``level``, the closest that it
-    explains any at, as they are ranked; ``num_specs`` and ``num_involved`` the sums over these.
-    Several commits that explain one cause have it each.
+    ``level`` is the closest level at which the commit explains any cause. ``causes`` are the
+    numbers of the causes that it explains at this level, in rank order; ``num_specs`` and
+    ``num_involved`` are sums over them. A cause that several commits explain counts for each of
+    them.
     """
 
     commit: Commit
@@ -67,9 +68,9 @@ class CommitEffect(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """A sort key: the closest, then those that explain most, then the newest.
+        """The sort key: by level, then by number of specs, then newest first.
 
-        Sweeping commits stand after all others, those that were taken back before these.
+        Commits that were taken back follow all others, and sweeping commits follow these.
         """
         commit = self.commit
         counts = -self.num_specs, -self.num_involved
@@ -83,7 +84,7 @@ class CommitEffect(msgspec.Struct, frozen=True):
 
 
 class Attribution:
-    """The commits of all causes of a comparison that is not narrowed."""
+    """The commits of all causes of a comparison without filters."""
 
     def __init__(self, explanation: Explanation, between: Between) -> None:
         self._explanation = explanation
@@ -97,14 +98,14 @@ class Attribution:
         self._of_causes = self._found()
 
     def of_cause(self, number: int) -> Sequence[CauseCommit]:
-        """Return the commits that explain a cause, all at one level: the closest that has any.
+        """Return the commits that explain a cause, at the closest level that has any.
 
         They are in the order of ``Commit.order``.
         """
         return self._of_causes.get(number, ())
 
     def is_external(self, number: int) -> bool:
-        """Tell whether the package of a cause is outside the cache, so that a machine changed."""
+        """Return whether a cause's package is an external, so that a machine changed."""
         name = self._explanation.causes.name_of(number)
         if name.kind is CauseKind.EXTERNAL:
             return True
@@ -118,10 +119,11 @@ class Attribution:
         levels: Collection[CommitLevel] | None = None,
         package: str | None = None,
     ) -> list[CommitEffect]:
-        """Return what each commit did that explains any of some causes, in their order.
+        """Return the effects of the commits that explain causes, by ``CommitEffect.order``.
 
-        ``counts`` are those of a narrowed comparison; without them all causes count in full. With
-        ``levels`` only effects at these remain, with ``package`` those on causes in it.
+        ``counts`` are the causes of a filtered comparison; without them, all causes count in full.
+        ``levels`` and ``package`` restrict the result to these levels and to causes in this
+        package.
         """
         causes = self._explanation.causes
         of_commits: dict[tuple[str, bool], list[tuple[CauseCommit, CauseCount]]] = defaultdict(list)
@@ -136,7 +138,7 @@ class Attribution:
         return sorted(effects, key=lambda effect: effect.order)
 
     def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
-        """Return the commit whose own recipes are the causes of most specs, of some causes."""
+        """Return the commit whose own recipes cause most specs; None if no cause has one."""
         effects = self.effects(counts, [CommitLevel.OWN_RECIPE])
         most = max(effects, key=lambda effect: effect.num_specs, default=None)
         if most is None:
@@ -158,7 +160,7 @@ class Attribution:
         open_: dict[int, str | None] = {}
         for number, name in enumerate(names):
             if name.kind is CauseKind.ARCHITECTURE:
-                continue  # no commit made another machine of it
+                continue  # a machine's architecture does not follow from any commit
             if name.package in of_package:
                 found[number] = _at(CommitLevel.OWN_RECIPE, of_package[name.package])
             else:
@@ -194,7 +196,7 @@ class Attribution:
         return sorted(pairs.values(), key=lambda pair: pair[0].order)
 
     def _dependents(self, packages: Collection[str]) -> dict[str, set[str]]:
-        """Return the names of what depends directly on packages, in either content."""
+        """Return, for each package, the names of its direct dependents in either content."""
         dependents: dict[str, set[str]] = defaultdict(set)
         if not packages:
             return dependents
@@ -211,7 +213,7 @@ class Attribution:
         return dependents
 
     def _external_packages(self) -> set[str]:
-        """Return the packages that are outside the cache in either content, and never in it."""
+        """Return the packages that are only outside the cache in one of the contents."""
         outside: set[str] = set()
         for side in (self._explanation.base, self._explanation.head):
             inside = set(side.frame.package.values)
@@ -220,9 +222,9 @@ class Attribution:
 
 
 class RecipesChange(msgspec.Struct, frozen=True):
-    """How the recipes of two revisions differ: their commits, and which explain which causes.
+    """The recipe commits of two revisions, and the attribution of causes to the commits between.
 
-    ``attribution`` is None where the commits between are not known; ``why_unknown`` says why.
+    ``attribution`` is None if the commits are not available; ``why_unknown`` is the reason.
     """
 
     base: Recipes | None
@@ -232,7 +234,7 @@ class RecipesChange(msgspec.Struct, frozen=True):
     links: Links
 
     def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
-        """Return the same; raises InvalidArgument where the commits are not known."""
+        """Return ``Attribution.most_rebuilt``; raise InvalidArgument without the commits."""
         if self.attribution is None:
             raise commits_unknown(self.why_unknown)
         return self.attribution.most_rebuilt(counts)

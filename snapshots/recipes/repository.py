@@ -1,7 +1,7 @@
-"""The repository of recipes: which commit a revision was made of, and what lies between two.
+"""The recipe repository: the recipe commit of a revision, and the commits between two of them.
 
-It is read in place or cloned as ``snapshots.sources.git`` does: nothing of its configuration runs,
-partial clones without blobs are enough, and time and bytes are bounded.
+Like all repositories of ``snapshots.sources.git``, it is read in place or cloned. None of its
+configuration is executed, partial clones without blobs suffice, and time and bytes are limited.
 """
 
 import os
@@ -34,16 +34,16 @@ from snapshots.sources.settings import ReadSettings
 from snapshots.texts import legible, quoted
 
 REFS = ("refs/snapshots/{tag}", "refs/tags/{tag}", "refs/heads/{tag}")
-"""The refs that are named after a tag, the first that is there first."""
+"""Patterns of the refs named after a tag; the first one that exists is used."""
 
 MAX_COMMITS = 1_000_000
-"""How many commits may be read of a repository."""
+"""Maximum number of commits to read from a repository."""
 
 MAX_BYTES = 1 << 30
-"""How many bytes git may say of them."""
+"""Maximum size of git's output about these commits, in bytes."""
 
 LONGEST = 600.0
-"""How many seconds that may take."""
+"""Maximum duration of reading them, in seconds."""
 
 _LONGEST_SUBJECT = 300
 _MAX_PINS = 10_000
@@ -52,7 +52,7 @@ _FORMAT = "--format=%H %ct %P%n%s"
 _MOST_WORKERS = 4
 _FEW_DATES = 3
 _FEW_COMMITS = 100
-"""Fewer than this are read by one process: to start another takes longer."""
+"""Number of commits per process below which another process takes longer to start than it saves."""
 
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _REF_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
@@ -61,10 +61,9 @@ _PIN_HASH = re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
 
 
 class TagRefs:
-    """Which refs are named after a tag: patterns in which ``{tag}`` stands for it.
+    """The refs named after a tag, by patterns in which ``{tag}`` represents it.
 
-    Raises InvalidArgument for a pattern that is not a ref, or has another number of ``{tag}`` than
-    1.
+    Raises InvalidArgument if a pattern is not a ref, or does not contain ``{tag}`` exactly once.
     """
 
     def __init__(self, patterns: Sequence[str] = REFS) -> None:
@@ -79,12 +78,12 @@ class TagRefs:
         self.patterns = tuple(patterns)
 
     def of(self, tag: str) -> list[str]:
-        """Return the names of the refs of a tag."""
+        """Return the names of a tag's refs."""
         return [pattern.replace("{tag}", tag) for pattern in self.patterns]
 
     @property
     def globs(self) -> list[str]:
-        """The refs of all tags."""
+        """Glob patterns of the refs of all tags."""
         return [pattern.replace("{tag}", "*") for pattern in self.patterns]
 
 
@@ -92,9 +91,9 @@ class TagRefs:
 def open_recipes(
     location: str, settings: ReadSettings, refs: TagRefs | None = None
 ) -> Iterator["RecipesRepository"]:
-    """Open the repository of recipes in a folder or at a URL, as ``open_repository`` does.
+    """Open the recipe repository in a folder or at a URL.
 
-    Raises SourceError and InvalidArgument as that.
+    Raises SourceError and InvalidArgument, like ``open_repository``.
     """
     refs = refs or TagRefs()
     opened = open_repository(location, settings, option="--recipes", refs=refs.globs)
@@ -103,7 +102,7 @@ def open_recipes(
 
 
 class RecipesRepository:
-    """A repository of recipes that is open, as ``open_recipes`` yields it."""
+    """An open recipe repository; ``open_recipes`` yields one."""
 
     def __init__(self, repository: Repository, refs: TagRefs) -> None:
         self._repository = repository
@@ -112,18 +111,18 @@ class RecipesRepository:
 
     @property
     def location(self) -> str:
-        """The path or URL as it was given, without credentials."""
+        """The path or URL as specified, without credentials."""
         return self._repository.location
 
-    # -- the commit of a revision
+    # -- the recipe commit of a revision
 
     def recipes_of(self, tag: str, taken_at: datetime, given: str | None = None) -> Recipes | None:
-        """Return the recipes' commit of a revision; None where all commits are newer.
+        """Return the recipe commit of a revision; None if all commits are newer.
 
-        It is the one that is ``given``, as a hash or a ref; else that of a ref named after the tag,
-        for a mutable tag only where it is no newer than the revision; else the last one of the
-        default branch until then. Raises InvalidArgument where there is no commit that is given,
-        and SourceError.
+        This is the commit or ref in ``given``, or else the commit of a ref named after the tag (for
+        a mutable tag, only if the commit is not newer than the revision), or else the last commit
+        of the default branch before the revision. Raises InvalidArgument if ``given`` does not
+        exist, and SourceError.
         """
         if given is not None:
             return Recipes(self.location, self.commit(given), FoundBy.GIVEN)
@@ -136,22 +135,23 @@ class RecipesRepository:
         return None if commit is None else Recipes(self.location, commit, FoundBy.DATE)
 
     def is_on_default_branch(self, commit: str) -> bool:
-        """Tell whether the default branch reaches a commit, as it does unless it was rewritten."""
+        """Return whether a commit is reachable from the default branch; not so after a rewrite."""
         return not self._run("rev-list", "--max-count=1", commit, "^HEAD", "--").strip()
 
     def _last_until(self, seconds: int) -> str | None:
-        """Return the default branch's own last commit at or before a time; None without one."""
+        """Return the last first-parent commit of the default branch by a time; None without one."""
         self._num_dated += 1
         if self._num_dated > _FEW_DATES:
             return next((commit for moment, commit in self._line if moment <= seconds), None)
-        # Of few revisions the newest commits say it, mostly: git stops at the first that does.
+        # For few revisions, mostly recent ones, git finds the commit fast: it stops at the first
+        # match.
         command = ("rev-list", "--first-parent", "--max-count=1", f"--min-age={max(0, seconds)}")
         return self._run(*command, "HEAD", "--").decode().strip() or None
 
     def commit(self, name: str) -> str:
-        """Return the hash of a commit that is named by a hash, its beginning, or a ref.
+        """Return the hash of a commit, given its hash, an abbreviation, or a ref.
 
-        Raises InvalidArgument where there is none, or where several begin so.
+        Raises InvalidArgument if it does not exist or is ambiguous.
         """
         names = [name, *(f"refs/{part}{name}" for part in ("", "tags/", "heads/", "remotes/"))]
         for ref in [*names, f"refs/remotes/origin/{name}"]:
@@ -165,7 +165,7 @@ class RecipesRepository:
         return commit
 
     def has(self, commits: Iterable[str]) -> set[str]:
-        """Return those of some commits, given by their hashes, that the repository has."""
+        """Return those of the given commit hashes that exist in the repository."""
         names = [commit for commit in commits if _HEX.fullmatch(commit)]
         data = "".join(f"{name}\n" for name in names).encode()
         command = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
@@ -180,7 +180,7 @@ class RecipesRepository:
 
     @cached_property
     def _line(self) -> list[tuple[int, str]]:
-        """The times and hashes of the default branch's own commits, newest first."""
+        """The times and hashes of the default branch's first-parent commits, newest first."""
         command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={MAX_COMMITS}")
         lines = self._run(*command, "HEAD", "--").decode().splitlines()
         return [(int(seconds), commit) for seconds, commit in map(str.split, lines)]
@@ -195,15 +195,16 @@ class RecipesRepository:
         listed = self._run("rev-list", "--timestamp", "--max-count=1", commit, "--")
         return _moment(listed.split()[0].decode())
 
-    # -- the commits between
+    # -- the commits between two commits
 
     def unknown(
         self, tips: Collection[str], new: Collection[str], load: Callable[[], CommitGraph]
     ) -> list[str]:
-        """Return the commits that have to be read once the commits of new revisions are known.
+        """Return the commits to read after the recipe commits of new revisions are determined.
 
-        ``load`` returns what lies between ``tips``, the commits of earlier revisions. With what is
-        returned it is all that some of ``tips`` and ``new`` reach, but not all of them do.
+        ``tips`` are the recipe commits of earlier revisions; ``load`` returns the stored commits
+        between them. Together with the result, these are all commits that are reachable from some
+        of ``tips`` and ``new``, but not from all of them.
         """
         added = sorted({*new}.difference(tips))
         if not added or len({*tips, *new}) < 2:
@@ -213,7 +214,8 @@ class RecipesRepository:
             return [oid for oid in apart if oid not in graph.commits]
         above = self._reached(added, tips)
         if any(parent in tips for parents in above.values() for parent in parents):
-            # So it reaches all that every tip does, and nothing has to be known of what is kept.
+            # The new commit reaches everything that each tip reaches: stored commits are not
+            # needed.
             return list(above)
         graph = load()
         known = self.has({*tips, *graph.missing_parents()} - graph.commits.keys())
@@ -221,7 +223,7 @@ class RecipesRepository:
         return [oid for oid in {**above, **below} if oid not in graph.commits]
 
     def _reached(self, commits: Iterable[str], excluded: Iterable[str]) -> dict[str, list[str]]:
-        """Return the commits that are reached from some and not from others, and their parents."""
+        """Return the commits reachable from ``commits`` but not from ``excluded``, with parents."""
         names = [*commits, *(f"^{commit}" for commit in excluded)]
         data = "".join(f"{name}\n" for name in names).encode()
         command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
@@ -229,11 +231,11 @@ class RecipesRepository:
         return {oid: parents for oid, *parents in map(str.split, self._bounded(lines))}
 
     def _apart(self, tips: Collection[str]) -> list[str]:
-        """Return the commits that some of these reach, but not all do, newest first."""
+        """Return the commits reachable from some of these, but not from all, newest first."""
         data = "".join(f"{tip}\n" for tip in sorted(tips)).encode()
         command = ("rev-list", "--topo-order", "--parents", f"--max-count={MAX_COMMITS + 1}")
         lines = self._run(*command, "--stdin", data=data).decode().splitlines()
-        # Bit n of a commit's number says whether tip n reaches it; children stand before parents.
+        # Bit n is set if tip n reaches the commit. Children are listed before their parents.
         reached = {tip: 1 << number for number, tip in enumerate(sorted(tips))}
         everywhere = (1 << len(tips)) - 1
         apart = []
@@ -252,14 +254,14 @@ class RecipesRepository:
         return lines
 
     def between(self, base: str, head: str) -> list[Commit]:
-        """Return the commits that head reaches and base does not, newest first, as ``read`` does.
+        """Return the commits reachable from head but not from base, newest first.
 
-        Both are named as ``commit`` takes them. Raises InvalidArgument and SourceError.
+        Both are names that ``commit`` accepts. Raises InvalidArgument and SourceError.
         """
         return self.read([*self._reached([self.commit(head)], [self.commit(base)])])
 
     def read(self, oids: Sequence[str]) -> list[Commit]:
-        """Return commits with what they touched. Raises SourceError."""
+        """Return commits with the packages and stacks that they touch. Raises SourceError."""
         num_workers = min(_MOST_WORKERS, os.cpu_count() or 1, 1 + len(oids) // _FEW_COMMITS)
         size = -(-len(oids) // num_workers)
         parts = [oids[first : first + size] for first in range(0, len(oids), size or 1)]
@@ -290,13 +292,13 @@ class RecipesRepository:
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
-        """The commits whose parents the repository has not, although they have some."""
+        """The commits at the boundary of a shallow clone, whose parents are missing."""
         with suppress(OSError):
             return frozenset((self._repository.folder / "shallow").read_text().split())
         return frozenset()
 
     def _fields(self, command: Sequence[str], data: bytes) -> Iterator[bytes]:
-        """Yield what git says, split at NUL, as long as time and bytes are left."""
+        """Yield the NUL-separated fields of git's output, within the limits of time and bytes."""
         num_bytes = 0
         with Stream(self._repository, *command, data=data, seconds=LONGEST) as stream:
             for field in fields_of(stream):
@@ -309,13 +311,13 @@ class RecipesRepository:
     def _run(self, *command: str, data: bytes = b"") -> bytes:
         return run(self._repository, *command, data=data)
 
-    # -- which Spack is used
+    # -- the version of Spack in use
 
     def _spack_changes(self, blobs: Collection[str]) -> dict[str, str]:
-        """Return the Spack that files named by their blobs name; none where it is not known."""
+        """Return the version of Spack that each blob names, if it names one."""
         named = sorted(blob for blob in blobs if blob.strip("0"))[:_MAX_PINS]
         pins: dict[str, str] = {}
-        with suppress(SourceError):  # then it is said that Spack changed, not from what to what
+        with suppress(SourceError):  # the change is then reported without its two versions
             fetch_blobs(self._repository, named)
             with closing(Blobs(self._repository)) as reader:
                 for blob in named:
@@ -327,7 +329,7 @@ class RecipesRepository:
 
 
 class _Reading:
-    """A commit of which git says one line after the other."""
+    """A commit, collected from the fields of git's output."""
 
     def __init__(self, header: bytes, shallow: Collection[str]) -> None:
         facts, _, subject = header.decode(errors="replace").partition("\n")
@@ -338,10 +340,10 @@ class _Reading:
         self._packages: set[str] = set()
         self._stacks: set[str] = set()
         self._pin: tuple[str, str] | None = None
-        self._is_cut = self._oid in shallow  # it seems to have made all that there is
+        self._is_cut = self._oid in shallow  # without parents it seems to add every file
 
     def touch(self, path: str, entry: bytes) -> None:
-        """Take in that a path changed, with what git says of it."""
+        """Add a changed path, with its entry in git's raw format."""
         if self._is_cut:
             return
         if path == SPACK_PIN:
@@ -353,20 +355,20 @@ class _Reading:
             self._stacks.add(stack)
 
     def result(self) -> tuple[Commit, tuple[str, str] | None]:
-        """Return the commit, and the blobs that named Spack before and after it."""
+        """Return the commit, and the blobs of its version of Spack before and after."""
         names = tuple(sorted(self._packages)), tuple(sorted(self._stacks))
         return Commit(self._oid, self._parents, self._moment, self._subject, *names), self._pin
 
 
 def _moment(seconds: str) -> datetime:
-    """Return a time that a commit states, which can be any number."""
+    """Return a commit's time, which can be any number, limited to the range of datetime."""
     with suppress(ValueError):
         return datetime.fromtimestamp(max(0, min(int(seconds), int(_MAX_TIME))), UTC)
     return datetime.fromtimestamp(0, UTC)
 
 
 def _pinned(data: bytes) -> str | None:
-    """Return which Spack a file names: a commit, else a ref in a variable of Spack's."""
+    """Return the version of Spack in a file: a commit, or else a ref in a SPACK variable."""
     values = [match[2] for match in _PIN.finditer(data)]
     hashes = [value for value in values if _HEX.fullmatch(value.decode(errors="replace"))]
     hashes += _PIN_HASH.findall(data)

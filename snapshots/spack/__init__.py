@@ -1,1 +1,1 @@
-"""Spack's own notions: names, versions, spellings, and its query language."""
+"""Spack's domain: names, versions, notation, virtual packages, and the spec query language."""

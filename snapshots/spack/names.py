@@ -1,8 +1,9 @@
-"""Names and other texts of a spec: what they may be, and the order that people expect of names.
+"""Names and other texts of a spec: validation and natural sort order.
 
-Texts of a build cache are shown in terminals, in Markdown and on web pages. So no text holds
-invisible or active characters: control characters, marks that turn the direction of writing,
-characters without width, line breaks. Each kind of text also has a length that no real one reaches.
+Texts of a build cache appear in terminals, in Markdown and on web pages. Therefore, they must not
+contain invisible or active characters: control characters, bidirectional formatting characters,
+zero-width characters, line breaks. Each kind of text also has a maximum length that is far above
+that of real ones.
 
 Each ``checked_`` function takes a text, and returns it or raises ValueError with the reason.
 """
@@ -24,24 +25,24 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 def is_hash(text: str) -> bool:
-    """Tell whether the text is a DAG hash: base32 of a sha1, 32 characters of a-z and 2-7."""
+    """Return whether the text is a DAG hash: base32 of a sha1, 32 characters of a-z and 2-7."""
     return _HASH.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:
-    """Tell whether the text can name a package or a stack: 200 characters or fewer."""
+    """Return whether the text can name a package or a stack: at most 200 characters."""
     return _NAME.fullmatch(text) is not None
 
 
 def natural_key(name: str) -> str:
-    """Return a sort key for the order that people expect: lib2 before lib10."""
+    """Return a sort key for natural order: lib2 before lib10."""
     return _DIGITS.sub(_number_text, name)
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Sort names by ``natural_key``; those with equal keys (lib1, lib01) by their text.
+    """Sort names by ``natural_key``, and names with equal keys (lib1, lib01) by their text.
 
-    Names hold no line breaks, so a single pass computes all keys.
+    Names contain no line breaks, so a single pass computes all keys.
     """
     ordered = sorted(names)
     keys = natural_key("\n".join(ordered)).split("\n")
@@ -49,8 +50,8 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def _number_text(digits: re.Match[str]) -> str:
-    # NUL sorts before every character of a name, as "lib2" before "lib-x". The length comes next,
-    # since longer numbers are larger: as a character that is no line break for any length.
+    # NUL sorts before every character of a name, as "lib2" before "lib-x". The length follows, as
+    # longer numbers are larger; it is encoded as a character that is never a line break.
     length, text = number_key(digits[0])
     return f"\0{chr(ord('0') + length)}{text}"
 
@@ -59,22 +60,22 @@ def _number_text(digits: re.Match[str]) -> str:
 
 
 WORD_LENGTH_MAX = 200
-"""How many characters a namespace, a platform, a system, a target or a checksum may have."""
+"""Maximum length of a namespace, platform, system, target or checksum, in characters."""
 
 VARIANT_LENGTH_MAX = 8_192
-"""How many characters a variant may have; compiler flags are the longest."""
+"""Maximum length of a variant, in characters; compiler flags are the longest."""
 
 LINE_LENGTH_MAX = 4_096
-"""How many characters a path or the name of an environment module may have."""
+"""Maximum length of a path or of the name of an environment module, in characters."""
 
 URL_LENGTH_MAX = 2_048
-"""How many characters a URL may have."""
+"""Maximum length of a URL, in characters."""
 
 ITEMS_MAX = 1_000
-"""How many variants, stacks or patches a spec may have."""
+"""Maximum number of variants, stacks or patches of a spec."""
 
 URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
-"""The schemes of URLs at which binary packages lie; others, such as javascript, can do harm."""
+"""The URL schemes allowed for binary packages; others, such as javascript, can do harm."""
 
 Check = Callable[[str], str]
 
@@ -110,7 +111,7 @@ def checked_version(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def checked_compiler(text: str) -> str:
-    """Check a compiler: its name, or ``name@version``."""
+    """Check a compiler: a name, or ``name@version``."""
     name, at, version = text.partition("@")
     if not is_name(name) or (at and not is_version(version)):
         raise ValueError(f"{quoted(text)} is not a compiler such as gcc@13.2.0")
@@ -129,7 +130,7 @@ def checked_word(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def checked_checksum(text: str) -> str:
-    """Check a hash in any of the spellings that Spack has."""
+    """Check a hash in any encoding that Spack uses."""
     if len(text) > WORD_LENGTH_MAX or _CHECKSUM.fullmatch(text) is None:
         raise ValueError(f"{quoted(text)} is not a checksum")
     return text
@@ -137,7 +138,7 @@ def checked_checksum(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def checked_variant(text: str) -> str:
-    """Check a variant; its value may be any text that is seen."""
+    """Check a variant; its value can be any text without invisible characters."""
     if not text:
         raise ValueError("a variant is empty")
     if len(text) > VARIANT_LENGTH_MAX:
@@ -150,7 +151,7 @@ def checked_variant(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def checked_virtual(text: str) -> str:
-    """Check a virtual package: its name, or ``name@versions``."""
+    """Check a virtual package: a name, or ``name@versions``."""
     name, at, versions = text.partition("@")
     try:
         if not is_name(name) or len(versions) > WORD_LENGTH_MAX or not versions.isascii():
@@ -175,7 +176,7 @@ def checked_build_spec(text: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def checked_line(text: str) -> str:
-    """Check a text in one line: a path, the name of an environment module."""
+    """Check a single-line text: a path, or the name of an environment module."""
     if not 0 < len(text) <= LINE_LENGTH_MAX:
         limit = f"has {len(text):,} characters, not 1 to {LINE_LENGTH_MAX:,}"
         raise ValueError(f"{quoted(text)} {limit}")
@@ -185,7 +186,7 @@ def checked_line(text: str) -> str:
 
 
 def checked_moment(text: str) -> str:
-    """Check a moment in UTC: ``2025-03-30T12:00:00Z``."""
+    """Check a time in UTC: ``2025-03-30T12:00:00Z``."""
     if _MOMENT.fullmatch(text) is None:
         raise ValueError(f"{quoted(text)} is not a moment in UTC such as 2025-03-30T12:00:00Z")
     return text
@@ -204,13 +205,13 @@ def checked_url(text: str) -> str:
 
 
 def checked_items(texts: Iterable[str], check: Check) -> tuple[str, ...]:
-    """Return the texts, each checked. Raises ValueError where they are too many as well."""
+    """Return the texts, each checked. Also raises ValueError if there are too many."""
     items = tuple(texts)
     check_number(len(items))
     return tuple(map(check, items))
 
 
 def check_number(count: int) -> None:
-    """Raise ValueError for more texts than a spec may have of a kind."""
+    """Raise ValueError if a spec has too many texts of one kind."""
     if count > ITEMS_MAX:
         raise ValueError(f"there are {count:,} of them, more than {ITEMS_MAX:,}")

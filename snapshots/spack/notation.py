@@ -1,8 +1,8 @@
-"""How Spack spells compilers, variants, quoted values and whole specs, and the canonical spelling.
+"""Spack's notation of compilers, variants, quoted values and specs, and the canonical notation.
 
-Sources: Spack's documentation and grammar of specs, and the spellings found in the pages of the
-public build cache, which changed over the years without a change of meaning. A quote inside a value
-is kept from ending it by a backslash; a backslash before anything else is an ordinary character.
+Sources: Spack's documentation and spec grammar, and the notations found on the pages of the
+public build cache, which changed over the years while their meaning did not. A backslash escapes
+a quote within a quoted value; before any other character, it is an ordinary character.
 """
 
 import json
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from snapshots.spack.names import check_number, checked_variant
 from snapshots.spack.versions import VersionKey, remembered, version_key
 
-# -- canonical spelling
+# -- canonical notation
 
 COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"})
-"""The variants that hold compiler flags: lists whose order matters."""
+"""The variants that contain compiler flags: lists whose order matters."""
 
 _PATCH_DIGITS = 7
-"""To how much of its checksum pages cut a patch; indexes and lock files have all of it."""
+"""Number of digits of a patch's checksum on pages; indexes and lock files have all digits."""
 
 _VARIANT = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S
@@ -33,7 +33,7 @@ def compiler_key(compiler: str) -> tuple[str, VersionKey, str]:
 
 @remembered(1 << 14)
 def canonical_compiler(text: str) -> str | None:
-    """Return ``name@version`` for both spellings (gcc@=13.2.0, gcc@13.2.0); None for ``none``."""
+    """Return ``name@version`` for gcc@=13.2.0 and gcc@13.2.0; None for ``none``."""
     if text in ("", "none"):
         return None
     return text.replace("@=", "@", 1)
@@ -41,12 +41,12 @@ def canonical_compiler(text: str) -> str | None:
 
 @remembered(1 << 16, longest=200)
 def canonical_variant(text: str) -> str:
-    """Return the one spelling of a variant.
+    """Return the canonical notation of a variant.
 
-    ``amdgpu_target:=gfx90a`` becomes ``amdgpu_target=gfx90a``, ``-mpi`` becomes ``~mpi``, and the
-    values of a multi-valued variant are sorted: their order carries no meaning, unless they are
-    compiler flags. Patches are cut to seven digits. Only values with spaces or quotes, or that
-    begin with ``=``, are quoted.
+    ``amdgpu_target:=gfx90a`` becomes ``amdgpu_target=gfx90a``, and ``-mpi`` becomes ``~mpi``. The
+    values of a multi-valued variant are sorted, as their order has no meaning, except for compiler
+    flags. Checksums of patches are truncated to seven digits. A value is quoted only if it contains
+    spaces or quotes or begins with ``=``.
     """
     if text.startswith("-"):
         return "~" + text[1:]
@@ -65,12 +65,12 @@ def canonical_variant(text: str) -> str:
 
 
 def canonical_variants(variants: Iterable[str]) -> tuple[str, ...]:
-    """Return the variants in canonical spelling and order, each once."""
+    """Return the variants in canonical notation, sorted and without duplicates."""
     return tuple(sorted(set(map(canonical_variant, variants))))
 
 
 def checked_variants(variants: Iterable[str]) -> tuple[str, ...]:
-    """Return the same, checked. Raises ValueError for a bad one, and for too many."""
+    """Return ``canonical_variants``. Raises ValueError for an invalid one, or for too many."""
     canonical = tuple(sorted({checked_variant(canonical_variant(text)) for text in variants}))
     check_number(len(canonical))
     return canonical
@@ -80,13 +80,13 @@ def checked_variants(variants: Iterable[str]) -> tuple[str, ...]:
 
 
 BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.-]+")
-"""What needs no quotes. Spack leaves them out around brackets too, but cannot read that back."""
+"""A value without quotes. Spack omits them around brackets, too, but cannot parse the result."""
 
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<value>.*)(?P=quote)""", re.S)
 
 
 def quote(value: str) -> str:
-    """Return the value in quotes where Spack writes it so; ``unquote`` undoes it."""
+    """Return the value in quotes if Spack quotes it; the inverse of ``unquote``."""
     if BARE_VALUE.fullmatch(value):
         return value
     if "'" not in value:
@@ -95,7 +95,7 @@ def quote(value: str) -> str:
 
 
 def unquote(value: str) -> str:
-    """Return what a value in a query means: without its quotes, where it has any."""
+    """Return a value of a query without its quotes, if it has any."""
     match = _QUOTED.fullmatch(value)
     if match is None:
         return value
@@ -104,9 +104,9 @@ def unquote(value: str) -> str:
 
 
 def recorded_value(value: str) -> str:
-    """Return what the value of a variant in a record means, whose quotes are canonical.
+    """Return the actual value of a recorded variant in canonical notation.
 
-    Spack writes a value with a single quote in it as JSON text, any other as it is.
+    Spack records a value that contains a single quote as JSON text, and any other verbatim.
     """
     match = _QUOTED.fullmatch(value)
     if match is None:
@@ -119,7 +119,7 @@ def recorded_value(value: str) -> str:
 
 
 def variant_parts(text: str) -> tuple[str, bool | str]:
-    """Return the name and the value of a recorded variant: True of ``+mpi``, False of ``~mpi``."""
+    """Return the name and value of a recorded variant: True for ``+mpi``, False for ``~mpi``."""
     if text[:1] in ("+", "~"):
         return text.lstrip("+~"), text[0] == "+"
     name, _, value = text.partition("=")
@@ -132,9 +132,9 @@ def variant_parts(text: str) -> tuple[str, bool | str]:
 def short_form(
     name: str, version: str, variants: Sequence[str], architecture: str, compiler: str | None
 ) -> str:
-    """Return the short form of what is recorded in canonical spelling.
+    """Return the short form of a spec, given its facts in canonical notation.
 
-    ``architecture`` is PLATFORM-OS-TARGET, ``compiler`` NAME@VERSION or None.
+    ``architecture`` is PLATFORM-OS-TARGET, ``compiler`` is NAME@VERSION or None.
     """
     switches = "".join(variant for variant in variants if variant.startswith(("+", "~")))
     values = [_value(variant) for variant in variants if variant and variant[0] not in "+~"]
@@ -146,7 +146,7 @@ def short_form(
 
 def _value(variant: str) -> str:
     name, equals, value = variant.partition("=")
-    if value.startswith("="):  # a value that was propagated
+    if value.startswith("="):  # a propagated value
         equals, value = "==", value[1:]
     return f"{name}{equals}{quote(recorded_value(value))}"
 
@@ -157,11 +157,11 @@ _BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.\-\[\]]+")
 
 
 def variant_of(name: str, value: object) -> str | None:
-    """Return the variant that a parameter stands for: ``+mpi``, ``cuda_arch=80,90``.
+    """Return the variant that a parameter represents: ``+mpi``, ``cuda_arch=80,90``.
 
-    None for what says nothing: a null, an empty list of flags or values. The values of a list are
-    sorted unless they are flags, and patches cut to seven digits. Raises ValueError for a value
-    that is not one of bool, number, text or list of those.
+    None for an empty parameter: a null, or an empty list of flags or values. The values of a list
+    are sorted unless they are flags, and patches are truncated to seven digits. Raises ValueError
+    unless the value is a bool, a number, a text or a list of those.
     """
     if value is None or value == []:
         return None
@@ -179,7 +179,7 @@ def variant_of(name: str, value: object) -> str | None:
 
 
 def _quoted(value: str) -> str:
-    """Quote a value where Spack does."""
+    """Quote a value if Spack does."""
     if _BARE_VALUE.fullmatch(value):
         return value
     return json.dumps(value, ensure_ascii=False) if "'" in value else f"'{value}'"

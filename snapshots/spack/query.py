@@ -1,11 +1,11 @@
-"""Spack's spec query language: text in, records of what a spec must be like out.
+"""Parser of Spack's spec query language.
 
     hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib-api=zlib-ng ^cmake@3.27:
 
-Source: Spack's grammar of specs (version 1.1), and its answers about concrete specs. What follows
-``%`` or ``^`` describes that dependency, up to the next of them; ``%`` belongs to the spec or to
-the ``^`` before it. What Spack knows beyond this (conditions, specs in files, names that mean this
-machine) is refused by name.
+Source: Spack's grammar of specs (version 1.1), and its results for concrete specs. The text after
+``%`` or ``^``, up to the next one, describes that dependency; ``%`` applies to the spec or to the
+``^`` before it. Other features of Spack (conditions, specs in files, names that represent the
+host) are rejected with an error that names them.
 """
 
 import re
@@ -21,13 +21,13 @@ from snapshots.spack.versions import Scanner, VersionList, read_versions
 from snapshots.spack.virtuals import package_of_compiler
 
 ANYTHING = "*"
-"""Any platform, operating system or target; also how a query without a name begins."""
+"""Any platform, operating system or target, or a query without a name."""
 
 # -- variants and compiler flags
 
 
 ANY_VALUE = ("*",)
-"""The values of a variant that only has to be there, written ``KEY=*``; no flags are meant so."""
+"""The values of a variant with any value, written ``KEY=*``; not applicable to flags."""
 
 VariantValue = bool | tuple[str, ...]
 
@@ -37,9 +37,9 @@ _TRUTH = {"true": True, "false": False}
 
 
 def variant_value(name: str, value: str) -> VariantValue:
-    """Return what an unquoted value means: true or false, else the values it lists, sorted.
+    """Return the value of an unquoted text: true or false, or else its listed values, sorted.
 
-    Compiler flags stand between spaces, other values between commas; both are sets.
+    Compiler flags are separated by spaces, other values by commas; both are sets.
     """
     if name in COMPILER_FLAGS:
         return tuple(sorted(set(value.split())))
@@ -48,11 +48,11 @@ def variant_value(name: str, value: str) -> VariantValue:
 
 
 class VariantConstraint(msgspec.Struct, frozen=True):
-    """A variant's value, or compiler flags of a kind.
+    """A condition on a variant's value, or on compiler flags of one kind.
 
-    ``value`` is what ``variant_value`` returns. All values it lists must be among the spec's; with
-    ``exact`` the spec has no others. With ``propagate`` (``++mpi``) it holds for the spec and for
-    everything below it, wherever there is such a variant at all.
+    ``value`` is a result of ``variant_value``. The spec must have all values in it; with ``exact``,
+    it must have no others. With ``propagate`` (``++mpi``), the condition applies to the spec and to
+    all specs below it that have such a variant.
     """
 
     name: str
@@ -61,18 +61,18 @@ class VariantConstraint(msgspec.Struct, frozen=True):
     propagate: bool = False
 
     def matches(self, variants: Collection[str]) -> bool:
-        """Tell whether one of a spec's variants is this one with such a value.
+        """Return whether the spec has this variant with a matching value.
 
-        A spec that lacks the variant does not match, whatever the value.
+        A spec without the variant does not match, regardless of the value.
         """
         return True in self._verdicts(variants)
 
     def contradicts(self, variants: Collection[str]) -> bool:
-        """Tell whether one of a spec's variants is this one with another value."""
+        """Return whether the spec has this variant with another value."""
         return False in self._verdicts(variants)
 
     def _verdicts(self, variants: Collection[str]) -> list[bool]:
-        """Tell of each of a spec's variants with this name whether its value is accepted."""
+        """Return, for each of the spec's variants with this name, whether its value is accepted."""
         recorded = (_recorded_variant(text) for text in variants if self.name in text)
         return [self._accepts(value) for name, value in recorded if name == self.name]
 
@@ -96,7 +96,7 @@ def _recorded_variant(text: str) -> tuple[str, VariantValue]:
 
 
 def _has_patches(present: tuple[str, ...], required: tuple[str, ...], *, exact: bool) -> bool:
-    # Pages shorten the sha256 of a patch to seven digits, indexes do not.
+    # Pages shorten the sha256 of a patch to seven digits; indexes do not.
     prefixes = tuple(patch[:_PATCH_LENGTH] for patch in required)
     if exact and not all(patch.startswith(prefixes) for patch in present):
         return False
@@ -107,34 +107,34 @@ def _has_patches(present: tuple[str, ...], required: tuple[str, ...], *, exact: 
 
 
 class TargetRange(msgspec.Struct, frozen=True, order=True):
-    """The targets between two others, both included; an empty text sets no bound."""
+    """The targets between two others, both inclusive; an empty text is an open bound."""
 
     low: str
     high: str
 
     def includes(self, target: str) -> bool:
-        """Tell whether the target lies in the range."""
+        """Return whether the target is in the range."""
         return (not self.low or _is_or_descends(target, self.low)) and (
             not self.high or _is_or_descends(self.high, target)
         )
 
 
 class TargetSet(msgspec.Struct, frozen=True):
-    """Names and ranges, any of which will do."""
+    """Names and ranges of targets, combined with OR."""
 
     names: tuple[str, ...] = ()
     ranges: tuple[TargetRange, ...] = ()
 
     def includes(self, target: str) -> bool:
-        """Tell whether the target is one of the names or in one of the ranges."""
+        """Return whether the target is one of the names or in one of the ranges."""
         if target in self.names or ANYTHING in self.names:
             return True
         return any(between.includes(target) for between in self.ranges)
 
 
 def _targets() -> Mapping[str, Any]:
-    """Return the targets whose ancestry is known, by name."""
-    from archspec.cpu import TARGETS  # most queries ask for no range
+    """Return the targets with a known ancestry, by name."""
+    from archspec.cpu import TARGETS  # imported late, as few queries contain a range
 
     return TARGETS  # type: ignore[no-any-return]
 
@@ -152,10 +152,11 @@ def _is_or_descends(target: str, ancestor: str) -> bool:
 
 
 class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is asked of a spec; what is None or empty sets no condition.
+    """The conditions on a spec; None or empty means no condition.
 
-    ``direct`` are asked of its own dependencies (``%``), ``transitive`` of all those that it links
-    or runs with and of its own for the build (``^``): each of at least one of them.
+    ``direct`` are conditions on its direct dependencies (``%``). ``transitive`` are conditions on
+    its link and run dependencies, direct or indirect, and on its direct build dependencies (``^``).
+    Each must match at least one of them.
     """
 
     name: str | None = None
@@ -171,18 +172,18 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_about_dependencies(self) -> bool:
-        """Whether the answer takes more than the spec's own facts."""
+        """Whether evaluation requires more than the spec's own facts."""
         propagates = any(variant.propagate for variant in self.variants)
         return bool(self.direct or self.transitive) or propagates
 
     @property
     def num_dependencies(self) -> int:
-        """How many ``%`` and ``^`` there are."""
+        """Number of ``%`` and ``^``, including nested ones."""
         dependencies = (*self.direct, *self.transitive)
         return sum(1 + dependency.spec.num_dependencies for dependency in dependencies)
 
     def is_compiler(self, compiler: str) -> bool:
-        """Tell whether ``gcc@13.2.0``, of which nothing else is known, meets every condition."""
+        """Return whether a compiler such as ``gcc@13.2.0``, without other facts, matches."""
         name, _, version = compiler.partition("@")
         if self.name is not None and package_of_compiler(name) != package_of_compiler(self.name):
             return False
@@ -192,10 +193,10 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DependencyConstraint(msgspec.Struct, frozen=True):
-    """A dependency that there must be: what it is like, and what the edge to it is like.
+    """A required dependency: the conditions on its spec and on the edge that leads to it.
 
-    ``types`` and ``virtuals`` are asked of the edge: its types, and the virtual packages that it
-    provides. ``snapshots.frames.queries`` says which of them it needs to have.
+    ``types`` and ``virtuals`` are the edge's types and the virtual packages that the dependency
+    provides through it. ``snapshots.frames.queries`` defines how they are matched.
     """
 
     spec: SpecConstraint
@@ -226,7 +227,7 @@ _EDGE_SIGIL = re.compile(r"%%|[%^]")
 _OPEN = re.compile(r"\[")
 _CLOSE = re.compile(r"\]")
 _PROPERTY = re.compile(rf"(?P<key>{_WORD.pattern}):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)")
-# Spack reads ^ KEY=VALUE so too, where somebody may have meant a variant.
+# Spack also interprets ^ KEY=VALUE as a provider, even if a variant was meant.
 _PROVIDER = re.compile(rf"\s*(?P<virtuals>{_IDENTIFIER}(?:,{_IDENTIFIER})*)=(?=[A-Za-z0-9_])")
 _PACKAGE_WITH_VALUE = re.compile(rf"{_PACKAGE.pattern}(?=:?=)")
 
@@ -247,7 +248,7 @@ _END_OF_NODE = ("", "%", "^")
 
 
 def parse(text: str) -> SpecConstraint:
-    """Parse a spec query, named or not; ``*`` alone sets no condition.
+    """Parse a spec query, with or without a name; ``*`` alone matches every spec.
 
     Raises ConstraintSyntaxError.
     """
@@ -269,10 +270,10 @@ def parse(text: str) -> SpecConstraint:
 
 
 def query_of(words: Sequence[str]) -> str:
-    """Return the query that the words of a command line make, as Spack joins them.
+    """Return the query formed by the arguments of a command line, which Spack joins with spaces.
 
-    The shell has removed quotes, so a word KEY=VALUE that cannot be read as it is gets them again
-    around all of its value. No words match every spec.
+    The shell removes quotes. Therefore, a word KEY=VALUE that cannot be parsed is quoted again,
+    around its entire value. Without words, the query matches every spec.
     """
     return " ".join(map(_with_quotes, words)) or ANYTHING
 
@@ -303,7 +304,7 @@ _NO_EDGE = _Edge(is_direct=False, types=(), virtuals=())
 
 
 def _read_edge(scanner: Scanner) -> _Edge | None:
-    """Read what a dependency begins with; None where none begins here."""
+    """Read the beginning of a dependency; None if the next part is not one."""
     scanner.peek()
     sigil = scanner.accept(_EDGE_SIGIL)
     if sigil is None:
@@ -339,7 +340,7 @@ def _read_property(scanner: Scanner, types: set[str], virtuals: set[str]) -> Non
 
 
 class _Node:
-    """Reads one spec, up to the end of the text or to the next ``%`` or ``^``."""
+    """A spec, parsed up to the end of the text or to the next ``%`` or ``^``."""
 
     def __init__(self, scanner: Scanner, edge: _Edge = _NO_EDGE) -> None:
         self.direct: list[_Node] = []
@@ -354,7 +355,7 @@ class _Node:
             self._read_part(sigil)
 
     def constraint(self, transitive: "Sequence[_Node]" = ()) -> SpecConstraint:
-        """Return what was read, with the dependencies in canonical order."""
+        """Return the conditions on the spec, with the dependencies in canonical order."""
         return SpecConstraint(
             **self._facts,
             variants=tuple(self._variants[name] for name in sorted(self._variants)),
@@ -363,11 +364,11 @@ class _Node:
         )
 
     def dependency(self) -> DependencyConstraint:
-        """Return what was read, with the properties of the edge that leads to it."""
+        """Return the condition on the dependency, with the properties of its edge."""
         return DependencyConstraint(self.constraint(), self._edge.types, self._edge.virtuals)
 
     def _next_part(self) -> str:
-        """Return the character that the next part begins with; refuse specs in files."""
+        """Return the first character of the next part; reject specs in files."""
         sigil = self._scanner.peek()
         if self._scanner.sees(_IN_A_FILE):
             self._scanner.refuse("specs in files")
@@ -380,7 +381,7 @@ class _Node:
             namespace, _, name = package[0].rpartition(".")
             if namespace:
                 self._facts["namespace"] = namespace
-            # A compiler may go by the old name (clang) of its package (llvm).
+            # A compiler may be given by the former name (clang) of its package (llvm).
             self._facts["name"] = package_of_compiler(name) if self._edge.is_direct else name
 
     def _read_part(self, sigil: str) -> None:
@@ -448,7 +449,7 @@ class _Node:
         name = match["key"]
         value = variant_value(name, text)
         if name in COMPILER_FLAGS:
-            # Spack ignores ':=' and '==' where it compares flags, and '*' is a flag like others.
+            # Spack ignores ':=' and '==' when it compares flags, and '*' is an ordinary flag.
             return VariantConstraint(name, value)
         exact, propagate = match["exact"] is not None, match["propagate"] is not None
         if isinstance(value, bool):
@@ -477,7 +478,7 @@ class _Node:
             if part == "target":
                 self._facts[fact] = self._read_targets(text, match)
             else:
-                # Spack takes a list of these for one strange name.
+                # Spack interprets a list of these as one name.
                 self._check_names(text.split(","), match)
                 self._facts[fact] = text
 
@@ -516,7 +517,7 @@ class _Node:
         self._variants[variant.name] = variant
 
     def _once(self, fact: str, what: str, position: int) -> None:
-        """Fail where a fact of the spec was read before."""
+        """Fail if a fact of the spec is given a second time."""
         if fact in self._facts:
             self._scanner.fail(f"{what} is given twice", position)
 

@@ -1,10 +1,10 @@
-"""Spack's order of versions, and the sets of versions that its ``@`` writes.
+"""Spack's version order, and version constraints as written after ``@``.
 
-Sources: Spack's documentation of versions and version specifiers, the order that Spack itself sorts
-versions in, and the answers that it gives about ranges. Spack counts the last part of an upper
-bound one up and takes what sorts before that: ``:1.4`` is everything before 1.5, so 1.4.9 and also
-1.5rc1. A lower bound is taken as it is: ``1.2:`` begins with 1.2, after its pre-releases. ``1.2``
-alone is the range from 1.2 to 1.2, ``=1.2`` that one version.
+Sources: Spack's documentation of versions and version specifiers, the order in which Spack sorts
+versions, and its results for ranges. An upper bound includes every version before the one with
+its last part incremented: ``:1.4`` is everything before 1.5, so it includes 1.4.9 and also
+1.5rc1. A lower bound is exact: ``1.2:`` begins with 1.2, after its pre-releases. ``1.2`` alone is
+the range from 1.2 to 1.2, and ``=1.2`` is that single version.
 """
 
 import re
@@ -17,13 +17,13 @@ import msgspec
 
 from snapshots.errors import ConstraintSyntaxError
 
-# -- a text with a position
+# -- the scanner
 
 _SPACE = re.compile(r"\s*")
 
 
 class Scanner:
-    """Reads a text from left to right; ``position`` is the number of characters read."""
+    """Scans a text from left to right; ``position`` is the number of characters read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -50,37 +50,37 @@ class Scanner:
         return self.accept(pattern) or self.fail_expecting(what)
 
     def fail_expecting(self, what: str) -> NoReturn:
-        """Raise ConstraintSyntaxError: something else stands here than what is expected."""
+        """Raise ConstraintSyntaxError: the expected text is not at the position."""
         if self.position == len(self.text):
             self.fail(f"unexpected end, {what} is missing")
         self.fail(f"unexpected {self.text[self.position]!r}")
 
     def refuse(self, what: str, position: int | None = None) -> NoReturn:
-        """Raise ConstraintSyntaxError: Spack knows this, cachelog does not."""
+        """Raise ConstraintSyntaxError: Spack supports this, cachelog does not."""
         self.fail(f"not supported: {what}", position)
 
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
-        """Raise ConstraintSyntaxError, at the current position unless another is given."""
+        """Raise ConstraintSyntaxError, for the current position by default."""
         raise ConstraintSyntaxError(
             self.text, self.position if position is None else position, reason
         )
 
 
-# -- what Spack remembers
+# -- bounded caches
 
 Result = TypeVar("Result")
 
 _FEW = 64
-"""How many longer texts are cached: those of one query, which is applied to many specs."""
+"""Number of cached results for long texts: those of one query, which is applied to many specs."""
 
 
 def remembered(
     most: int, longest: int = 64
 ) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
-    """Cache a function's results for ``most`` texts, and for a few longer than ``longest``.
+    """Cache the results for ``most`` texts, and for a few texts longer than ``longest``.
 
-    Clients send texts, too: a version of 4,000 characters is not a real one, but its sort key takes
-    150 kB. So a cache must not hold many long ones.
+    Clients also send texts: a version of 4,000 characters is not a real one, but its sort key takes
+    150 kB. So a cache must not contain many long ones.
     """
 
     def decorate(function: Callable[[str], Result]) -> Callable[[str], Result]:
@@ -112,7 +112,7 @@ VersionKey = tuple[tuple[Component, ...], tuple[int | str, ...]]
 
 
 def is_version(text: str) -> bool:
-    """Tell whether the text can be a version: one word, that of a git commit included."""
+    """Return whether the text can be a version: one word, possibly a git version."""
     return _VERSION.fullmatch(text) is not None
 
 
@@ -120,10 +120,10 @@ def is_version(text: str) -> bool:
 def version_key(version: str) -> VersionKey:
     """Return a sort key in Spack's version order.
 
-    Versions split at ``.``, ``-``, ``_`` and between letters and digits. Numbers compare as
-    numbers, letters sort before numbers, the infinity versions (develop, main ...) above them; a
-    trailing alpha, beta or rc, with a number or without, sorts before the release itself. A git
-    version (``git.COMMIT=VERSION``) sorts as the version that it stands for.
+    Versions are split at ``.``, ``-``, ``_`` and between letters and digits. Numbers are compared
+    as numbers. Letters sort before numbers, and the infinity versions (develop, main ...) after
+    them. A trailing alpha, beta or rc, with or without a number, sorts before the release itself. A
+    git version (``git.COMMIT=VERSION``) sorts as the version that it represents.
     """
     components: list[str] = _SEGMENT.findall(version.rpartition("=")[2])
     prerelease: tuple[int | str, ...] = (_FINAL,)
@@ -158,7 +158,7 @@ def end_of_range(version: str) -> VersionKey:
 
 
 def _next_word(word: str) -> str:
-    """Return the next word in Spack's counting, which skips the infinity versions."""
+    """Return the successor of a word in Spack's order, which skips the infinity versions."""
     while True:
         if word.endswith("z"):
             word += "A"
@@ -178,8 +178,8 @@ def _component(text: str) -> Component:
 
 
 def number_key(digits: str) -> tuple[int, str]:
-    """Return a sort key of digits: their order as numbers, however many there are."""
-    # Orders as int() would, which refuses a number of more than 4,300 digits.
+    """Return a sort key of digits by numeric value, for any number of digits."""
+    # int() has the same order, but rejects numbers of more than 4,300 digits.
     digits = digits.lstrip("0")
     return len(digits), digits
 
@@ -188,11 +188,11 @@ def number_key(digits: str) -> tuple[int, str]:
 
 
 VERSION_LENGTH_MAX = 255
-"""How many characters one version may have."""
+"""Maximum length of a version, in characters."""
 
 _ONE_VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\b"
 _ITEM = re.compile(
-    # What looks like an upper bound is none where it is the key of the next KEY=VALUE.
+    # A text that looks like an upper bound is not one if it is the key of the next KEY=VALUE.
     rf"(?P<exact>=)?(?P<low>{_ONE_VERSION})?(?:(?P<colon>:)(?P<high>(?![\w.-]+:?=){_ONE_VERSION})?)?",
     re.ASCII,
 )
@@ -204,23 +204,23 @@ _COMMA = re.compile(r"\s*,\s*")
 
 
 class ExactVersion(msgspec.Struct, frozen=True):
-    """One version, whatever its separators are (1.2-3 is 1.2.3) and no other."""
+    """One version, regardless of its separators (1.2-3 is 1.2.3)."""
 
     version: str
 
     def includes(self, version: str) -> bool:
-        """Tell whether it is the version. A git version stands for one without being it."""
+        """Return whether this is the version; a git version that represents it does not match."""
         return "=" not in version and version_key(version) == version_key(self.version)
 
 
 class GitVersion(msgspec.Struct, frozen=True):
-    """A branch, tag or commit that stands for a version: git.main=1.14."""
+    """A branch, tag or commit that represents a version: git.main=1.14."""
 
     ref: str
     version: str
 
     def includes(self, version: str) -> bool:
-        """Tell whether it is this git version."""
+        """Return whether the version is this git version."""
         ref, equals, number = version.partition("=")
         if not equals or ref.removeprefix("git.") != self.ref:
             return False
@@ -228,13 +228,13 @@ class GitVersion(msgspec.Struct, frozen=True):
 
 
 class VersionRange(msgspec.Struct, frozen=True):
-    """The versions between two bounds; None sets no bound."""
+    """The versions between two bounds; None is an open bound."""
 
     low: str | None
     high: str | None
 
     def includes(self, version: str) -> bool:
-        """Tell whether a version lies in the range, a git version by the one it stands for."""
+        """Return whether a version, or the one that a git version represents, is in the range."""
         key = version_key(version)
         if self.low is not None and key < version_key(self.low):
             return False
@@ -248,7 +248,7 @@ VersionItem = ExactVersion | GitVersion | VersionRange
 
 
 def _intersect(first: VersionItem, second: VersionItem) -> bool:
-    """Tell whether some version is in both."""
+    """Return whether some version is in both."""
     if isinstance(first, VersionRange) and isinstance(second, VersionRange):
         return _begins_within(first, second) and _begins_within(second, first)
     if isinstance(first, VersionRange):
@@ -259,31 +259,31 @@ def _intersect(first: VersionItem, second: VersionItem) -> bool:
 
 
 def _begins_within(first: VersionRange, second: VersionRange) -> bool:
-    """Tell whether a range begins before the end of another."""
+    """Return whether the first range begins before the end of the second."""
     if first.low is None or second.high is None:
         return True
     return version_key(first.low) < end_of_range(second.high)
 
 
 class VersionList(msgspec.Struct, frozen=True):
-    """Versions and ranges, any of which will do."""
+    """Versions and ranges, combined with OR."""
 
     items: tuple[VersionItem, ...]
 
     def includes(self, version: str) -> bool:
-        """Tell whether the version is one of the items or in one of them."""
+        """Return whether the version is one of the items or in one of them."""
         return any(item.includes(version) for item in self.items)
 
     def intersects(self, other: "VersionList") -> bool:
-        """Tell whether some version is in both."""
+        """Return whether some version is in both lists."""
         return any(_intersect(*pair) for pair in product(self.items, other.items))
 
 
 def read_versions(scanner: Scanner) -> VersionList:
-    """Read versions for as long as commas continue the list. Raises ConstraintSyntaxError.
+    """Read a comma-separated list of versions. Raises ConstraintSyntaxError.
 
-    A git version has to say what it stands for (``git.main=1.14``): to look it up takes the
-    package's repository.
+    A git version must include the version that it represents (``git.main=1.14``), as only the
+    package's repository could resolve it.
     """
     if git := _read_git_version(scanner):
         return VersionList((git,))
@@ -294,7 +294,7 @@ def read_versions(scanner: Scanner) -> VersionList:
 
 
 def parse_versions(text: str) -> VersionList:
-    """Return the versions that a text is, all of it. Raises ConstraintSyntaxError."""
+    """Parse an entire text as versions. Raises ConstraintSyntaxError."""
     scanner = Scanner(text)
     versions = read_versions(scanner)
     if scanner.peek():

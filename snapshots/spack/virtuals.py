@@ -1,11 +1,11 @@
-"""Virtual packages: what specs provide, and what only the recipes of Spack's packages say.
+"""Virtual packages: which ones a spec provides, and facts found only in Spack's package recipes.
 
-The edge between two specs records which virtual packages the one provides to the other; from format
-6 on a spec also records which it provides at all, with their versions. Three facts are in the
-recipes alone: the names that compilers had before they were packages, when a compiler provides a
-language, and which virtual packages have versions.
+The edge between two specs records the virtual packages that one provides to the other. From
+format 6 on, a spec also records all that it provides, with their versions. Three facts are only
+in the recipes: the former names of compilers that are now packages, the conditions under which a
+compiler provides a language, and which virtual packages have versions.
 
-Source: Spack's builtin packages, and its documentation of the format of specs.
+Source: Spack's builtin packages, and its documentation of the spec format.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,17 +53,18 @@ VERSIONED = frozenset(
         "osmesa",
     }
 )
-"""The virtual packages of which some provider provides certain versions only.
+"""The virtual packages that have a provider limited to certain versions.
 
-What provides any other one provides every version of it.
+Providers of any other virtual package provide all of its versions.
 """
 
 
 def provides(provided: Iterable[str], virtual: str, versions: VersionList) -> bool:
-    """Tell whether a spec provides some of these versions of a virtual package.
+    """Return whether a spec provides some of these versions of a virtual package.
 
-    ``provided`` are its virtual packages, as ``snapshots.spack.names.checked_virtual`` accepts
-    them. One without versions is provided in all versions.
+    ``provided`` are its virtual packages, in the notation that
+    ``snapshots.spack.names.checked_virtual`` accepts. One without versions is provided in all
+    versions.
     """
     for text in provided:
         name, _, limits = text.partition("@")
@@ -87,5 +88,5 @@ _PACKAGES_OF_COMPILERS = {
 
 
 def package_of_compiler(name: str) -> str:
-    """Return the package of a compiler that may go by an older name: clang is llvm."""
+    """Return the package of a compiler, which may be given by a former name: clang is llvm."""
     return _PACKAGES_OF_COMPILERS.get(name, name)
