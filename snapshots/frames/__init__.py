@@ -1,1 +1,1 @@
-"""One revision in memory: columns of codes, questions answered by arithmetic on them."""
+"""One revision in memory: columns of codes, and queries evaluated by arithmetic on them."""

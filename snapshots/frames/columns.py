@@ -1,7 +1,7 @@
-"""Columns of a frame: every row a small code into the list of distinct values.
+"""Columns of a frame: a list of distinct values, and a small code for each row.
 
 A revision's 58,000 specs have few distinct compilers, targets, stack lists and variant lists, so
-a condition is evaluated once for each distinct value, and numpy carries the result to the rows.
+a condition is evaluated once for each distinct value, and numpy maps the results to the rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ Image = TypeVar("Image")
 
 
 class FactColumn(Protocol):
-    """What the columns of all kinds of facts have in common."""
+    """The interface that the columns of all kinds of facts implement."""
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the column takes, with what queries derive from it."""
+        """Approximate memory used by the column and the data that queries derive, in bytes."""
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""
@@ -34,14 +34,14 @@ class FactColumn(Protocol):
         """Apply a function to the value of each row."""
 
     def reordered(self, rows: Rows) -> "FactColumn":
-        """Return the column with these rows, every one of them once, in their order."""
+        """Return the column with its rows in this order; ``rows`` is a permutation."""
 
 
 class Column(Generic[Value]):
-    """One value a row. ``values`` are distinct and in the column's own order; None comes first.
+    """One value per row. ``values`` are distinct and in the column's order; None is first.
 
-    ``codes`` are the code of each row's value, in the smallest signed integers that suffice: to
-    multiply them takes larger ones.
+    ``codes`` has the code of each row's value, as the smallest sufficient signed integer type.
+    Convert them to a larger type before multiplying.
     """
 
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
@@ -50,7 +50,7 @@ class Column(Generic[Value]):
         self._mapped: dict[Any, list[Any]] = {}
 
     def reordered(self, rows: Rows) -> "Column[Value]":
-        """Return the column with these rows, in their order."""
+        """Return the column with these rows, in this order."""
         return Column(self.codes[rows], self.values)
 
     @cached_property
@@ -65,15 +65,15 @@ class Column(Generic[Value]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the column takes, with a text made of each distinct value."""
+        """Approximate memory used by the column, with one text per distinct value, in bytes."""
         return self.codes.nbytes + sum(map(_value_bytes, self.values))
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.int64]:
-        """A 64-bit hash of each distinct value, good within this process.
+        """A 64-bit hash of each distinct value, valid within this process only.
 
-        Two columns are compared through them: two of 60,000 values share one by chance in one of
-        some ten billion columns.
+        Columns are compared by these hashes: of 60,000 values, two have the same hash by chance in
+        about one of ten billion columns.
         """
         return np.fromiter(map(hash, self.values), np.int64, len(self.values))
 
@@ -82,13 +82,13 @@ class Column(Generic[Value]):
         return self.fingerprints[self.codes[rows]].astype(np.uint64)
 
     def known(self) -> Mask:
-        """Return a mask over the distinct values: all but None."""
+        """Return a mask over the distinct values that selects all but None."""
         return self.where(lambda value: value is not None)
 
     def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
         """Apply a function to each distinct value; the results are cached by function.
 
-        Pass only module-level functions of cachelog: the cache is never emptied.
+        Pass only module-level functions of cachelog, because the cache is never cleared.
         """
         if function not in self._mapped:
             self._mapped[function] = list(map(function, self.values))
@@ -111,27 +111,27 @@ class Column(Generic[Value]):
         ]
 
     def counts(self, rows: Rows | slice) -> list[tuple[Value, int]]:
-        """Return how many of the rows have each value, in the column's order, without None."""
+        """Return the number of rows with each value, in the column's order, without None."""
         counts = np.bincount(self.codes[rows], minlength=len(self.values)).tolist()
         pairs = zip(self.values, counts, strict=True)
         return [(value, count) for value, count in pairs if count and value is not None]
 
     def where(self, accept: Callable[[Value], bool]) -> Mask:
-        """Return a mask over the distinct values: those that are accepted."""
+        """Return a mask over the distinct values that selects those that ``accept`` accepts."""
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
     def among(self, values: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are in ``values``."""
+        """Return a mask over the distinct values that selects those in ``values``."""
         mask = np.zeros(len(self.values), np.bool_)
         mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
 
 
 class ListColumn(Column[tuple[str, ...]]):
-    """One list of texts a row; the distinct lists share their distinct ``items``.
+    """One list of texts per row; the distinct lists share their distinct ``items``.
 
-    ``flat`` holds the items of all distinct lists, one list after the other, as codes into
-    ``items``; ``owner`` the list that each of them stands in.
+    ``flat`` has the items of all distinct lists, concatenated, as codes into ``items``; ``owner``
+    has the code of the list that each of them belongs to.
     """
 
     def __init__(
@@ -148,11 +148,11 @@ class ListColumn(Column[tuple[str, ...]]):
         self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
 
     def reordered(self, rows: Rows) -> "ListColumn":
-        """Return the column with these rows, in their order."""
+        """Return the column with these rows, in this order."""
         return ListColumn(self.codes[rows], self.values, self.items, self.flat)
 
     def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
-        """Return a 64-bit hash of each distinct list, as if the item stood in none."""
+        """Return a 64-bit hash of each distinct list, computed without the item."""
         kept = (value and tuple(other for other in value if other != item) for value in self.values)
         return np.fromiter(map(hash, kept), np.int64, len(self.values))
 
@@ -162,45 +162,45 @@ class ListColumn(Column[tuple[str, ...]]):
         return {item: code for code, item in enumerate(self.items)}
 
     def having(self, item: str) -> Mask:
-        """Return a mask over the distinct lists: those that hold the item."""
+        """Return a mask over the distinct lists that selects those that contain the item."""
         mask = np.zeros(len(self.values), np.bool_)
         if (code := self.item_index.get(item)) is not None:
             mask[self.owner[self.flat == code]] = True
         return mask
 
     def item_counts(self, rows: Rows | slice) -> list[tuple[str, int]]:
-        """Return how many of the rows hold each item, in the order of ``items``."""
+        """Return the number of rows that contain each item, in the order of ``items``."""
         per_list = np.bincount(self.codes[rows], minlength=len(self.values))
         pairs = zip(self.items, self.total_by_item(per_list).tolist(), strict=True)
         return [(item, count) for item, count in pairs if count]
 
     def total_by_item(self, of_lists: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return for each item the sum of the values of the distinct lists that hold it."""
+        """Return for each item the sum of ``of_lists`` over the distinct lists that contain it."""
         totals = np.zeros(len(self.items), np.int64)
         np.add.at(totals, self.flat, of_lists[self.owner])
         return totals
 
     def items_of(self, lists: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], Codes]:
-        """Return each item of some of the distinct lists: its place in ``lists``, and its code."""
+        """Return for each item of some distinct lists the index into ``lists``, and its code."""
         lengths = np.bincount(self.owner, minlength=len(self.values))
         places = places_of_runs((np.cumsum(lengths) - lengths)[lists], lengths[lists])
         return np.repeat(np.arange(len(lists)), lengths[lists]), self.flat[places]
 
 
 class PlainColumn:
-    """One text or None a row, mostly distinct ones, kept as Arrow keeps them."""
+    """One text or None per row, mostly distinct, stored as an Arrow array."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
         self.is_known = array.null_count < len(array)
 
     def reordered(self, rows: Rows) -> "PlainColumn":
-        """Return the column with these rows, in their order."""
+        """Return the column with these rows, in this order."""
         return PlainColumn(self.array.take(pa.array(rows)))
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the column takes."""
+        """Memory used by the column, in bytes."""
         return int(self.array.nbytes)
 
     def at(self, row: int) -> str | None:
@@ -216,19 +216,19 @@ class PlainColumn:
 
 
 class NumberColumn:
-    """One whole number a row, from 0; -1 stands for None."""
+    """One non-negative integer per row; -1 represents None."""
 
     def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
         self.numbers = numbers
         self.is_known = bool((numbers >= 0).any())
 
     def reordered(self, rows: Rows) -> "NumberColumn":
-        """Return the column with these rows, in their order."""
+        """Return the column with these rows, in this order."""
         return NumberColumn(self.numbers[rows])
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the column takes."""
+        """Memory used by the column, in bytes."""
         return self.numbers.nbytes
 
     def at(self, row: int) -> int | None:
@@ -242,19 +242,19 @@ class NumberColumn:
         return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
-        """Return the sum of the known numbers of the rows; None where none is known."""
+        """Return the sum of the known numbers of the rows; None if no number is known."""
         numbers = self.numbers[rows]
         is_known = numbers >= 0
         return int(numbers[is_known].sum()) if is_known.any() else None
 
 
 def rows_where(mask: Mask) -> Rows:
-    """Return the places that a mask selects, rising."""
+    """Return the indices that a mask selects, in ascending order."""
     return np.flatnonzero(mask).astype(np.int32)
 
 
 def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
-    """Return a mask of the places where a run of equal values begins."""
+    """Return a mask that selects the first value of each run of equal values."""
     begins = np.ones(len(values), np.bool_)
     begins[1:] = values[1:] != values[:-1]
     return begins
@@ -263,7 +263,7 @@ def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
 def places_of_runs(
     starts: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
+    """Return the concatenated ranges of integers with these starts and lengths."""
     before = np.cumsum(counts) - counts
     places: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(starts - before, counts)
     return places
@@ -273,7 +273,7 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def mixed(first: npt.NDArray[np.uint64], *others: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return one hash of several in this order."""
+    """Combine several hashes to one; their order matters."""
     for other in others:
         first = first * _MIXER + other
     return first
@@ -285,7 +285,10 @@ _MARKED = 1 << 20
 def distinct_below(
     bound: int, numbers: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Codes]:
-    """Return the distinct numbers, rising, and the place of each; all are below ``bound``."""
+    """Return the distinct numbers in ascending order, and the index of each number in them.
+
+    All numbers are less than ``bound``.
+    """
     if bound > _MARKED:
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct, places.astype(np.int32)
@@ -299,7 +302,7 @@ def distinct_below(
 
 
 def _value_bytes(value: object) -> int:
-    """Return about how many bytes a distinct value takes, with its index entry and its text."""
+    """Return the approximate memory used by a value, its index entry and its text, in bytes."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0
@@ -309,9 +312,9 @@ def _value_bytes(value: object) -> int:
 
 
 def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
-    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values.
+    """Build a column from Arrow texts; ``sort_key`` determines the order of the distinct values.
 
-    The texts may be dictionary-encoded, with more in the dictionary than the rows use.
+    The texts may be dictionary-encoded, and the dictionary may have values that no row uses.
     """
     encoded = _without_unused(array.combine_chunks().dictionary_encode())
     values = encoded.dictionary.to_pylist()
@@ -340,14 +343,14 @@ def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
 
 
 def list_column_of(array: pa.ChunkedArray) -> ListColumn:
-    """Build a list column from Arrow lists of texts; None comes after all lists."""
+    """Build a list column from Arrow lists of texts; None is last."""
     lists = array.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     items = encoded.dictionary.to_pylist()
     order = sorted(range(len(items)), key=items.__getitem__)
     items = [items[code] for code in order]
     item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
-    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
+    # Equal lists have equal bytes of item codes, and Arrow's dictionary encoding finds equal bytes.
     lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
     offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
     is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")

@@ -1,9 +1,9 @@
-"""The dependencies of one content: a graph in compressed form, traversed by numpy.
+"""The dependencies of one content: a graph in compressed form, traversed with numpy.
 
-Its nodes are the rows of the content's frame and, numbered after those, the specs that rows depend
-on without being in the revision themselves: external compilers, say. Those have a frame of their
-own, with what the source states of them: all facts and their own dependencies, or no more than the
-name and the hash that the edges to them have.
+The nodes are the rows of the content's frame, followed by the specs outside the revision that rows
+depend on, such as external compilers. Those have their own frame, with the data that the source
+states about them: either all facts and dependencies, or only the name and the hash that the edges
+to them have.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ from snapshots.tables import SPECS, split_by_cache, with_columns
 
 _SEPARATOR = "\0"
 _SPARSE = 16
-"""For one end in so many nodes, sorting the ends is quicker than marking them among all nodes."""
+"""If fewer than one in this many nodes is an end, sorting the ends is faster than marking them."""
 
 
 class DependencyType(IntFlag):
@@ -48,10 +48,10 @@ _TYPES = {str(kind.name).lower(): kind for kind in DependencyType}
 
 
 class ReachedNodes(msgspec.Struct, frozen=True):
-    """Nodes in the order they are reached in, each with the edge that it is first reached by.
+    """Reached nodes in the order of the walk, each with the edge by which it was first reached.
 
-    Nearer ones come first; equally near ones by their numbers, which is the frame's own order with
-    those outside the revision behind it.
+    Nearer nodes come first. Equally near nodes are ordered by number: the rows in the order of the
+    frame, then the nodes outside the revision.
     """
 
     nodes: Nodes
@@ -59,25 +59,26 @@ class ReachedNodes(msgspec.Struct, frozen=True):
 
 
 EachLevel = Callable[[Iterable[ReachedNodes]], Iterable[ReachedNodes]]
-"""Yields the levels of a walk one by one."""
+"""A function that yields the levels of a walk one by one."""
 
 
 class DependencyGraph:
     """The dependencies of one content.
 
     ``table`` has the columns ``hash`` and ``dependencies`` of ``snapshots.tables.SPECS``, and all
-    of them for the rows outside the cache, in any order of rows; ``hashes`` are those of the
-    content's frame. Edges are numbered by the node that depends, and for one node in the order that
-    its record has them in.
+    columns for the rows outside the cache, with its rows in any order. ``hashes`` are those of the
+    content's frame. Edges are numbered by the node that depends, and within a node in the order of
+    its record.
 
-    ``outside`` is the frame of the nodes behind the rows: node ``num_rows + n`` is its row n.
-    ``stated`` is a mask over its rows: those that the source states. Of the others all facts but
-    name and hash are None.
+    ``outside`` is the frame of the nodes outside the revision: node ``num_rows + n`` is its row n.
+    ``stated`` is a mask over its rows that selects those that the source states. Of the others, all
+    facts except name and hash are None.
 
-    ``known`` is a mask over the rows: those whose dependencies the source has; ``known_nodes`` is
-    that mask over all nodes. ``types`` holds the DependencyType of each edge, and nothing for a
-    type that Spack does not have; ``virtuals`` the virtual packages that it provides. ``sources``
-    and ``targets`` are its two nodes; ``down`` leads from the former to the latter.
+    ``known`` is a mask over the rows that selects those whose dependencies the source states;
+    ``known_nodes`` is the same mask over all nodes. ``types`` has the DependencyType of each edge,
+    without types that Spack does not define; ``virtuals`` has the virtual packages that each edge
+    provides. ``sources`` and ``targets`` are the two nodes of each edge; ``down`` leads from the
+    sources to the targets.
     """
 
     def __init__(self, table: pa.Table, hashes: Hashes) -> None:
@@ -99,7 +100,8 @@ class DependencyGraph:
                 _named_by_edges(edges, end_codes, ends, (hashes, stated)),
             ]
         )
-        # Most contents have nothing there: to make a frame of it takes as long as one of 100 rows.
+        # Most contents have no such nodes, and building an empty frame takes as long as building
+        # one of 100 rows.
         is_empty = not len(nodes_outside)
         self.outside = _nothing() if is_empty else Frame(nodes_outside, "", in_cache=False)
         self.stated: Mask = self.outside.hashes.match(stated) >= 0
@@ -122,47 +124,47 @@ class DependencyGraph:
         self.down = Adjacency(self.sources, None, self.targets, self.num_nodes)
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
-        """Return the node of each hash, all of them being those of nodes."""
+        """Return the node of each hash; every hash has to belong to a node."""
         nodes = ends.match(hashes)
         outside = ends.match(self.outside.hashes)
         return np.where(nodes < 0, outside + np.int32(self.num_rows), nodes)
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are: the rows and those outside the revision."""
+        """Number of nodes: the rows and the specs outside the revision."""
         return self.num_rows + len(self.outside)
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether the source has the dependencies of any row."""
+        """Whether the source states the dependencies of any row."""
         return bool(self.known.any())
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the graph takes, with what queries will make of it."""
+        """Approximate memory used by the graph and the data that queries derive, in bytes."""
         arrays = (self.known_nodes, self.sources, self.targets, self.types, self.virtuals.codes)
-        # Four bytes an edge to walk upwards, and four for those that lead to compilers: a fifth.
+        # Per edge: four bytes to walk upward, and one, as a fifth of them lead to compilers.
         derived = 2 * 8 * self.num_nodes + 5 * len(self.targets)
         outside = sum(column.num_bytes for column in self.outside.columns.values())
         return sum(array.nbytes for array in arrays) + derived + outside
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
-        """The node of each hash that is not a row's."""
+        """The node of each hash outside the revision."""
         return {digest: self.num_rows + row for row, digest in enumerate(self.outside.hashes.texts)}
 
     @cached_property
     def edges_to_compilers(self) -> Numbers:
-        """The edges by which a compiler provides a language to what it builds."""
+        """The edges by which a compiler provides a language to the spec that it builds."""
         provided = self.virtuals.where(lambda virtuals: not LANGUAGES.isdisjoint(virtuals))
         mask = provided[self.virtuals.codes] & (self.types & DependencyType.BUILD != 0)
         return np.flatnonzero(mask).astype(np.int32)
 
     def has_provider(self, virtual: str) -> bool:
-        """Tell whether anything provides a virtual package."""
+        """Return whether any edge provides a virtual package."""
         return any(virtual in virtuals for virtuals in self.virtuals.values)
 
-    # -- from one spec
+    # -- walks from one spec
 
     def reached_from(
         self,
@@ -173,11 +175,11 @@ class DependencyGraph:
         transitive: bool = False,
         each_level: EachLevel = iter,
     ) -> ReachedNodes:
-        """Return what a row depends on, itself never; with ``transitive`` also what those do.
+        """Return the direct dependencies of a row; with ``transitive``, the indirect ones too.
 
-        ``upward`` leads to what depends on the row instead. With ``types`` only edges that have one
-        of them are followed. ``each_level`` hands the levels of the walk on, and may end it by an
-        error.
+        The result never has the row itself. With ``upward``, return the dependents instead. With
+        ``types``, follow only edges that have at least one of these types. ``each_level`` passes
+        the levels of the walk on, and can end the walk by raising an error.
         """
         levels = self._levels(np.array([row]), types, self._up if upward else self.down)
         reached = [*each_level(levels if transitive else islice(levels, 1))]
@@ -186,10 +188,10 @@ class DependencyGraph:
             np.concatenate([level.edges for level in reached]),
         )
 
-    # -- from many
+    # -- walks from several specs
 
     def nodes_below(self, nodes: Nodes | Numbers) -> Mask:
-        """Return a mask over the nodes: these, and all that they depend on, near or far."""
+        """Return a mask that selects these nodes and all their direct and indirect dependencies."""
         mask = np.zeros(self.num_nodes, np.bool_)
         mask[nodes] = True
         for level in self._levels(nodes.astype(np.int64), None, self.down):
@@ -197,16 +199,16 @@ class DependencyGraph:
         return mask
 
     def rows_needing(self, rows: slice) -> Nodes:
-        """Return the rows that depend on one of these themselves, each once, in order."""
+        """Return the rows that directly depend on one of these, each once, in order."""
         edges = self._up.edges_of(np.arange(*rows.indices(self.num_rows)))
         sources = np.unique(self._up.ends[edges])
         return sources[sources < self.num_rows].astype(np.int64)
 
     def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
-        """Return a mask over the nodes: those with such an edge, or with a dependency that has one.
+        """Return a mask that selects the sources of these edges, and all that depend on them.
 
-        Dependencies count however far away they are. With ``types`` only edges that have one of
-        them are followed to them.
+        Indirect dependents are included. With ``types``, only edges that have at least one of these
+        types lead to dependents.
         """
         mask = np.zeros(self.num_nodes, np.bool_)
         mask[self.sources[edges]] = True
@@ -214,7 +216,7 @@ class DependencyGraph:
             mask[level.nodes] = True
         return mask
 
-    # -- walking
+    # -- levels of a walk
 
     @cached_property
     def _up(self) -> Adjacency:
@@ -224,9 +226,9 @@ class DependencyGraph:
     def _levels(
         self, nodes: Nodes, types: DependencyType | None, adjacency: Adjacency
     ) -> Iterator[ReachedNodes]:
-        """Yield what is one step away from the nodes, then what is two steps away, and so on.
+        """Yield the nodes at distance one from these nodes, then those at distance two, and so on.
 
-        Every node is yielded once, and the nodes to start from never, so that cycles end.
+        Each node is yielded once, and the initial nodes never, so that cycles end.
         """
         is_new = np.ones(self.num_nodes, np.bool_)
         first = np.empty(self.num_nodes, np.int64)
@@ -238,9 +240,9 @@ class DependencyGraph:
             ends = adjacency.ends[edges]
             is_first = is_new[ends]
             edges, ends = edges[is_first], ends[is_first]
-            # Where several edges lead to one node, numpy keeps what is assigned last.
+            # If several edges lead to one node, numpy retains the last assignment.
             first[ends[::-1]] = edges[::-1]
-            if len(ends) < self.num_nodes // _SPARSE:  # so that a long chain costs its length
+            if len(ends) < self.num_nodes // _SPARSE:  # a long chain takes linear time
                 nodes = np.unique(ends).astype(np.int64)
             else:
                 reached = np.zeros(self.num_nodes, np.bool_)
@@ -252,7 +254,7 @@ class DependencyGraph:
 def _named_by_edges(
     edges: pa.StructArray, end_codes: Numbers, ends: Hashes, nodes: Sequence[Hashes]
 ) -> pa.Table:
-    """Return the name and hash of each spec that edges lead to and that is not one of ``nodes``."""
+    """Return the name and hash of each spec that is the end of an edge and not one of ``nodes``."""
     is_node = np.logical_or.reduce([ends.match(hashes) >= 0 for hashes in nodes])
     missing = np.flatnonzero(~is_node)
     some_edge = np.empty(len(ends), np.int64)

@@ -1,4 +1,4 @@
-"""Conditions on the specs and packages of a frame, and the masks that they give."""
+"""Conditions on the specs and packages of a frame, and the masks that select matching values."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ Texts = tuple[str, ...] | None
 
 
 class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on specs: any item of each list, and all of the fields.
+    """Conditions on specs. A spec has to match all fields, and at least one item of each list.
 
-    ``compilers`` holds names (gcc) or names with versions (gcc@13.2.0). ``variants`` is the
-    exception: all of these must hold. ``search`` is a substring of the package's name, ignoring
-    case. None sets no condition; nothing meets an empty list.
+    ``compilers`` has names (gcc) or names with versions (gcc@13.2.0). ``variants`` is an exception:
+    a spec has to have all of them. ``search`` is a substring of the package's name, ignoring case.
+    None sets no condition; no spec matches an empty list.
     """
 
     search: str | None = None
@@ -32,9 +32,9 @@ class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on packages: on the name, and on having a spec that meets all of the others.
+    """Conditions on packages: on the name, and on having a spec that meets all other conditions.
 
-    ``search`` is a substring of the name, in any case.
+    ``search`` is a substring of the name, ignoring case.
     """
 
     search: str | None = None
@@ -46,7 +46,7 @@ class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
     targets: Texts = None
 
     def of_specs(self) -> SpecFilter:
-        """Return the conditions that are about specs."""
+        """Return the conditions on specs."""
         return SpecFilter(**{name: getattr(self, name) for name in _OF_SPECS})
 
 
@@ -54,13 +54,13 @@ _OF_SPECS = {*PackageFilter.__struct_fields__} & {*SpecFilter.__struct_fields__}
 
 
 def named_like(column: Column[str], search: str) -> Mask:
-    """Return a mask over the distinct names: those with the text in them, in any case."""
+    """Return a mask over the distinct names that selects those with the text, ignoring case."""
     text = search.lower()
     return column.where(lambda name: text in name.lower())
 
 
 def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct lists: those that hold at least one of the items."""
+    """Return a mask over the distinct lists that selects those with at least one of the items."""
     mask = np.zeros(len(column.values), np.bool_)
     for item in items:
         mask |= column.having(item)
@@ -68,7 +68,7 @@ def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
 
 
 def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct lists: those that hold every item."""
+    """Return a mask over the distinct lists that selects those with all of the variants."""
     mask = np.ones(len(column.values), np.bool_)
     for item in items:
         mask &= column.having(canonical_variant(item))
@@ -76,7 +76,7 @@ def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
 
 
 def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
-    """Return a mask over the distinct lists: those that hold at least one accepted item."""
+    """Return a mask over the distinct lists that selects those with at least one accepted item."""
     accepted = np.fromiter(map(accept, column.items), np.bool_, len(column.items))
     mask = np.zeros(len(column.values), np.bool_)
     mask[column.owner[accepted[column.flat]]] = True
@@ -84,7 +84,10 @@ def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
 
 
 def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct compilers: those named, in any version or in that one."""
+    """Return a mask over the distinct compilers that selects those with a name in ``compilers``.
+
+    A name without a version selects all versions.
+    """
     names = {canonical_compiler(compiler) for compiler in compilers} - {None}
     return column.where(
         lambda value: value is not None and (value in names or value.partition("@")[0] in names)

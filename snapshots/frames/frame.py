@@ -1,7 +1,7 @@
-"""One revision in memory, column by column.
+"""One revision in memory, stored by column.
 
-The rows are in one order that the content alone decides: by package, newest version first, by
-hash. Masks, orders and facets are arithmetic on the columns' codes.
+The order of the rows depends only on the content: by package, then by version (newest first), then
+by hash. Masks, orders and facets are computed from the codes of the columns.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,9 +49,9 @@ _ALWAYS_COMPARED = [
 
 
 class SpecField(Enum):
-    """What specs can be ordered by.
+    """Keys by which specs can be ordered.
 
-    Equal ones stand in the frame's own order.
+    Ties are in the order of the frame.
 
     - PACKAGE: By package, newest version first.
     - VERSION: In Spack's version order.
@@ -70,9 +70,9 @@ class SpecField(Enum):
 
 
 class PackageField(Enum):
-    """What packages can be ordered by.
+    """Keys by which packages can be ordered.
 
-    Equal ones stand by name.
+    Ties are ordered by name.
 
     - NAME: By name.
     - NUM_SPECS: By the number of specs in the revision.
@@ -87,15 +87,18 @@ class PackageField(Enum):
 class Frame:
     """The specs of one content.
 
-    ``table`` has the columns of ``snapshots.tables.SPECS``, in any order of rows; ``digest`` names
-    the content. With ``in_cache=False`` the frame has the rows outside the cache instead. Facts
-    that their source does not state are None there, whatever their type says.
+    ``table`` has the columns of ``snapshots.tables.SPECS``, with its rows in any order; ``digest``
+    is the digest of the content. With ``in_cache=False`` the frame has the rows outside the cache
+    instead. Their facts are None where the source does not state them, regardless of the facts'
+    types.
 
-    ``columns`` are by the names of the facts. Each is an attribute, too; those that are accessed
-    by name are declared here. ``package`` and ``hashes`` are the columns of ``name`` and ``hash``.
+    ``columns`` maps the names of the facts to their columns. Each column is also an attribute;
+    those that are accessed by name are declared here. ``package`` and ``hashes`` are the columns of
+    ``name`` and ``hash``.
 
-    ``fingerprints`` are a 64-bit hash of each row's facts that every source knows, good within this
-    process. Two rows that differ share one by chance in one of some 10^19 pairs.
+    ``fingerprints`` has a 64-bit hash of each row, computed from the facts that every source
+    states. It is valid within this process only. About one in 10^19 pairs of different rows have
+    the same fingerprint by chance.
     """
 
     hashes: Hashes
@@ -129,7 +132,7 @@ class Frame:
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
-        # Every comparison needs them, so they are computed while the frame is loaded.
+        # Every comparison needs the fingerprints, so they are computed while the frame is loaded.
         self.fingerprints = mixed(
             self.stacks_without_root[self.stacks.codes].astype(np.uint64),
             *(getattr(self, name).row_hashes() for name in _ALWAYS_COMPARED),
@@ -142,7 +145,7 @@ class Frame:
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
 
     def keep_hashes(self, hashes: Hashes) -> None:
-        """Keep the hashes in another way: they are equal, row by row."""
+        """Replace the column of hashes by one with the same hash in each row."""
         self._take({**self.columns, "hash": hashes})
 
     def __len__(self) -> int:
@@ -150,7 +153,7 @@ class Frame:
 
     @cached_property
     def num_bytes(self) -> int:
-        """About how many bytes the frame takes alone, with what queries derive from it."""
+        """Approximate memory used by the frame alone and the data that queries derive, in bytes."""
         orders = 2 * len(SpecField) * 4 * len(self)
         return orders + sum(column.num_bytes for column in self.columns.values())
 
@@ -158,25 +161,25 @@ class Frame:
 
     @property
     def packages(self) -> Sequence[str]:
-        """The names of all packages, sorted."""
+        """Names of all packages, sorted."""
         return self.package.values
 
     def rows_of(self, package: str) -> slice | None:
-        """Return where a package's specs stand; None where there is no such package."""
+        """Return the rows of a package's specs; None if there is no such package."""
         code = self.package.index.get(package)
         return None if code is None else self.slice_of(code)
 
     def slice_of(self, code: int) -> slice:
-        """Return where the specs of the package with this code stand."""
+        """Return the rows of the specs of the package with this code."""
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
     @cached_property
     def stacks_without_root(self) -> npt.NDArray[np.int64]:
-        """A 64-bit hash of each distinct list of stacks, as if root stood in none."""
+        """A 64-bit hash of each distinct list of stacks, computed without the root stack."""
         return self.stacks.fingerprints_without(ROOT_STACK)
 
     def in_stack(self, stack: str) -> Mask:
-        """Return a mask over the rows: the specs of a stack."""
+        """Return a mask over the rows that selects the specs of a stack."""
         return self.stacks.having(stack)[self.stacks.codes]
 
     # -- specs
@@ -189,10 +192,10 @@ class Frame:
     def _readers(self) -> Sequence[tuple[str, Callable[[int], Any]]]:
         return [(name, column.at) for name, column in self.columns.items()]
 
-    # -- questions
+    # -- selection
 
     def select(self, conditions: SpecFilter, within: slice = slice(None)) -> Mask:
-        """Return a mask over the rows of ``within``: those that meet every condition."""
+        """Return a mask over the rows of ``within`` that selects those that meet all conditions."""
         mask = np.ones(len(range(*within.indices(len(self)))), np.bool_)
         for column, accepted in self._accepted(conditions):
             mask &= accepted[column.codes[within]]
@@ -203,7 +206,7 @@ class Frame:
         return mask
 
     def _accepted(self, conditions: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
-        """Yield the columns that a filter is about, with a mask over their distinct values."""
+        """Yield each column that has a condition, with a mask over its distinct values."""
         exact = (
             (self.package, conditions.packages),
             (self.version, conditions.versions),
@@ -224,7 +227,7 @@ class Frame:
             yield self.variants, having_all(self.variants, conditions.variants)
 
     def select_packages(self, conditions: PackageFilter) -> Rows:
-        """Return the codes of the packages that meet every condition, by name."""
+        """Return the codes of the packages that meet all conditions, ordered by name."""
         mask = np.ones(len(self.packages), np.bool_)
         of_specs = conditions.of_specs()
         if of_specs != SpecFilter():
@@ -236,7 +239,7 @@ class Frame:
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:
-        """Return a mask over the packages: those with at least one of the masked rows."""
+        """Return a mask over the packages that selects those with at least one selected row."""
         packages = np.zeros(len(self.packages), np.bool_)
         packages[self.package.codes[mask]] = True
         return packages
@@ -244,7 +247,7 @@ class Frame:
     # -- orders
 
     def order(self, field: SpecField) -> tuple[Rows, Rows]:
-        """Return the rows in rising order, and the place of each row in it; both are cached."""
+        """Return the rows in ascending order, and the position of each row in it; both cached."""
         if field not in self._orders:
             order = self._sorted(field)
             places = np.empty_like(order)
@@ -263,14 +266,14 @@ class Frame:
         return np.argsort(numbers, kind="stable").astype(np.int32)
 
     def sort_packages(self, codes: Rows, field: PackageField) -> Rows:
-        """Return the package codes in rising order."""
+        """Return the package codes in ascending order."""
         if field is PackageField.NAME:
             return codes
         keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self._package_sizes()
         return codes[np.argsort(keys[codes], kind="stable")]
 
     def _package_sizes(self) -> npt.NDArray[np.int64]:
-        """Return the sum of the known sizes of each package; -1 where none is known."""
+        """Return the sum of the known sizes of each package; -1 if no size is known."""
         is_known = self.size.numbers >= 0
         sums = np.zeros(len(self.packages), np.int64)
         np.add.at(sums, self.package.codes[is_known], self.size.numbers[is_known])
@@ -280,17 +283,17 @@ class Frame:
     # -- facets
 
     def facet(self, name: str, rows: Rows | slice) -> list[tuple[str, int]]:
-        """Count the rows by a column's values, largest first, equal ones in the column's order."""
+        """Count the rows by a column's values, largest count first, ties in the column's order."""
         column = getattr(self, name)
         counts = column.item_counts(rows) if isinstance(column, ListColumn) else column.counts(rows)
         return sorted(counts, key=itemgetter(1), reverse=True)
 
 
 def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
-    """Return the values of a fact as a frame keeps them."""
+    """Return the column of a fact in a frame."""
     if fact.kept is Kept.KEY:
         return Hashes(words_of(values))
-    is_unknown = len(values) > 0 and values.null_count == len(values)  # as older sources have many
+    is_unknown = len(values) > 0 and values.null_count == len(values)  # common in older sources
     if fact.kept is Kept.PLAIN:
         if fact.value_type is int:
             return number_column_of(values)
@@ -304,7 +307,7 @@ def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
 
 
 def _own_order(columns: Mapping[str, Any]) -> Rows:
-    """Return the rows by package, newest version first, by hash."""
+    """Return the rows by package, then newest version first, then by hash."""
     names, versions, by_hash = columns["name"], columns["version"], columns["hash"].order
     newest_first = len(versions.values) - versions.codes.astype(np.int64)
     group = names.codes.astype(np.int64) * (len(versions.values) + 1) + newest_first

@@ -1,4 +1,4 @@
-"""Directed graphs in compressed form, and their order from below: targets of edges come first."""
+"""Directed graphs in compressed form, and their bottom-up order: targets of edges come first."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ Numbers = npt.NDArray[np.int32]
 class Adjacency:
     """One direction of a graph: the edges of each node, and the node at the end of each edge.
 
-    ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers
-    of those edges, None where they are in order themselves.
+    ``begins`` has the nodes where the edges begin, in ascending order. ``edges`` has the numbers of
+    these edges; None if the edges are numbered in this order.
     """
 
     def __init__(
@@ -29,22 +29,23 @@ class Adjacency:
         self.ends = ends
 
     def edges_of(self, nodes: Nodes) -> Edges:
-        """Return the edges that lead away from the nodes, node by node."""
+        """Return the edges that begin at the nodes, node by node."""
         starts = self.starts[nodes]
         places = places_of_runs(starts, self.starts[nodes + 1] - starts)
         return places if self.edges is None else self.edges[places].astype(np.int64)
 
 
-# -- order from below
+# -- bottom-up order
 
 
 class FromBelow:
-    """A graph in an order from below: what an edge leads to comes first.
+    """A graph in bottom-up order: the target of an edge precedes its source.
 
-    ``sources``, rising, and ``targets`` are the nodes of each edge. ``levels`` are the nodes that
-    lead to no cycle, a level after all that it leads to. The others follow as ``components``,
-    strongly connected: nodes that all lead to each other, or a single one that leads to cycles.
-    Cycles are rare, so levels are removed first, and Tarjan's algorithm orders the rest.
+    ``sources``, in ascending order, and ``targets`` are the nodes of each edge. ``levels`` has the
+    nodes from which no cycle is reachable; a level follows all levels that its nodes lead to.
+    ``components`` has the other nodes, as strongly connected components: the nodes of a cycle, or a
+    single node that leads to cycles. Cycles are rare, so the levels are removed first, and Tarjan's
+    algorithm orders the rest.
     """
 
     def __init__(self, sources: Numbers, targets: Numbers, num_nodes: int) -> None:
@@ -60,7 +61,7 @@ class FromBelow:
         ]
 
     def _below(self, is_left: Mask) -> dict[int, list[int]]:
-        """Return for each marked node the marked ones that it leads to."""
+        """Return the marked direct successors of each marked node."""
         nodes = np.flatnonzero(is_left)
         below: dict[int, list[int]] = {node: [] for node in nodes.tolist()}
         edges = self._down.edges_of(nodes)
@@ -80,9 +81,9 @@ class FromBelow:
         return targets
 
     def ends(self, is_marked: Mask) -> Mask:
-        """Return the nodes that are not marked and lead to none, or to none but their own cycle.
+        """Return the unmarked nodes without successors, or with successors only in their own cycle.
 
-        A cycle counts as marked where one of its nodes is.
+        A cycle counts as marked if one of its nodes is marked.
         """
         mask = np.zeros(len(is_marked), np.bool_)
         lowest = self.levels[0] if self.levels else np.empty(0, np.int64)
@@ -98,9 +99,10 @@ class FromBelow:
         fold: np.ufunc,
         finish: Callable[[Nodes], None] = lambda _: None,
     ) -> None:
-        """Fold into the value of each node, a row, those of all nodes that it leads to.
+        """Fold the values of all reachable nodes into the value of each node (a row of ``values``).
 
-        ``finish`` is called with nodes whose values are folded, before others lead to them.
+        ``finish`` is called with the nodes whose values are final, before the nodes that lead to
+        them are folded.
         """
         for number, level in enumerate(self.levels):
             if number:
@@ -116,7 +118,10 @@ class FromBelow:
 
 
 def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
-    """Yield the nodes that lead to no cycle, a level at a time: all that leads to earlier ones."""
+    """Yield levels of the nodes from which no cycle is reachable.
+
+    All successors of a level's nodes are in earlier levels.
+    """
     by_target = np.argsort(targets).astype(np.int32)
     up = Adjacency(targets[by_target], by_target, sources, num_nodes)
     num_open = np.bincount(sources, minlength=num_nodes)
@@ -129,7 +134,7 @@ def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Ite
 
 
 def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the components of a small graph in that order, without recursion."""
+    """Yield the strongly connected components of a small graph bottom-up, without recursion."""
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     open_nodes: list[int] = []

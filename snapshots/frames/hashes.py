@@ -1,4 +1,4 @@
-"""The hashes of a frame: 32 characters each, found and compared through packed keys."""
+"""The hashes of a frame: 32 characters each, looked up and compared by packed keys."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,7 +19,7 @@ _NUM_WORDS = WIDTH // 8
 Keys = npt.NDArray[np.uint64]
 Words = npt.NDArray[np.uint64]
 
-# The value of each character, so that packed keys sort as the texts do: digits before letters.
+# The value of each character. Packed keys sort in the same order as the texts: digits first.
 _ALPHABET = b"234567abcdefghijklmnopqrstuvwxyz"
 _VALUES = np.zeros(256, np.uint64)
 _VALUES[np.frombuffer(_ALPHABET, np.uint8)] = np.arange(len(_ALPHABET), dtype=np.uint64)
@@ -28,11 +28,11 @@ _VALUES[np.frombuffer(_ALPHABET, np.uint8)] = np.arange(len(_ALPHABET), dtype=np
 class Hashes:
     """The hashes of all rows.
 
-    A key packs the first 12 characters (60 bits): sorting and matching keys is some twenty times
-    faster than doing so with texts. Keys of two hashes hardly ever collide, but where they do, the
-    whole texts decide.
+    A key packs the first 12 characters (60 bits). Sorting and matching keys is about twenty times
+    faster than sorting and matching texts. If keys collide, which is very rare, the full texts are
+    compared.
 
-    ``raw`` has their characters; ``keys`` may be given where they are known.
+    ``raw`` has the characters; ``keys`` are computed unless they are passed.
     """
 
     def __init__(self, raw: bytes | Words, keys: Keys | None = None) -> None:
@@ -46,12 +46,12 @@ class Hashes:
 
     @property
     def keys(self) -> Keys:
-        """The beginning of each hash as a number."""
+        """The prefix of each hash as a number."""
         return self._keys
 
     @property
     def words(self) -> Words:
-        """The hashes as four numbers a row, which numpy copies and compares fast."""
+        """The hashes as four numbers per row, which numpy copies and compares fast."""
         return self._words
 
     @property
@@ -61,7 +61,7 @@ class Hashes:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the hashes take once their texts are made, plain and quoted."""
+        """Memory used by the hashes once their texts exist, plain and quoted, in bytes."""
         arrays = WIDTH + 8 + 8 + 4
         texts = 2 * 8 + 2 * 50 + 2 * WIDTH
         return (arrays + texts) * len(self)
@@ -73,7 +73,7 @@ class Hashes:
 
     @property
     def texts(self) -> list[str]:
-        """Every hash as text; shared, so that lists of specs need no decoding."""
+        """All hashes as text; cached, so that lists of specs need no decoding."""
         return self._images(str)
 
     def texts_at(self, rows: Rows) -> list[str]:
@@ -83,7 +83,7 @@ class Hashes:
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
         """Apply a function to the hash of each row.
 
-        The results are cached for all hashes, by function: pass module-level functions only.
+        The results for all hashes are cached by function: pass module-level functions only.
         """
         return list(map(self._images(function).__getitem__, rows.tolist()))
 
@@ -94,7 +94,7 @@ class Hashes:
         return self._mapped[function]
 
     def followed_by(self, others: "Hashes") -> "Hashes":
-        """Return these hashes, and others behind them; what was derived of these is kept."""
+        """Return these hashes followed by others; the data derived from these is reused."""
         joined = Hashes(
             np.concatenate((self.words, others.words)), np.concatenate((self.keys, others.keys))
         )
@@ -105,7 +105,7 @@ class Hashes:
         return joined
 
     def reordered(self, rows: Rows) -> "Hashes":
-        """Return the hashes of the rows, every one of them once, in their order."""
+        """Return the hashes with their rows in this order; ``rows`` is a permutation."""
         hashes = Hashes(self.words.take(rows, axis=0), self.keys.take(rows))
         places = np.empty_like(rows)
         places[rows] = np.arange(len(rows), dtype=rows.dtype)
@@ -114,7 +114,7 @@ class Hashes:
 
     @cached_property
     def order(self) -> Rows:
-        """The rows by rising hash."""
+        """The rows in ascending order of hash."""
         order = np.argsort(self.keys, kind="stable").astype(np.int32)
         keys = self.keys[order]
         if (keys[1:] == keys[:-1]).any():
@@ -123,7 +123,7 @@ class Hashes:
 
     @cached_property
     def sorted_keys(self) -> Keys:
-        """The keys in rising order."""
+        """The keys in ascending order."""
         return self.keys[self.order]
 
     @property
@@ -131,14 +131,14 @@ class Hashes:
         return np.frombuffer(self.words.tobytes(), f"S{WIDTH}")
 
     def match(self, head: "Hashes") -> Rows:
-        """Pair the hashes that both have: return for each row the row in head, or -1."""
+        """Return for each row the row in ``head`` with the same hash, or -1."""
         keys = np.concatenate([self.sorted_keys, head.sorted_keys])
-        order = np.argsort(keys, kind="stable")  # merges the two runs, those of head behind
+        order = np.argsort(keys, kind="stable")  # merges the two runs, those of head last
         in_order = keys[order]
         places = np.flatnonzero(in_order[1:] == in_order[:-1])
         ours, theirs = order[places], order[places + 1] - len(self)
         if len(places) and (ours.max() >= len(self) or theirs.min() < 0):
-            return self._match_texts(head)  # one side has a key twice
+            return self._match_texts(head)  # a key occurs twice on one side
         rows, partner_rows = self.order[ours], head.order[theirs]
         if not np.array_equal(self.words_at(rows), head.words_at(partner_rows)):
             return self._match_texts(head)
@@ -147,7 +147,7 @@ class Hashes:
         return partners
 
     def _match_texts(self, head: "Hashes") -> Rows:
-        """Pair the hashes by their whole texts: for the case that keys collide."""
+        """Match the hashes by their full texts, because keys collide."""
         rows = {text: row for row, text in enumerate(head.texts)}
         return np.array([rows.get(text, -1) for text in self.texts], np.int32)
 
@@ -164,13 +164,13 @@ class Hashes:
         return Hashes(self.words_at(rows), self.keys_at(rows))
 
     def find(self, text: str) -> int | None:
-        """Return the row of a hash; None where it is not there."""
+        """Return the row of a hash; None if there is no such hash."""
         if len(text) != WIDTH:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
 
     def with_prefix(self, prefix: str) -> Rows:
-        """Return the rows whose hash begins so, by rising hash."""
+        """Return the rows whose hash has this prefix, in ascending order of hash."""
         if not is_beginning(prefix):
             return np.empty(0, np.int32)
         beginning = prefix.encode()
@@ -187,7 +187,7 @@ class Hashes:
 
 
 def words_of(hashes: pa.ChunkedArray) -> Words:
-    """Return Arrow texts of 32 characters as numbers, four for each of them."""
+    """Return Arrow texts of 32 characters as numbers, four per text."""
     whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
     if not len(whole):
         return np.empty(0, np.uint64)
@@ -197,13 +197,13 @@ def words_of(hashes: pa.ChunkedArray) -> Words:
 
 
 def texts_of(words: Words) -> list[str]:
-    """Return the texts of hashes that are four numbers each."""
+    """Return the texts of hashes that are stored as four numbers each."""
     text = words.tobytes().decode()
     return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
 
 
 def is_beginning(text: str) -> bool:
-    """Tell whether a hash can begin so."""
+    """Return whether the text can be a prefix of a hash."""
     beginning = text.encode(errors="replace")
     return len(beginning) <= WIDTH and all(byte in _ALPHABET for byte in beginning)
 
@@ -220,16 +220,17 @@ def _pack(table: npt.NDArray[np.uint8]) -> Keys:
 
 _WORDS = WIDTH // 8
 
-# Odd, so that nothing is lost by multiplying, and secret: nobody can make hashes that collide.
+# Odd, so that multiplication is invertible, and random, so that no one can create hashes that
+# collide.
 _FIRST, _SECOND, _THIRD = (np.uint64(randbits(64) | 1) for _ in range(3))
 
 
 class HashSet:
-    """The hashes of a content, to test which of some others are among them.
+    """The hashes of a content, for membership tests.
 
-    It holds eight bytes of each, so that the sets of many contents fit into memory. These 64 bits
-    are mixed by secret numbers of this process: among a million tests against a million hashes one
-    is wrong by chance in one of some ten million cases.
+    The set stores eight bytes of each hash, so that the sets of many contents fit into memory.
+    These 64 bits are mixed with secret numbers of this process. The probability that one of a
+    million tests against a million hashes is wrong is about one in ten million.
     """
 
     def __init__(self, hashes: pa.ChunkedArray) -> None:
@@ -240,11 +241,11 @@ class HashSet:
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the set takes."""
+        """Memory used by the set, in bytes."""
         return self._keys.nbytes + 200
 
     def having(self, others: Hashes) -> Mask:
-        """Return which of some hashes are in the set."""
+        """Return a mask over other hashes that selects those in the set."""
         if not len(self):
             return np.zeros(len(others), np.bool_)
         keys = _mixed(others.words)
@@ -254,7 +255,7 @@ class HashSet:
 
 
 def _mixed(words: npt.NDArray[np.uint64]) -> Keys:
-    """Return 64 bits of each hash, to which each of its characters adds."""
+    """Return 64 bits for each hash, which depend on all of its characters."""
     of_hashes = words.reshape(-1, _WORDS)
     keys = np.zeros(len(of_hashes), np.uint64)
     for word in of_hashes.T:

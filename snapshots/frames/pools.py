@@ -1,10 +1,10 @@
 """Hashes that the frames of several revisions share.
 
-The states of a series differ in a few per cent of their specs. So a pool holds each distinct hash
-of their frames once, with its texts, and a frame only the number of each row's hash in the pool.
+The revisions of a series differ in a few per cent of their specs. A pool stores each distinct hash
+of their frames once, with its texts. A frame stores only the number of each row's hash in the pool.
 
-A pool lives as long as a frame that uses it. So that it never holds much that no frame uses, a
-frame joins a pool only if that has half of its hashes and is not much larger than the frame.
+A pool exists as long as a frame uses it. To limit the number of hashes in a pool that no frame
+uses, a frame joins a pool only if the pool has half of its hashes and is not much larger than it.
 """
 
 from collections.abc import Callable
@@ -19,24 +19,24 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, Keys, Words
 
 MAX_GROWTH = 3
-"""A frame joins a pool that has at most this many times as many hashes."""
+"""A frame joins a pool only if it has at most this many times the number of the frame's hashes."""
 
 _SAMPLE = 256
 
 
 class Pool:
-    """Distinct hashes, each with a number. Only one thread at a time may add to it."""
+    """Distinct, numbered hashes. Only one thread at a time may add hashes."""
 
     def __init__(self) -> None:
         self.hashes = Hashes(b"")
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes it takes, with the texts that queries derive."""
+        """Approximate memory used by the hashes and the texts that queries derive, in bytes."""
         return self.hashes.num_bytes
 
     def share(self, hashes: Hashes) -> "SharedHashes":
-        """Return hashes that are kept in this pool; those that it does not have are added."""
+        """Return the same hashes, stored in this pool; those that it does not have are added."""
         numbers = hashes.match(self.hashes)
         new = rows_where(numbers < 0)
         if len(new):
@@ -46,7 +46,7 @@ class Pool:
 
 
 class SharedHashes(Hashes):
-    """The hashes with some numbers in a pool; ``order`` has the rows by rising hash."""
+    """The hashes with some numbers in a pool; ``order`` has the rows in ascending order of hash."""
 
     def __init__(self, pool: Pool, numbers: Rows, order: Rows) -> None:
         self.pool = pool
@@ -58,17 +58,17 @@ class SharedHashes(Hashes):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory is the frame's alone: numbers, their order, and sorted keys."""
+        """Memory that belongs to the frame alone (numbers, order, sorted keys), in bytes."""
         return self.numbers.nbytes + self.order.nbytes + 8 * len(self)
 
     @property
     def keys(self) -> Keys:
-        """The beginning of each hash as a number."""
+        """The prefix of each hash as a number."""
         return self.pool.hashes.keys_at(self.numbers)
 
     @property
     def words(self) -> Words:
-        """The hashes as four numbers a row."""
+        """The hashes as four numbers per row."""
         return self.pool.hashes.words_at(self.numbers)
 
     def at(self, row: int) -> str:
@@ -77,7 +77,7 @@ class SharedHashes(Hashes):
 
     @property
     def texts(self) -> list[str]:
-        """Every hash as text."""
+        """All hashes as text."""
         return self.pool.hashes.texts_at(self.numbers)
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
@@ -93,7 +93,7 @@ class SharedHashes(Hashes):
         return self.pool.hashes.words_at(self.numbers.take(rows))
 
     def match(self, head: Hashes) -> Rows:
-        """Pair the hashes that both have: return for each row the row in head, or -1."""
+        """Return for each row the row in ``head`` with the same hash, or -1."""
         if not isinstance(head, SharedHashes) or head.pool is not self.pool:
             return super().match(head)
         rows = np.full(len(self.pool.hashes), -1, np.int32)
@@ -102,14 +102,14 @@ class SharedHashes(Hashes):
 
 
 class Pools:
-    """The pools of a process's frames. May be used by several threads."""
+    """The pools of all frames of a process; thread-safe."""
 
     def __init__(self) -> None:
         self._pools: WeakSet[Pool] = WeakSet()
         self._lock = Lock()
 
     def share(self, frame: Frame) -> Frame:
-        """Keep the hashes of a new frame in the pool that has most of them; return the frame."""
+        """Move a new frame's hashes to the pool that has most of them; return the frame."""
         if len(frame):
             with self._lock:
                 pool = self._pool_for(frame.hashes)
@@ -129,5 +129,5 @@ class Pools:
 
 
 def pool_of(frame: Frame) -> Pool | None:
-    """Return the pool that a frame's hashes are kept in, if any."""
+    """Return the pool that stores a frame's hashes, if any."""
     return frame.hashes.pool if isinstance(frame.hashes, SharedHashes) else None

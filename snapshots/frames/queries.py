@@ -1,27 +1,30 @@
-"""Queries in Spack's language on a frame: the rows that match, and the names that nothing has.
+"""Queries in Spack's spec syntax on a frame: the matching rows, and unknown names.
 
 A condition on a spec's own facts is evaluated once for each distinct value among the remaining
-rows; one on dependencies is evaluated on the nodes of the graph, then propagated along its edges.
+rows. A condition on dependencies is evaluated on the nodes of the graph, then propagated along its
+edges.
 
-What the conditions mean is Spack's (version 1.1), as its answers about concrete specs show it:
+The semantics of conditions are those of Spack 1.1, derived from its results for concrete specs:
 
-- ``%x``: an edge of any type leads from the spec to an x. With types in brackets it has all of
-  them, with virtuals it provides one of them.
-- ``^x``: so does an edge of type link or run, from the spec or from what it links or runs with; or
-  an edge of type build from the spec itself. With virtuals in brackets it provides all of them;
-  types in brackets have no effect.
-- Where x is a virtual package, the edge provides it. Of the provider itself Spack then checks
-  versions only: some of them are among those that it provides. Specs record these from format 6 on;
-  where only a recipe has them (``snapshots.spack.virtuals.VERSIONED``) the query is refused.
-- ``++x``, ``x==y``: neither the spec nor anything below it has the variant x otherwise.
+- ``%x``: an edge of any type leads from the spec to an x. With types in brackets, the edge has all
+  of them; with virtuals, it provides one of them.
+- ``^x``: such an edge of type link or run leads from the spec or from a spec that it links to or
+  runs with, or an edge of type build leads from the spec itself. With virtuals in brackets, the
+  edge provides all of them; types in brackets have no effect.
+- If x is a virtual package, the edge provides it. Of the conditions on the provider itself, Spack
+  then checks only versions: at least one has to be among those that the spec provides. Specs record
+  these from format 6 on. If only a recipe has them (``snapshots.spack.virtuals.VERSIONED``), the
+  query is refused.
+- ``++x``, ``x==y``: neither the spec nor any of its direct or indirect dependencies has a different
+  value of the variant x.
 
-**Specs of older formats** are built by a compiler that is not a dependency. They are those with a
-compiler of which no build dependency provides c, cxx or fortran, and those whose dependencies are
-not known at all, as on the pages of a cache. ``%x`` tests that compiler only.
+**Specs of older formats** are built by a compiler that is not a dependency. They are the specs with
+a compiler of which no build dependency provides c, cxx or fortran, and those whose dependencies are
+unknown, as on the pages of a cache. For these, ``%x`` tests only that compiler.
 
-A name that nothing has matches nothing, like conditions that nothing meets. ``require_known`` and
-``unknown_names`` tell the two apart. A misspelt name of the spec itself is an error; after ``%``
-and ``^`` Spack answers that nothing matches, and the misspelling is a remark.
+An unknown name matches nothing, and so does a condition that no spec meets. ``require_known`` and
+``unknown_names`` distinguish the two cases. A misspelt name of the spec itself is an error. After
+``%`` and ``^``, Spack reports no match, and the misspelling is only a remark.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -48,16 +51,19 @@ from snapshots.spack.virtuals import LANGUAGES, LANGUAGES_OF_COMPILERS, VERSIONE
 from snapshots.texts import nearest_hint, nearest_names, quoted
 
 MAX_LENGTH = 2_000
-"""How many characters a query may have."""
+"""Maximum number of characters in a query."""
 
 MAX_DEPENDENCIES = 16
-"""How many ``%`` and ``^`` a query may have: each can be a walk through the whole graph."""
+"""Maximum number of ``%`` and ``^`` in a query, as each can traverse the entire graph."""
 
 _LINK_OR_RUN = DependencyType.LINK | DependencyType.RUN
 
 
 def read(query: str) -> SpecConstraint:
-    """Parse a query; raises ConstraintSyntaxError, and InvalidArgument where it asks too much."""
+    """Parse a query.
+
+    Raises ConstraintSyntaxError, and InvalidArgument for too many dependencies.
+    """
     if len(query) > MAX_LENGTH:
         raise ConstraintSyntaxError(
             query, MAX_LENGTH, f"a query has at most {MAX_LENGTH:,} characters"
@@ -70,12 +76,12 @@ def read(query: str) -> SpecConstraint:
 
 
 def select(frame: Frame, constraint: SpecConstraint, load: Callable[[], DependencyGraph]) -> Mask:
-    """Return a mask over the rows: those that meet every condition.
+    """Return a mask over the rows that meet all conditions.
 
-    ``load`` returns the frame's graph; it is called where the query is about dependencies. Raises
-    DependenciesUnknown where ``^`` or a propagated variant needs dependencies that the graph does
-    not have for every row, and InvalidArgument for versions of a virtual package that some of its
-    providers do not record.
+    ``load`` returns the frame's graph; it is called only if the query has conditions on
+    dependencies. Raises DependenciesUnknown if ``^`` or a propagated variant needs dependencies
+    that the graph does not have for every row, and InvalidArgument for versions of a virtual
+    package that some of its providers do not record.
     """
     if constraint.is_about_dependencies:
         return _Search(frame, load()).rows(constraint)
@@ -85,9 +91,9 @@ def select(frame: Frame, constraint: SpecConstraint, load: Callable[[], Dependen
 
 
 class _Search:
-    """Evaluates conditions on the nodes of one graph: the rows of its frame, and those outside.
+    """Evaluates conditions on all nodes of a graph: the rows of its frame, and the nodes outside.
 
-    Masks over nodes begin with the rows.
+    The first elements of a mask over nodes are the rows.
     """
 
     def __init__(self, frame: Frame, graph: DependencyGraph) -> None:
@@ -95,7 +101,7 @@ class _Search:
         self._graph = graph
 
     def rows(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the rows: those that meet every condition."""
+        """Return a mask over the rows that meet all conditions."""
         mask = self._nodes(constraint)
         for dependency in constraint.transitive:
             self._require_known()
@@ -106,7 +112,7 @@ class _Search:
         return mask[: len(self._frame)]
 
     def _nodes(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes: those that meet all conditions but the transitive ones."""
+        """Return a mask over the nodes that meet all conditions except transitive ones."""
         mask = self._having_facts(constraint)
         for variant in constraint.variants:
             if variant.propagate:
@@ -117,10 +123,10 @@ class _Search:
             mask &= self._having_direct(dependency)
         return mask
 
-    # -- the facts of a node itself
+    # -- a node's own facts
 
     def _having_facts(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes: those that meet the conditions on their own facts."""
+        """Return a mask over the nodes whose own facts meet the conditions."""
         mask = np.zeros(self._graph.num_nodes, np.bool_)
         mask[_rows(self._frame, constraint)] = True
         outside = mask[len(self._frame) :]
@@ -132,7 +138,7 @@ class _Search:
         return mask
 
     def _where(self, fact: str, accept: Callable[[Any], bool]) -> Mask:
-        """Return a mask over the nodes: those whose value of a fact is known and accepted."""
+        """Return a mask over the nodes with a known, accepted value of a fact."""
         columns: list[Column[Any]] = [
             getattr(frame, fact) for frame in (self._frame, self._graph.outside)
         ]
@@ -143,7 +149,7 @@ class _Search:
         return np.concatenate(masks)
 
     def _having_variant(self, accept: Callable[[tuple[str, ...]], bool]) -> Mask:
-        """Return a mask over the nodes: those with a variant that is accepted."""
+        """Return a mask over the nodes with a variant that is accepted."""
         columns = (self._frame.variants, self._graph.outside.variants)
         return np.concatenate(
             [having_where(column, _one(accept))[column.codes] for column in columns]
@@ -151,9 +157,10 @@ class _Search:
 
     @cached_property
     def _compiler_versions(self) -> dict[int, str]:
-        """The versions of compilers outside the cache that only what they compiled records.
+        """Versions of compilers outside the cache that only the specs compiled by them record.
 
-        By their rows among those outside. An old catalog has nothing but their names.
+        The keys are rows of the frame outside the revision. Old catalogs have only the names of
+        such compilers.
         """
         graph, compiler, outside = self._graph, self._frame.compiler, self._graph.outside
         versions: dict[int, str] = {}
@@ -173,7 +180,7 @@ class _Search:
     # -- dependencies
 
     def _having_direct(self, dependency: DependencyConstraint) -> Mask:
-        """Return a mask over the nodes: those with such a dependency of their own."""
+        """Return a mask over the nodes with such a direct dependency."""
         edges = self._edges(dependency.spec)
         if dependency.virtuals:
             edges &= np.logical_or.reduce(list(map(self._provides, dependency.virtuals)))
@@ -186,21 +193,21 @@ class _Search:
 
     @cached_property
     def _of_older_formats(self) -> Mask:
-        """A mask over the nodes: the specs of older formats, as the module's docstring has them."""
+        """Mask over the nodes of specs of older formats; see the module's docstring."""
         mask = self._where("compiler", lambda _: True)
         mask[self._graph.sources[self._graph.edges_to_compilers]] = False
         mask[: len(self._frame)] |= ~self._graph.known
         return mask
 
     def _above(self, edges: Mask) -> Mask:
-        """Return a mask over the nodes: those for which one of the edges counts for ``^``."""
+        """Return a mask over the nodes for which one of the edges counts for ``^``."""
         graph = self._graph
         mask = graph.nodes_above(edges & (graph.types & _LINK_OR_RUN != 0), _LINK_OR_RUN)
         mask[graph.sources[edges & (graph.types & DependencyType.BUILD != 0)]] = True
         return mask
 
     def _edges(self, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the edges: those to such a spec, whatever their types."""
+        """Return a mask over the edges that lead to such a spec, regardless of their types."""
         targets, name = self._graph.targets, constraint.name
         edges: Mask = self._nodes(constraint)[targets]
         if name is not None and self._graph.has_provider(name):
@@ -208,12 +215,12 @@ class _Search:
         return edges
 
     def _provides(self, virtual: str) -> Mask:
-        """Return a mask over the edges: those that provide a virtual package."""
+        """Return a mask over the edges that provide a virtual package."""
         column = self._graph.virtuals
         return column.where(lambda virtuals: virtual in virtuals)[column.codes]
 
     def _providers(self, virtual: str, constraint: SpecConstraint) -> Mask:
-        """Return a mask over the nodes: those that can provide a virtual package as required.
+        """Return a mask over the nodes that can provide a virtual package as required.
 
         Raises InvalidArgument for versions that only a recipe has.
         """
@@ -231,7 +238,7 @@ class _Search:
         return mask
 
     def _providing(self, virtual: str, versions: VersionList) -> Mask:
-        """Return a mask over the nodes: those that provide such versions, if they provide any."""
+        """Return a mask over the nodes that provide such versions, or record no versions."""
         is_recorded = self._where("provided_virtuals", lambda _: True)
         fits = self._where("provided_virtuals", lambda names: provides(names, virtual, versions))
         providers = self._graph.targets[self._provides(virtual)]
@@ -273,7 +280,7 @@ def _rows(frame: Frame, constraint: SpecConstraint) -> Rows:
 def _conditions(
     frame: Frame, constraint: SpecConstraint
 ) -> Iterator[tuple[Column[Any], Callable[[Any], bool]]]:
-    """Yield the columns that the query is about, each with a predicate for its values."""
+    """Yield the columns that have a condition, each with a predicate for its values."""
     if constraint.versions is not None:
         yield frame.version, constraint.versions.includes
     if constraint.namespace is not None:
@@ -287,36 +294,36 @@ def _conditions(
 
 
 def _one(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
-    """Turn a predicate for lists of variants into one for a single variant."""
+    """Convert a predicate for lists of variants to one for a single variant."""
     return lambda text: accept((text,))
 
 
 def _is_compiler(constraint: SpecConstraint, compiler: str) -> bool:
-    """Tell whether the one compiler of a spec of an older format meets what ``%`` requires."""
+    """Return whether the compiler of a spec of an older format meets the condition after ``%``."""
     if constraint.name in LANGUAGES:
         languages = LANGUAGES_OF_COMPILERS.get(compiler.partition("@")[0], {})
-        # Whether it has the variant that it needs to provide the language is not recorded.
+        # If the language requires a variant, whether the compiler has it is not recorded.
         return languages.get(constraint.name) == ""
     return constraint.is_compiler(compiler)
 
 
-# -- names that nothing has
+# -- unknown names
 
 
 _KNOWN_TO_SPACK = LANGUAGES | LANGUAGES_OF_COMPILERS.keys() | VERSIONED
 
 UNKNOWN_NAMES_MAX = 3
-"""How many unknown names of a query are reported: each is compared with thousands."""
+"""Maximum number of unknown names reported for a query, as each is compared with thousands."""
 
 Load = Callable[[], DependencyGraph]
-"""Returns the graph of the frame."""
+"""A function that returns the graph of the frame."""
 
 Elsewhere = Callable[[], Collection[str]]
-"""Returns the names of packages that other revisions know."""
+"""A function that returns the names of packages in other revisions."""
 
 
 class UnknownName(msgspec.Struct, frozen=True):
-    """A name in a query that nothing has, and the known names that resemble it, best first."""
+    """An unknown name in a query, and the known names that resemble it, best first."""
 
     name: str
     nearest: tuple[str, ...] = ()
@@ -326,7 +333,7 @@ class UnknownName(msgspec.Struct, frozen=True):
 
 
 def names_in(constraint: SpecConstraint) -> set[str]:
-    """Return the names of packages, virtual ones included, in a query."""
+    """Return the names of packages and virtual packages in a query."""
     names = set() if constraint.name is None else {constraint.name}
     for dependency in (*constraint.direct, *constraint.transitive):
         names |= names_in(dependency.spec)
@@ -335,9 +342,9 @@ def names_in(constraint: SpecConstraint) -> set[str]:
 
 
 def names_known(frame: Frame, graph: DependencyGraph) -> set[str]:
-    """Return the names of packages that a revision knows: its own, and those of dependencies.
+    """Return the names of packages in a revision and of their dependencies.
 
-    The virtual packages that dependencies provide are among them, and the compilers of specs.
+    They include the virtual packages that dependencies provide, and the compilers of specs.
     """
     compilers = [value.partition("@")[0] for value in frame.compiler.values if value is not None]
     virtuals = {virtual for virtuals in graph.virtuals.values for virtual in virtuals}
@@ -347,12 +354,12 @@ def names_known(frame: Frame, graph: DependencyGraph) -> set[str]:
 def require_known(
     constraint: SpecConstraint, frame: Frame, load: Load, elsewhere: Elsewhere
 ) -> None:
-    """Raise an error where a query matches nothing because of the name of the spec itself.
+    """Raise an error if a query matches nothing because of the name of the spec itself.
 
-    That is UnknownPackage for a name that neither this revision nor others know, and
-    InvalidArgument for a virtual package in the place of a real one. ``load`` and ``elsewhere`` are
-    called only where needed. A name that differs from a known one in case alone is no error:
-    ``unknown_names`` returns it.
+    Raises UnknownPackage for a name that neither this revision nor others have, and InvalidArgument
+    for a virtual package instead of a real one. ``load`` and ``elsewhere`` are called only if
+    needed. A name that differs from a known one only in case is not an error: ``unknown_names``
+    returns it.
     """
     name = constraint.name
     if name is None or name in frame.package.index:
@@ -369,7 +376,7 @@ def require_known(
 def unknown_names(
     constraint: SpecConstraint, frame: Frame, load: Load, elsewhere: Elsewhere
 ) -> tuple[UnknownName, ...]:
-    """Return the first names in a query, in order, that neither this revision nor others know.
+    """Return the first names in a query, sorted, that neither this revision nor others have.
 
     Names that Spack itself defines (compilers, languages, mpi) are always known.
     """

@@ -1,4 +1,4 @@
-"""Suggestions: the names of a revision that resemble what somebody begins to write."""
+"""Suggestions: the names in a revision that resemble the beginning of a user's input."""
 
 import sys
 from collections.abc import Collection, Iterable, Iterator
@@ -11,17 +11,17 @@ from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
 TYPO_MIN = 4
-"""The fewest characters of a text in which one may be wrong: shorter ones resemble too much."""
+"""Minimum length of a text that may have a typo, because shorter texts resemble too many names."""
 
 TYPO = 4
-"""The tier of names that resemble a text but for a typo."""
+"""The tier of names that differ from a text by a typo."""
 
 HASH_MIN = 3
-"""The fewest characters of a text that hashes are suggested for."""
+"""Minimum length of a text for which hashes are suggested."""
 
 _SEPARATORS = str.maketrans(dict.fromkeys("-_.@/ ", " "))
 _SIGILS = "%^"
-"""What stands before a name in Spack's language and is not part of it."""
+"""Characters that precede a name in Spack's spec syntax and are not part of it."""
 
 
 class SuggestionKind(Enum):
@@ -38,7 +38,7 @@ class SuggestionKind(Enum):
     - HASH: The hash of a spec.
     """
 
-    # Of names that resemble a text alike, those of the first kinds come first.
+    # Names that resemble a text equally are in the order of their kinds.
     PACKAGE = "package"
     STACK = "stack"
     SERIES = "series"
@@ -51,7 +51,7 @@ class SuggestionKind(Enum):
 
 
 class Suggestion(msgspec.Struct, frozen=True):
-    """A name, and how many specs have it, or for a series or tag how many revisions."""
+    """A name, with the number of specs that have it, or of revisions for a series or tag."""
 
     kind: SuggestionKind
     value: str
@@ -59,7 +59,7 @@ class Suggestion(msgspec.Struct, frozen=True):
 
 
 class Suggestions:
-    """Names in the order of their kinds, of a kind the most used first."""
+    """Names in the order of their kinds, within a kind the most used first."""
 
     def __init__(self, names: Iterable[Suggestion]) -> None:
         self.names = sorted(names, key=_usage)
@@ -67,19 +67,19 @@ class Suggestions:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory they take."""
+        """Approximate memory used by the names, in bytes."""
         texts = sum(map(sys.getsizeof, self._words))
         return texts + sum(120 + sys.getsizeof(name.value) for name in self.names)
 
     def like(
         self, text: str, kinds: Collection[SuggestionKind], most: int
     ) -> list[tuple[int, Suggestion]]:
-        """Return at most so many of the names, the most alike first, each with its tier.
+        """Return up to ``most`` names that resemble a text, best first, each with its tier.
 
-        Case and the characters between words do not count. Tiers: 0 the same, 1 begins so, 2 a word
-        of it begins so, 3 contains it, 4 is the same but for one character that is wrong, missing,
-        superfluous or swapped with its neighbour, where nothing else resembles the text.
-        Versions only resemble a text with an ``@``.
+        Case and the separators between words are ignored. Tiers: 0 equal, 1 begins with the text, 2
+        a word begins with the text, 3 contains the text, 4 equal except for one character that is
+        wrong, missing, superfluous or swapped with its neighbour. Tier 4 is used only if no other
+        name resembles the text. Versions match only a text with an ``@``.
         """
         sought = words(text.lstrip(_SIGILS))
         if not sought.strip():
@@ -97,9 +97,9 @@ class Suggestions:
         return ranked[:most]
 
     def _misspelt(self, sought: str) -> Iterator[Suggestion]:
-        """Yield the names that one typo in a text leads to."""
+        """Yield the names that differ from a text by a single typo."""
         length, half = len(sought), len(sought) // 2
-        # A typo is in one half; one that swaps both sides of the middle leaves what is before it.
+        # A typo is in one half. If it swaps the two middle characters, those before are unchanged.
         start, end = sought[: half - 1], sought[half:]
         for name, spelling in zip(self.names, self._words, strict=True):
             if (
@@ -112,7 +112,7 @@ class Suggestions:
 
 
 def words(text: str) -> str:
-    """Return a text as it is compared: in lower case, a space before each of its words."""
+    """Return a text in the form that is compared: in lower case, with a space before each word."""
     return f" {text.lower().translate(_SEPARATORS).strip()}"
 
 
@@ -123,7 +123,10 @@ def _tier(sought: str, spelling: str) -> int:
 
 
 def is_one_typo(one: str, other: str) -> bool:
-    """Tell whether texts differ by one character: another, missing, or swapped with the next."""
+    """Return whether two texts differ by a single typo.
+
+    A typo is one character that is replaced, missing, or swapped with the next.
+    """
     shortest = min(len(one), len(other))
     at = next((place for place in range(shortest) if one[place] != other[place]), shortest)
     rest, others = one[at:], other[at:]
@@ -142,9 +145,9 @@ _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
 
 def names_of(frame: Frame) -> Iterator[Suggestion]:
-    """Yield the names that a frame's specs have, with how many have them.
+    """Yield the names that a frame's specs have, each with the number of specs.
 
-    A version is named with its package: ``hdf5@1.14.3``.
+    The name of a version includes its package: ``hdf5@1.14.3``.
     """
     counts = np.diff(frame.starts).tolist()
     for package, count in zip(frame.packages, counts, strict=True):
