@@ -1,1 +1,1 @@
-"""What the kept changes of neighbours tell of hashes, packages and series through time; pure."""
+"""The history of hashes, packages and series, computed from stored comparisons; pure functions."""

@@ -1,4 +1,4 @@
-"""Since when a package can be had, or no longer: spans of a cell of its coverage through series."""
+"""Availability of a package in the history: spans of a cell of its coverage in each series."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,16 +20,17 @@ from snapshots.tables import CELL
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Cell = Mapping[CoverageDimension, str]
-"""A cell by its values: of VERSION, TARGET and STACK any, or none."""
+"""The values of a cell: any of VERSION, TARGET and STACK, or none."""
 
 _PAIR_BYTES, _CHANGE_BYTES = 400, 120
 
 
 class CellSpan(msgspec.Struct, frozen=True):
-    """Revisions of a series that follow one another and have specs in a cell.
+    """A run of consecutive revisions of a series that have specs in a cell.
 
-    ``num_specs`` are how many ``last`` has in it. ``gone_in`` is the revision after the last, which
-    has none, and ``reasons`` say why they went: None and empty where the newest has some.
+    ``num_specs`` is the number of specs that ``last`` has in the cell. ``gone_in`` is the revision
+    after the last, which has none, and ``reasons`` counts the specs by the reason of their removal.
+    They are None and empty if the newest revision has specs in the cell.
     """
 
     first: RevisionInfo
@@ -40,17 +41,17 @@ class CellSpan(msgspec.Struct, frozen=True):
 
     @property
     def pair(self) -> Pair | None:
-        """The two revisions at its end; None where the newest has some."""
+        """The two revisions at the end of the span; None if the span is current."""
         return None if self.gone_in is None else Pair(self.last.digest, self.gone_in.digest)
 
 
 def is_current(spans: Sequence[CellSpan]) -> bool:
-    """Tell whether the newest revision of their series has specs in the cell."""
+    """Return whether the newest revision of the series has specs in the cell."""
     return bool(spans) and spans[-1].gone_in is None
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """By how many specs a pair made a cell of the package grow, or shrink, and for which reason."""
+    """The number of specs that a pair added to a cell (negative if it removed them), and why."""
 
     version: str
     target: str | None
@@ -60,12 +61,15 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def gone(self) -> Counter[SpecChangeReason]:
-        """Why how many specs went, if any did for a reason."""
+        """The number of specs removed for a reason, by this reason."""
         is_gone = self.num_specs < 0 and self.reason is not None
         return Counter({SpecChangeReason(self.reason): -self.num_specs} if is_gone else {})
 
     def is_of(self, cell: Cell) -> bool:
-        """Tell whether it counts for a coarser cell: without a stack all specs count once."""
+        """Return whether the change belongs to a coarser cell.
+
+        Only changes without a stack belong to a cell without one, so that each spec counts once.
+        """
         return self.stack == cell.get(CoverageDimension.STACK) and all(
             cell.get(dimension, value) == value
             for dimension, value in (
@@ -76,10 +80,10 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class PackageCells:
-    """How the cells of a package grew and shrank, in every series of a history.
+    """The changes of the cells of a package, in all series of a history.
 
     ``tables`` are rows of the table ``comparisons`` with the columns ``cells`` and
-    ``causes_format``; of several rows of one pair one counts.
+    ``causes_format``. If several rows have the same pair, only one is used.
     """
 
     def __init__(self, tables: Iterable[pa.Table], name: str, history: History) -> None:
@@ -104,11 +108,11 @@ class PackageCells:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory they take."""
+        """Approximate memory used by the changes, in bytes."""
         return sum(_PAIR_BYTES + _CHANGE_BYTES * len(it) for it in self._changes.values())
 
     def values(self, dimension: CoverageDimension) -> list[str]:
-        """Return the values that any spec ever had: versions newest first, others in order."""
+        """Return all values in the history: versions newest first, others in natural order."""
         every = {
             value
             for changes in self._changes.values()
@@ -120,9 +124,10 @@ class PackageCells:
         return natural_order(every)
 
     def spans(self, series: str, cell: Cell) -> list[CellSpan]:
-        """Return the spans of a cell through a series, oldest first.
+        """Return the spans of a cell in a series, oldest first.
 
-        Of a stack, revisions whose source does not list stacks end none and begin none.
+        If the cell has a stack, revisions whose source does not list stacks neither begin nor end a
+        span.
         """
         spans: list[CellSpan] = []
         first = last = None
@@ -134,7 +139,7 @@ class PackageCells:
                     num_specs += change.num_specs
                     reasons += change.gone
             if CoverageDimension.STACK in cell and step.head.known_stacks is None:
-                continue  # its source tells nothing of stacks: as far as is known, all is as before
+                continue  # the source has no stacks, so there is no known change
             if num_specs and first is None:
                 first = step.head
             if not num_specs and first is not None and last is not None:
@@ -150,10 +155,12 @@ class PackageCells:
 def nearest_place(
     package: CatalogPackage, spans: Mapping[str, Sequence[CellSpan]]
 ) -> tuple[RevisionInfo, RevisionInfo] | None:
-    """Return the revision whose specs in a cell others are near to, and the one to look in.
+    """Return the revision whose specs in a cell are the reference, and the revision to search.
 
-    That is the newest revision of the first series that has specs in the cell, by its ``spans`` by
-    series, else of the one where the package is best looked at. None where the package is gone.
+    Both are in the first series that currently has specs in the cell, according to ``spans`` by
+    series, or else in the package's best series. The first is the last revision of the series with
+    specs in the cell. The second, which also replaces the first if there is none, is the last
+    revision with the package. Return None if the package was removed from all series.
     """
     if package.is_gone:
         return None

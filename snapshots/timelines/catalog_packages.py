@@ -1,7 +1,7 @@
-"""The packages that a catalog ever had: in which series each is now, or when it went.
+"""All packages in the history of a catalog: which series have each package, or when it was removed.
 
-All of them follow from the packages that each pair changed, and one from the changes of its specs,
-which are a few thousand rows of millions.
+All packages are computed from the packages that each pair changed. A single package is computed
+from the changes of its specs: a few thousand rows of millions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ from snapshots.timelines.steps import ADDED, KINDS, REMOVED, Events, Steps
 
 
 class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
-    """A package in a series: ``versions``, newest first, and specs of ``last_seen``.
+    """A package in a series: its ``versions``, newest first, and number of specs in ``last_seen``.
 
-    ``first_seen`` and ``last_seen`` are the first and the last revision that have it, though it may
-    have been away in between. ``gone_in`` is the revision after the last; None where the newest of
-    the series has it. ``num_revisions`` is how many have it.
+    ``first_seen`` and ``last_seen`` are the first and the last revision that have it; revisions in
+    between may lack it. ``gone_in`` is the revision after the last; None if the newest revision of
+    the series has it. ``num_revisions`` is the number of revisions that have it.
     """
 
     series: str
@@ -37,9 +37,9 @@ class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
-    """A package over all series that ever had it, the main one first, then as the catalog has them.
+    """A package in all series that ever had it: the main series first, the others in catalog order.
 
-    There is one at least.
+    There is at least one.
     """
 
     name: str
@@ -47,9 +47,9 @@ class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def best(self) -> PackageInSeries:
-        """Where it is best looked at: the first series that has it, else the one that had it last.
+        """The most relevant series: the first that currently has it, or the one that had it last.
 
-        The catalog's first series, develop, is more than others what a reader means.
+        The catalog's main series, develop, is the one that readers usually mean.
         """
         current = (one for one in self.in_series if one.gone_in is None)
         latest = max(self.in_series, key=lambda one: one.last_seen.taken_at)
@@ -57,12 +57,12 @@ class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the newest revision of no series has it."""
+        """Whether no series has the package in its newest revision."""
         return self.best.gone_in is not None
 
 
 class _Changed(msgspec.Struct, frozen=True):
-    """What a pair did to a package."""
+    """The changes that a pair made to a package."""
 
     name: str
     num_added: int
@@ -72,9 +72,11 @@ class _Changed(msgspec.Struct, frozen=True):
 
 
 class _Walk(msgspec.Struct):
-    """A package on the way through a series; ``last`` is where it was seen before it went.
+    """The state of a package while a series is traversed.
 
-    ``came_at`` is the place that it came with, ``num_revisions`` counts those before it last went.
+    ``came_at`` is the index of the revision that last added it. ``num_revisions`` counts the
+    revisions before its last removal, and ``last`` is its state in the revision before that
+    removal.
     """
 
     first: RevisionInfo
@@ -87,9 +89,9 @@ class _Walk(msgspec.Struct):
 
 
 def catalog_packages(tables: Iterable[pa.Table], history: History) -> dict[str, CatalogPackage]:
-    """Return every package by its name, names in order.
+    """Return all packages by name, in the order of their names.
 
-    ``tables`` are rows of the table ``comparisons``, with ``packages``, of all pairs.
+    ``tables`` are rows of the table ``comparisons`` of all pairs, with the column ``packages``.
     """
     changed: dict[Pair, list[_Changed]] = {}
     for table in tables:
@@ -106,9 +108,9 @@ def _main_first(history: History) -> list[str]:
 
 
 def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPackage | None:
-    """Return one of them; None where no revision had it.
+    """Return a single package; None if no revision had it.
 
-    ``rows`` are changes of the table ``changes``: all of the package, and any others.
+    ``rows`` are rows of the table ``changes``: all rows of the package, and possibly others.
     """
     steps = Steps.of(history, _main_first(history))
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
@@ -179,7 +181,7 @@ def _in_series(
 
 
 def _changed(table: pa.Table) -> dict[Pair, list[_Changed]]:
-    """Read the packages of each pair in rows of ``comparisons``: quickest column by column."""
+    """Return the packages of each pair in rows of ``comparisons``; reads by column for speed."""
     lists = table["packages"].combine_chunks()
     items = lists.flatten()
     columns = (

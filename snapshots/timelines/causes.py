@@ -1,4 +1,4 @@
-"""What rebuilt most in a series: the causes of its neighbours, summed up over time."""
+"""The causes of a series: those of all its neighbours, summed up over time."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -41,11 +41,11 @@ class SeriesCauseKey(Enum):
 
 
 CommitsBetween = Callable[[RevisionInfo, RevisionInfo], Between | None]
-"""Returns the commits between the recipes of two revisions; None where they are not known."""
+"""A function that returns the commits between the recipes of two revisions; None if unknown."""
 
 
 class SeriesCausePoint(msgspec.Struct, frozen=True):
-    """What causes explain in one revision."""
+    """The numbers of specs that causes explain in one revision."""
 
     revision: RevisionInfo
     num_specs: int
@@ -53,14 +53,15 @@ class SeriesCausePoint(msgspec.Struct, frozen=True):
 
 
 class SeriesCause(msgspec.Struct, frozen=True):
-    """What causes of one key explain in some revisions of a series.
+    """The numbers of specs that causes with the same key explain in some revisions of a series.
 
-    ``package``, ``kind`` and ``commit`` are None where they are not part of the key; the package of
-    FORMAT is None, too. A commit explains the causes in packages whose recipes it touched, and
-    several that explain one cause have it each. ``num_specs`` and ``num_involved`` are sums over
-    causes and revisions: a spec that two causes of one package are involved in counts twice in the
-    latter. ``size`` is None where no size is known. ``build_cost`` is what building the specs of
-    ``num_specs`` takes, each estimated by the median of its package; None without costs.
+    ``package``, ``kind`` and ``commit`` are None if they are not part of the key; the package is
+    also None for the kind FORMAT. A commit explains the causes in packages whose recipes it
+    touched; if several commits explain a cause, it counts for each of them. ``num_specs`` and
+    ``num_involved`` are sums over causes and revisions, so a spec in which two causes of one
+    package are involved counts twice in the latter. ``size`` is None if no size is known.
+    ``build_cost`` is the cost of building the specs counted by ``num_specs``, each estimated by the
+    median of its package; None without costs.
     """
 
     package: str | None
@@ -75,12 +76,12 @@ class SeriesCause(msgspec.Struct, frozen=True):
 
     @property
     def points(self) -> list[SeriesCausePoint]:
-        """What they explain in each of these revisions, oldest first."""
+        """The numbers in each of these revisions, oldest first."""
         return self.make_points()
 
     @property
     def key(self) -> str:
-        """The key as one text, which never changes."""
+        """The key as a single text, which is permanent."""
         kind = self.kind.value if self.kind else ""
         return f"{kind}|{self.package or ''}|{self.commit.oid if self.commit else ''}"
 
@@ -93,8 +94,8 @@ class SeriesCauses:
     """The causes of all neighbours in a series, as columns.
 
     ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
-    ``causes_format``; of several rows of one pair one counts. With the column ``package_causes``
-    what building takes can be told, too.
+    ``causes_format``. If several rows have the same pair, only one is used. Build costs require the
+    column ``package_causes``.
     """
 
     def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
@@ -127,7 +128,7 @@ class SeriesCauses:
         self._taken = np.array(
             [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
         )
-        # How many specs of each package each cause, a row here, is the main one of.
+        # For each row of causes and package, the number of specs whose main cause it is.
         self._explained: tuple[Numbers, Numbers, pa.Array] | None = None
         if "package_causes" in of_steps.column_names:
             lists = of_steps["package_causes"].combine_chunks()
@@ -137,7 +138,7 @@ class SeriesCauses:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory they take."""
+        """Approximate memory used by the columns, in bytes."""
         names = 100 * sum(map(len, self._values.values()))
         explained = 0 if self._explained is None else 30 * len(self._explained[0])
         return 48 * len(self._places) + names + explained + 1_000
@@ -145,15 +146,15 @@ class SeriesCauses:
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None
     ) -> list[RevisionInfo]:
-        """Return the revisions that were taken from ``since`` to ``until``, as the series goes."""
+        """Return the revisions with ``taken_at`` from ``since`` to ``until``, in series order."""
         are_within = self._are_within(since, until)
         revisions = zip(self.steps.revisions, are_within.tolist(), strict=True)
         return [revision for revision, is_within in revisions if is_within]
 
     def next_in(self, packages: Collection[str], revision: RevisionInfo) -> Neighbours | None:
-        """Return the first neighbours after a revision that a cause in one of the packages is of.
+        """Return the first neighbours after a revision that have a cause in one of the packages.
 
-        None where there are none, and for a revision that is not in the series.
+        Return None if there are none, or if the series does not have the revision.
         """
         revisions = self.steps.revisions
         if revision not in revisions:
@@ -171,11 +172,11 @@ class SeriesCauses:
         between: CommitsBetween = lambda _base, _head: None,
         costs: Costs | None = None,
     ) -> list[SeriesCause]:
-        """Return what the causes of each key explain in the revisions taken in between.
+        """Return the sums for each key over the causes of revisions from ``since`` to ``until``.
 
-        What explains most specs comes first, then what is involved in most, then by package and
-        kind. By commit only causes count that a commit explains; ``between`` tells of commits.
-        ``costs`` are what building specs took.
+        Keys are sorted by ``num_specs``, then ``num_involved``, both largest first, then by package
+        and kind. By commit, only causes that a commit explains count; ``between`` returns the
+        commits of two neighbours. ``costs`` are the build costs of specs.
         """
         rows = np.flatnonzero(self._are_within(since, until)[self._places])
         values: dict[str, list[Any]] = {**self._values}
@@ -190,7 +191,7 @@ class SeriesCauses:
             keys = keys * (len(values[key.value]) + 1) + codes[key.value]
         _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
         size = len(first)
-        # One number for a group and a place: the points of all groups at once, in order.
+        # Encode group and place in one number, to sum the points of all groups at once, in order.
         num_places = len(self.steps) or 1
         of_points, at = np.unique(groups * num_places + self._places[rows], return_inverse=True)
         points = {name: self._sums(name, rows, at, len(of_points)) for name in _NUMBERS[:2]}
@@ -228,7 +229,7 @@ class SeriesCauses:
     def _build_costs(
         self, costs: Costs | None, rows: Numbers, groups: Numbers, num_specs: Sequence[int]
     ) -> Sequence[BuildCost | None]:
-        """Return what building the specs of each group takes; ``num_specs`` are how many."""
+        """Return the build cost of the specs of each group; ``num_specs`` has their numbers."""
         size = len(num_specs)
         if costs is None:
             return [None] * size
@@ -248,7 +249,7 @@ class SeriesCauses:
         ]
 
     def _costs_of_rows(self, costs: Costs) -> Iterator[npt.NDArray[np.float64]]:
-        """Yield for each cause seconds and cost of its specs, and of how many these are known."""
+        """Yield per cause the seconds, the cost, and the number of its specs with known costs."""
         if self._explained is None:
             yield from np.zeros((3, len(self._places)))
             return
@@ -264,9 +265,10 @@ class SeriesCauses:
     def _explained_by(
         self, rows: Numbers, between: CommitsBetween
     ) -> tuple[Numbers, Numbers, list[Commit]]:
-        """Return the places of the rows that commits explain, once for each, and these commits.
+        """Return the rows that commits explain, repeated for each commit, and the commits.
 
-        The second are the codes of the commits among the third.
+        The rows are indexes into ``rows``. The second array has the code of the commit for each of
+        them: an index into the third value, the list of commits.
         """
         places: list[int] = []
         codes: list[int] = []

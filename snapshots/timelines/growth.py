@@ -1,7 +1,7 @@
-"""How a series grew: what came, went and came back, revision by revision.
+"""The growth of a series: the specs that were added, removed and returned in each revision.
 
-Two contents alone call a spec that came back new. What comes to a revision anew, and was in an
-earlier one of the series, was removed in between.
+A comparison of two contents reports a returned spec as new. A spec that is new in a revision and
+was in an earlier one of the series was removed in between.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from snapshots.timelines.steps import Steps
 
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What came and went with a revision; ``base`` is the one before it, None for the first."""
+    """The changes of a revision; ``base`` is the one before it, None for the first."""
 
     base: RevisionInfo | None
     revision: RevisionInfo
@@ -31,17 +31,17 @@ class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def num_rebuilt(self) -> int:
-        """How many of the added specs are others built anew."""
+        """Number of added specs that were rebuilt."""
         return self.counts.reasons.get(SpecChangeReason.REBUILT, 0)
 
     @property
     def num_replaced(self) -> int:
-        """How many of the added specs replaced others that differ."""
+        """Number of added specs that replaced others that differ."""
         return self.counts.reasons.get(SpecChangeReason.REPLACES, 0)
 
 
 class Growth(list[GrowthPoint]):
-    """The points of a series, oldest first; no other list of points has the same ``name``."""
+    """The points of a series, oldest first; ``name`` is unique to this list."""
 
     def __init__(self, points: Iterable[GrowthPoint]) -> None:
         super().__init__(points)
@@ -49,27 +49,26 @@ class Growth(list[GrowthPoint]):
 
     @cached_property
     def counts(self) -> dict[Pair, PairCounts]:
-        """The counts by the pairs of neighbours."""
+        """The counts by pair of neighbours."""
         return {Neighbours(point.base, point.revision).pair: point.counts for point in self}
 
 
 def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> Growth:
-    """Return one point a revision of the series.
+    """Return one point per revision of the series.
 
-    ``totals`` holds the counts of each pair of its neighbours; raises KeyError where one is
-    missing.
+    ``totals`` has the counts of each pair of neighbours; raises KeyError if one is missing.
     """
     return Growth(growth_point(totals, step) for step in history.neighbours(series))
 
 
 def growth_point(totals: Mapping[Pair, PairCounts], step: Neighbours) -> GrowthPoint:
-    """Return the point of one revision and the one before it; raises KeyError as ``growth``."""
+    """Return the point of a revision and the one before it; raises KeyError like ``growth``."""
     pair = step.pair
     counts = totals[pair] if pair.base != pair.head else NO_COUNTS
     return GrowthPoint(base=step.base, revision=step.head, counts=counts)
 
 
-# -- specs that came back
+# -- returned specs
 
 
 Counts = Mapping[SpecChangeReason, int]
@@ -78,11 +77,11 @@ Counts = Mapping[SpecChangeReason, int]
 def count_returned(
     new: Iterable[pa.Table], removed: Iterable[pa.Table], series: str, history: History
 ) -> dict[RevisionInfo, Counts]:
-    """Return how many specs returned with each revision, by the reason that they are kept with.
+    """Return the number of specs that returned in each revision, by the reason stored for them.
 
-    Both are rows of the table ``comparisons``: ``new`` has the column ``new_specs`` of the pairs
-    that are to be counted, ``removed`` the column ``removed_specs`` of all pairs of the series.
-    Revisions that nothing returned with are left out.
+    Both tables are rows of the table ``comparisons``: ``new`` has the column ``new_specs`` of the
+    pairs to count, ``removed`` has the column ``removed_specs`` of all pairs of the series.
+    Revisions without returned specs are omitted.
     """
     steps = Steps.of(history, [series])
     specs = {pair: items for rows in new for pair, items in _lists(rows, "new_specs")}
@@ -105,7 +104,7 @@ def count_returned(
 
 
 def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
-    """Return which of the hashes any pair removed.
+    """Return a mask that selects the hashes that any pair removed.
 
     ``removed`` are rows of the table ``comparisons`` with the column ``removed_specs``.
     """
@@ -118,9 +117,9 @@ def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
 
 
 def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -> Signed:
-    """Return for each of some rising numbers the place where it was first removed.
+    """Return for each number (in ascending order) the index of the step that first removed it.
 
-    That is ``len(steps)`` for one that never was.
+    The index is ``len(steps)`` for a number that was never removed.
     """
     places = np.full(len(numbers), len(steps))
     for rows in removed:
@@ -142,22 +141,22 @@ def _pairs(table: pa.Table) -> Iterator[Pair]:
 
 
 def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
-    """Yield each pair, and the items of its list."""
+    """Yield each pair with the items of its list."""
     items, ends = _flat(table[column])
     for pair, start, end in zip(_pairs(table), [0, *ends.tolist()], ends.tolist(), strict=False):
         yield pair, items.slice(start, end - start)
 
 
 def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, Signed]:
-    """Return the items of all lists of a column, and where each list ends."""
+    """Return the concatenated items of all lists of a column, and the end of each list."""
     lists = column.combine_chunks()
     return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)
 
 
 def with_returned(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:
-    """Return how many specs have each reason, the changed ones included.
+    """Return the number of specs for each reason, including changed specs.
 
-    Those that returned count for the reason RETURNED alone.
+    Specs that returned count only for the reason RETURNED.
     """
     counts = Counter(of_pair.reasons)
     counts[SpecChangeReason.FACTS] = of_pair.specs_changed

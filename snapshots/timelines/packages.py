@@ -1,4 +1,4 @@
-"""The timeline of a package in a series: one entry a revision that touched it."""
+"""The timeline of a package in a series: one entry for each revision that touched it."""
 
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -25,11 +25,12 @@ _VersionOrder = tuple[VersionKey, str]
 
 
 class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a revision did to a package, from the one before it in its series.
+    """The changes that a revision made to a package, compared with the one before it in its series.
 
-    ``base`` is None where that was nothing. Versions are newest first: those that only the new
-    revision has, and those that only the one before had. ``reasons`` says how many specs were
-    added, removed and changed for which reason; those that came back are not counted as new.
+    ``base`` is None for the first revision of the series. ``versions_added`` are the versions that
+    only the new revision has, ``versions_removed`` those that only the one before had; both are
+    newest first. ``reasons`` counts the specs that were added, removed and changed by reason; those
+    that returned are not counted as new.
     """
 
     base: RevisionInfo | None
@@ -44,10 +45,10 @@ class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """A package in a series: where it was seen, with a spec at least, and what touched it.
+    """A package in a series: the revisions in which it was seen, and those that touched it.
 
-    ``first_seen`` and ``last_seen`` are the first and the last revision that have it, though it
-    may have been away in between. ``entries`` are newest first.
+    ``first_seen`` and ``last_seen`` are the first and the last revision that have a spec of it;
+    revisions in between may lack it. ``entries`` are newest first.
     """
 
     name: str
@@ -58,7 +59,7 @@ class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _VersionChange(msgspec.Struct, frozen=True):
-    """What changed about the versions of a package at a place, and the newest before and after."""
+    """The versions of a package that a step added and removed, and the newest before and after."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -69,9 +70,9 @@ class _VersionChange(msgspec.Struct, frozen=True):
 def package_timeline(
     rows: pa.Table, name: str, series: str, history: History
 ) -> PackageTimeline | None:
-    """Return the timeline of a package; None where no revision of the series had it.
+    """Return the timeline of a package; None if no revision of the series had it.
 
-    ``rows`` are changes of the table ``changes``: all of the package, and any others.
+    ``rows`` are rows of the table ``changes``: all rows of the package, and possibly others.
     """
     steps = Steps.of(history, [series])
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
@@ -90,14 +91,14 @@ def package_timeline(
 
 
 def counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
-    """Return how many of the events at each place have each code: one row a code."""
+    """Return the number of events with each code (rows) at each place (columns)."""
     keys = codes.astype(np.int64) * len(steps) + events.places
     counts = np.bincount(keys, minlength=num_codes * len(steps))
     return counts.reshape(num_codes, len(steps))
 
 
 def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
-    """Return one entry a place that has events, oldest first."""
+    """Return one entry for each place that has events, oldest first."""
     versions = _version_changes(events)
     by_reason = counted(events.reasons, len(REASONS), events, events.steps)
     places = np.flatnonzero(by_kind.any(axis=0))
@@ -135,7 +136,7 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
 
 
 def _version_changes(events: Events) -> dict[int, _VersionChange]:
-    """Return what changed about the versions, by place, where something did."""
+    """Return the changes of versions by place, for places that have any."""
     present: list[_VersionOrder] = []
     changes = {}
     for place, (added, removed) in sorted(came_and_went(events).items()):
@@ -150,12 +151,12 @@ def _version_changes(events: Events) -> dict[int, _VersionChange]:
 
 
 def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
-    """Return versions newest first."""
+    """Return the versions as texts, newest first."""
     return tuple(text for _, text in sorted(versions, reverse=True))
 
 
 def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
-    """Return the versions that got a first spec in a series and that lost their last, by place."""
+    """Return by place the versions that got their first spec, and those that lost their last."""
     versions, places, counts = _version_counts(events)
     begins = begins_of_runs(versions * len(events.steps.names) + events.steps.series_of(places))
     starts = np.flatnonzero(begins)
@@ -175,10 +176,10 @@ def came_and_went(events: Events) -> dict[int, tuple[list[_VersionOrder], list[_
 
 
 def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
-    """Return by how many specs each version grew or shrank: its code, the place, the number.
+    """Return by how many specs each version grew or shrank at each place: code, place, and number.
 
-    They are sorted by version and place, each once. A hash whose facts changed may have got
-    another version.
+    The pairs of code and place are distinct and sorted. A changed hash counts if its version
+    differs.
     """
     signs = np.zeros(len(KINDS), np.int64)
     signs[[ADDED, REMOVED]] = 1, -1

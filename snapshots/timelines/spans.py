@@ -1,4 +1,4 @@
-"""The history of a hash: when it was there, why it came and went, and who holds several of them."""
+"""The history of a hash: the spans of revisions that have it, and why each begins and ends."""
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
@@ -15,11 +15,11 @@ from snapshots.timelines.steps import ADDED, REMOVED, Events, Steps
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """Revisions of a series that follow one another and have a hash.
+    """A run of consecutive revisions of a series that have a hash.
 
-    ``first`` and ``last`` have it. ``gone_in`` is the revision after the last, which has it no
-    longer, for ``reason_gone``; both are None where the newest of the series has it. A later span
-    came for the reason RETURNED, unless it replaced another spec.
+    ``first`` and ``last`` have it. ``gone_in`` is the revision after the last, which does not have
+    it any more, for ``reason_gone``; both are None if the newest revision of the series has it. A
+    later span begins with the reason RETURNED, unless the hash replaced another spec.
     """
 
     series: str
@@ -36,10 +36,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """What the catalog knows of a hash through time.
+    """The history of a hash in all series of the catalog.
 
-    ``spans`` are those of one series after the other, in the catalog's order, each oldest first.
-    ``newest`` is the revision taken last of those that have it; ``version`` is the one there.
+    ``spans`` are grouped by series, in catalog order, each oldest first. Of the revisions that have
+    the hash, ``newest`` is the one with the latest ``taken_at``; ``version`` is the version in it.
     """
 
     hash: str
@@ -50,7 +50,7 @@ class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Stay(msgspec.Struct):
-    """A span under construction: its events by number, ``gone`` the one that ends it."""
+    """A span under construction, with indexes of events; ``gone`` is the one that ends it."""
 
     series: int
     came: int
@@ -61,9 +61,9 @@ class _Stay(msgspec.Struct):
 def hash_histories(
     rows: pa.Table, hashes: Iterable[str], history: History
 ) -> dict[str, HashHistory]:
-    """Return the history of each of the hashes, in their order; without those nobody ever had.
+    """Return the history of each of the hashes, in their order; hashes of no revision are omitted.
 
-    ``rows`` are changes of the table ``changes``: all of the hashes, and any others.
+    ``rows`` are rows of the table ``changes``: all rows of the hashes, and possibly others.
     """
     texts = list(dict.fromkeys(hashes))
     rows = rows.filter(pc.is_in(rows["hash"], pa.array(texts, pa.string())))
@@ -123,7 +123,7 @@ def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay
 
 
 def _bounds(events: Events, stay: _Stay) -> tuple[int, int]:
-    """Return the first place of a span, and the one after its last."""
+    """Return the place of the first revision of a span, and the place after its last."""
     if stay.gone is not None:
         return int(events.places[stay.came]), int(events.places[stay.gone])
     return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
@@ -146,10 +146,10 @@ def _span(events: Events, stay: _Stay, bounds: tuple[int, int]) -> Span:
 def holding(
     histories: Collection[HashHistory], history: History, series: str | None = None
 ) -> list[RevisionInfo]:
-    """Return the revisions that have every one of the hashes, newest first.
+    """Return the revisions that have all of the hashes, newest first.
 
-    Without any hashes that is all revisions. A hash that no revision had has no history, so the
-    caller knows the answer already.
+    Without hashes, return all revisions. A hash that no revision had has no history, so the caller
+    has to handle this case.
     """
     steps = Steps.of(history, history.series_names if series is None else [series])
     places = {revision: place for place, revision in enumerate(steps.revisions)}
@@ -163,9 +163,9 @@ def holding(
 
 
 class LastSeen(msgspec.Struct, frozen=True):
-    """The last revision that has a hash, and the one after it, which has it no longer for a reason.
+    """The last revision that has a hash, and the one after it, with the reason of the removal.
 
-    The latter two are None where the newest revision of the series has it.
+    The reason and ``gone_in`` are None if the newest revision of the series has the hash.
     """
 
     revision: RevisionInfo
@@ -174,9 +174,9 @@ class LastSeen(msgspec.Struct, frozen=True):
 
 
 def last_seen(history: HashHistory, series: str) -> LastSeen:
-    """Return where a hash was last in a series, or in any if it never was in that one.
+    """Return where a series last had a hash, or where any series had it if this one never did.
 
-    In a series that is by its order, elsewhere by when revisions were taken.
+    In the series, "last" is by its order; across series, it is by ``taken_at``.
     """
     own = [span for span in history.spans if span.series == series]
     last = own[-1] if own else max(history.spans, key=lambda span: age(span.last))

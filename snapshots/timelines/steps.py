@@ -1,4 +1,4 @@
-"""The steps of series, numbered through all series, and the rows of changes at each of them."""
+"""The steps of series, numbered across all series, and the changes of hashes at each step."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -27,9 +27,10 @@ _LOCK = Lock()
 
 
 class Steps:
-    """The steps of some series that are there, one after the other, each oldest first.
+    """The steps of the existing series among some names, concatenated, each series oldest first.
 
-    The step to a revision has that revision's place: ``revisions[place]``.
+    A step leads to a revision from the one before it. The place of both is the index of the step:
+    ``revisions[place]``.
     """
 
     def __init__(self, history: History, names: Iterable[str]) -> None:
@@ -59,22 +60,23 @@ class Steps:
         return len(self.revisions)
 
     def of_pair(self, pair: Pair) -> Sequence[int]:
-        """Return the places where a pair stands, rising: none, one, or several."""
+        """Return the places where a pair occurs, in ascending order; there may be none."""
         return self._places.get(pair, ())
 
     def series_of(self, places: Places) -> Places:
-        """Return the number, in ``names``, of the series that each place is in."""
+        """Return for each place the index, in ``names``, of its series."""
         numbers: Places = self._series[places]
         return numbers
 
     def bounds(self, number: int) -> tuple[int, int]:
-        """Return the first place of a series, and the one behind its last."""
+        """Return the first place of a series, and the one after its last."""
         return int(self.starts[number]), int(self.starts[number + 1])
 
     def newest(self, begin: int, end: int) -> int:
-        """Return the place of the revision taken last of those from ``begin`` to ``end`` - 1.
+        """Return the place from ``begin`` to ``end`` - 1 of the latest revision, by ``taken_at``.
 
-        That need not be the last one: an old release may be built again after a new one.
+        This is not always the last one, because an old release can be built again after a newer
+        one.
         """
         return max(range(begin, end), key=lambda place: age(self.revisions[place]))
 
@@ -96,12 +98,12 @@ Member = TypeVar("Member", bound=Enum)
 
 
 class Events:
-    """What happened to hashes, as columns, sorted by hash and place.
+    """The changes of hashes at each step, as columns, sorted by hash and place.
 
-    ``hashes`` and ``versions`` are codes of the values in ``hash_values`` and ``version_values``;
-    ``kinds`` codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. A hash
-    that is added, and was in an earlier revision of the series, has the reason RETURNED, unless it
-    replaced another one; ``pure_reasons`` are those of the rows.
+    ``hashes`` and ``versions`` are codes into ``hash_values`` and ``version_values``. ``kinds`` are
+    codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. An added hash
+    that an earlier revision of the series had has the reason RETURNED, unless it replaced another
+    one; ``pure_reasons`` are the reasons in the rows.
     """
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:
@@ -110,7 +112,7 @@ class Events:
         hashes, self.hash_values = _encoded(rows["hash"])
         order = np.lexsort((places, hashes[numbers]))
         numbers, places = numbers[order], places[order]
-        once = np.ones(len(numbers), np.bool_)  # two importers may have stored the same
+        once = np.ones(len(numbers), np.bool_)  # two importers may store the same row
         once[1:] = (hashes[numbers[1:]] != hashes[numbers[:-1]]) | (places[1:] != places[:-1])
         numbers, self.places = numbers[once], places[once]
         self.rows = numbers
@@ -129,7 +131,7 @@ class Events:
 
     @property
     def follows(self) -> Mask:
-        """Whether the event before is one of the same hash in the same series."""
+        """Mask of the events whose predecessor has the same hash and series."""
         series = self.steps.series_of(self.places)
         follows = np.zeros(len(self), np.bool_)
         follows[1:] = (self.hashes[1:] == self.hashes[:-1]) & (series[1:] == series[:-1])
@@ -137,9 +139,9 @@ class Events:
 
 
 def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
-    """Return the numbers of the rows at each place where their pair occurs, and those places.
+    """Return the indexes of the rows repeated for each place of their pair, and those places.
 
-    Rows of pairs that occur nowhere are left out.
+    Rows of pairs that do not occur are omitted.
     """
     bases, base_values = _encoded(rows["base"])
     heads, head_values = _encoded(rows["head"])
@@ -161,7 +163,7 @@ def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[Any]]:
-    """Return the code of each value of a column, and the distinct values; None is one of them."""
+    """Return the code of each value of a column, and the distinct values, including None."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
