@@ -1,1 +1,1 @@
-"""What every endpoint does: requests get ids and a lane to work in, responses ETags and codings."""
+"""Code that all endpoints share: request ids, lanes, limits, negotiation, ETags, codings."""

@@ -1,4 +1,4 @@
-"""What each client may ask for in a minute: a token bucket for each address.
+"""Rate limits for requests and their cost, per minute: a token bucket for each client address.
 
 https://en.wikipedia.org/wiki/Token_bucket
 """
@@ -15,15 +15,15 @@ from starlette.types import Scope
 from server.asgi.errors import BadRequest
 
 MAX_ADDRESSES = 10_000
-"""Of how many addresses is known what they have asked for; of those that asked last."""
+"""Maximum number of addresses whose usage is recorded; the least recently used are evicted."""
 
 _SECONDS = 60.0
 _LONGEST_ADDRESS = 64
-"""Of an address that a client of a careless proxy has made up, no more is kept."""
+"""Longer addresses are truncated: a careless proxy may pass on text that its client invented."""
 
 
 class Bucket:
-    """What one client has left; it fills up in a minute."""
+    """The remaining allowance of one client; an empty bucket is full again after a minute."""
 
     __slots__ = ("_at", "_left", "_size")
 
@@ -33,9 +33,9 @@ class Bucket:
         self._at = now
 
     def take(self, amount: int, now: float) -> float:
-        """Take an amount, and return 0; where nothing is left, return after how many seconds it is.
+        """Take an amount and return 0; if the bucket is empty, return the seconds until it is not.
 
-        More may be taken than is left: then the client waits the longer.
+        The amount may exceed the remaining allowance; the client then has to wait longer.
         """
         rate = self._size / _SECONDS
         self._left = min(self._size, self._left + (now - self._at) * rate)
@@ -47,7 +47,7 @@ class Bucket:
 
 
 class Allowances:
-    """Refuses clients that ask for more in a minute than they may; 0 allows everything."""
+    """Limits the requests and units of cost of each client per minute; 0 is no limit."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Allowances:
         self.is_limited = bool(requests or cost)
 
     def count_request(self, scope: Scope) -> None:
-        """Count a request; raises BadRequest with status 429 where there are too many."""
+        """Count a request; raise BadRequest with status 429 if there are too many."""
         if self._requests:
             self._take(self._asked, scope, self._requests, 1, "requests")
 
     def charge(self, scope: Scope, units: int) -> None:
-        """Count what a request is going to cost; raises BadRequest as ``count_request``."""
+        """Count the cost of a request in advance; raise BadRequest as ``count_request``."""
         if self._cost:
             self._take(self._spent, scope, self._cost, units, "units of cost")
 
@@ -92,9 +92,9 @@ class Allowances:
 
 
 def client_address(scope: Scope) -> str:
-    """Return the address of a request's client; of IPv6 the network that one client has (/64).
+    """Return the address of a request's client; for IPv6, its network (/64).
 
-    Who a client behind trusted proxies is, the scope says already.
+    For a client behind trusted proxies, the scope already contains the client's address.
     """
     client = scope.get("client")
     return _network(client[0][:_LONGEST_ADDRESS] if client else "")

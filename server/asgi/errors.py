@@ -1,12 +1,13 @@
-"""Requests that are refused, with the status that HTTP has for it."""
+"""Errors that refuse a request, with an HTTP status."""
 
 from http import HTTPStatus
 
 
 class BadRequest(Exception):
-    """A request that cannot be answered; ``status`` and ``code`` say why to programs.
+    """A request that is refused.
 
-    The code is the name of the status unless given.
+    ``status`` is the HTTP status of the response. ``code`` identifies the reason for clients; its
+    default is the name of the status.
     """
 
     def __init__(
@@ -25,11 +26,11 @@ class BadRequest(Exception):
 
 
 RETRY_SECONDS = 2
-"""When a client may ask again that was refused because the server has too much to do."""
+"""Seconds after which a client may retry a request that was refused because of overload."""
 
 
 def overloaded(what: str) -> BadRequest:
-    """Return the refusal of a request that there is no room for; ``what`` there is too much of."""
+    """Return the error for a request that exceeds a capacity; ``what`` describes the excess."""
     return BadRequest(
         f"The server is busy: {what}. Try again in {RETRY_SECONDS} seconds.",
         status=503,

@@ -1,4 +1,4 @@
-"""Requests and their answers, seen from outside: each gets an id and headers, and is noted."""
+"""Exchanges of a request and its response: request ids, security headers, observers and tracing."""
 
 import asyncio
 import re
@@ -21,16 +21,19 @@ from snapshots.errors import InvalidArgument
 HEADER = b"x-request-id"
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""The id of the request that is being answered."""
+"""The id of the current request."""
 
 _GIVEN = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
-"""What may stand in a header and in a line of a log as it is."""
+"""Ids that can be used unchanged in a header and in a line of the log."""
 
 IsTrusted = Callable[[str], bool]
 
 
 def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
-    """Return what tells whether an address is in one of the networks; raises InvalidArgument."""
+    """Return a function that tests whether an address is in one of the networks.
+
+    Raises InvalidArgument for an invalid network.
+    """
     parsed: list[IPv4Network | IPv6Network] = []
     for text in networks:
         try:
@@ -50,9 +53,9 @@ def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
 
 
 class RequestIds:
-    """Makes ids, and takes those that a trusted proxy has given in X-Request-ID.
+    """Creates request ids, or adopts those that a trusted proxy has set in X-Request-ID.
 
-    Without ``is_trusted`` there is no such proxy.
+    Without ``is_trusted``, no proxy is trusted.
     """
 
     def __init__(self, is_trusted: IsTrusted | None) -> None:
@@ -73,7 +76,7 @@ class RequestIds:
 
 
 CDN = "https://unpkg.com"
-"""Where GraphiQL comes from if it is not part of the build."""
+"""The server that GraphiQL is loaded from if it is not part of the build."""
 
 _FRAMES = b"x-frame-options"
 _ANYWHERE = (
@@ -87,15 +90,16 @@ _PAGE = (
     "img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""GraphiQL's fonts and pictures stand in its style sheet. Scripts and styles are files alone."""
+"""GraphiQL's style sheet embeds its fonts and images. Inline scripts and styles are not allowed."""
 
 _POLICY = b"content-security-policy"
 
 
 class SecurityHeaders:
-    """The headers of all answers. ``needs_cdn`` says that GraphiQL is not part of this build.
+    """The security headers of all responses.
 
-    ``frame_ancestors`` are the origins whose pages may show those of this server in frames.
+    ``needs_cdn`` means that GraphiQL is not part of this build. ``frame_ancestors`` are the origins
+    whose pages may embed pages of this server in frames.
     """
 
     def __init__(self, *, needs_cdn: bool, frame_ancestors: Sequence[str] = ()) -> None:
@@ -108,10 +112,10 @@ class SecurityHeaders:
         ]
         self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
         self.lines = lines_of(self._for_others)
-        """Those for answers that are not page, as lines."""
+        """The headers of responses that are not pages, as lines of HTTP/1.1."""
 
     def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
-        """Return the headers of an answer, with those that it lacks."""
+        """Return the headers of a response, with the missing security headers added."""
         added = self._for_others
         for name, value in headers:
             if name == _POLICY:
@@ -122,7 +126,7 @@ class SecurityHeaders:
         return [*headers, *added]
 
     def _framed(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
-        """Return the headers of a page that others may show."""
+        """Return the headers of a page that other origins may embed."""
         return [
             (name, value.replace(b"frame-ancestors 'none'", self._frames))
             if name == _POLICY
@@ -135,14 +139,14 @@ Result = TypeVar("Result")
 
 
 GONE = 499
-"""The status, as nginx has it, of a request whose client hung up."""
+"""The status of a request whose client has disconnected, as in nginx."""
 
 
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
-    """Return what the work returns; None where the client hangs up first, which cancels it.
+    """Return the result of the work; cancel it and return None if the client disconnects first.
 
-    ``receive`` is that of a request whose body has been read to its end. Work that waits for
-    nothing is done without a task that watches the client.
+    ``receive`` belongs to a request whose body has been read completely. For work that never waits,
+    no task is created to watch the client.
     """
     task: Any = asyncio.current_task()
     watch: asyncio.Task[None] | None = None
@@ -173,17 +177,17 @@ async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Re
 
 
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
-"""Where the scope of a request has the name of its operation, and why it was refused."""
+"""Keys in the scope of a request: the name of its operation, and the code of its error."""
 
 IS_OPEN_ENDED = "cachelog.is_open_ended"
-"""Where the scope of a request says that its answer lasts as long as its client likes."""
+"""Key in the scope of a request whose response lasts until the client ends it."""
 
 _CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
 _SEARCHED_BYTES = 4_096
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request, and what was answered."""
+    """A request and the main facts of its response."""
 
     id: str
     client: str | None
@@ -193,31 +197,31 @@ class Exchange(msgspec.Struct, frozen=True):
     num_bytes: int
     seconds: float
     operation: str | None
-    """The name of the operation that was executed without errors."""
+    """The name of the operation if it was executed without errors."""
 
     code: str | None
     """The code of the first error, such as BAD_REQUEST."""
 
     is_open_ended: bool = False
-    """Whether it took as long as the client liked: a subscription."""
+    """Whether the client determined the duration, as with a subscription."""
 
 
 Observer = Callable[[Exchange], None]
-"""Takes note of an answer that was sent."""
+"""A callback for each response that was sent."""
 
 
 class Tracing(Protocol):
-    """Who makes a span of each request."""
+    """Creates a span for each request."""
 
     def request(self, scope: Scope) -> AbstractContextManager[Callable[[Exchange], None]]:
-        """Return the context for the work of a request; what it gives is told the answer."""
+        """Return the context of a request's span; it yields a callback for the exchange."""
 
 
 class Exchanges(msgspec.Struct, frozen=True, eq=False):
-    """Middleware that gives each answer its id and headers, and tells ``observers`` of it.
+    """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
-    Where the application raises before it answers, ``failure`` makes the answer of the error.
-    With ``tracing`` each request has a span.
+    If the application raises an error before it responds, ``failure`` creates the response. With
+    ``tracing``, each request has a span.
     """
 
     app: ASGIApp
@@ -228,7 +232,7 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
     tracing: Tracing | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
-        """Pass the request on and note how it was answered."""
+        """Pass the request to the application, and report the exchange."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
         if self.tracing is not None:
@@ -259,13 +263,13 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
         try:
             await self.app(scope, receive, noting)
         except asyncio.CancelledError:
-            # The server stops, and has waited for this request as long as it may.
+            # The server is stopping, and the grace period for this request has expired.
             if not status:
                 retry = [(b"content-length", b"0"), (b"retry-after", b"%d" % RETRY_SECONDS)]
                 await send_head(noting, 503, retry)
         except Exception as error:
             if status:
-                raise  # half of an answer was sent
+                raise  # part of a response was sent already
             await self.failure(error)(scope, receive, noting)
         finally:
             exchange = note_exchange(self.observers, scope, request_id, status, size, started)
@@ -280,7 +284,7 @@ def note_exchange(
     num_bytes: int,
     started: float,
 ) -> Exchange:
-    """Have an answer noted that was sent now, and return the exchange."""
+    """Report a response that has just been sent to the observers; return the exchange."""
     client = scope.get("client")
     exchange = Exchange(
         request_id,
@@ -300,7 +304,7 @@ def note_exchange(
 
 
 def note_answer(scope: Scope, answer: Any) -> None:
-    """Write into the scope what a GraphQL answer says of itself."""
+    """Store the operation name or error code of a GraphQL answer in the scope."""
     if answer.key is not None:
         scope[OPERATION] = answer.key.operation_name or ""
     else:
@@ -308,6 +312,6 @@ def note_answer(scope: Scope, answer: Any) -> None:
 
 
 def note_error(scope: Scope, body: bytes) -> None:
-    """Write into the scope the code of the first error that the body of an answer has, if any."""
+    """Store the code of the first error in a response's body, if any, in the scope."""
     if match := _CODE.search(body, 0, _SEARCHED_BYTES):
         scope[CODE] = match[1].decode()

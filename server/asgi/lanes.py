@@ -1,7 +1,7 @@
-"""Lanes: a few threads each for one kind of work, so that slow work cannot take all threads.
+"""Lanes: a few threads for each kind of work, so that slow work cannot occupy all threads.
 
-Python executes one thread at a time, and lets go of it every few milliseconds or where it waits
-for the system. So a lane has few threads: more would slow down each other and the event loop.
+Python executes one thread at a time, and switches every few milliseconds or when a thread waits for
+the system. Lanes therefore have few threads: more would slow down each other and the event loop.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ LOADING_THREADS = 2
 EXPLAINING_THREADS = 1
 
 LOADING_PATIENCE = 2
-"""How many times as long as others those wait who need a revision: loading one takes a while."""
+"""Factor on the patience of the lanes that load and explain revisions, which takes longer."""
 
 
 def _nothing() -> None:
@@ -31,10 +31,10 @@ def _nothing() -> None:
 
 
 class Lane:
-    """Runs work in ``threads`` threads; ``waiting`` pieces of work may wait for one of them.
+    """A pool of ``threads`` threads with a queue of at most ``waiting`` pieces of work.
 
-    Work that has not begun after ``patience`` seconds is refused. All methods belong to the event
-    loop.
+    Work that has not begun after ``patience`` seconds is refused. All methods must be called in the
+    event loop.
     """
 
     def __init__(self, name: str, *, threads: int, waiting: int, patience: float) -> None:
@@ -49,10 +49,11 @@ class Lane:
     async def run(
         self, work: Callable[[], Result], cancel: Callable[[], None] = _nothing
     ) -> Result:
-        """Run work in a thread, and return what it returns.
+        """Run work in a thread, and return its result.
 
-        Where the waiting task is cancelled, ``cancel`` is called to end work that has begun; its
-        thread is taken until it ends. Raises BadRequest with status 503 where the lane is full.
+        If the waiting task is cancelled, ``cancel`` is called to end work that has begun; its
+        thread stays occupied until the work ends. Raises BadRequest with status 503 if the lane is
+        full.
         """
         await self.enter(self.patience)
         try:
@@ -62,10 +63,10 @@ class Lane:
             raise
 
     async def enter(self, patience: float | None) -> None:
-        """Wait for a thread, for so many seconds; None for however long it takes.
+        """Wait for a free thread, for at most ``patience`` seconds; None waits indefinitely.
 
-        Who has entered must start work at once. Raises BadRequest with status 503 where too many
-        wait already, or where the time is over.
+        The caller must then call ``start`` immediately. Raises BadRequest with status 503 if the
+        queue is full, or on timeout.
         """
         if not self._free.locked():
             await self._free.acquire()
@@ -82,7 +83,7 @@ class Lane:
             self.num_waiting -= 1
 
     def start(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """Start work in the thread that was waited for; it goes on whoever waits for it."""
+        """Start work in the thread that ``enter`` reserved; it runs even if no caller waits."""
         self.num_running += 1
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._pool, copy_context().run, work)
@@ -90,27 +91,27 @@ class Lane:
         return running
 
     def close(self) -> None:
-        """End the threads; work under way is not waited for."""
+        """Stop the threads without waiting for work in progress."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _ended(self, running: "asyncio.Future[Result]") -> None:
         self.num_running -= 1
         self._free.release()
         if not running.cancelled():
-            running.exception()  # of work that nobody waits for any more, nobody else looks at it
+            running.exception()  # marks it as retrieved: there may be no caller left to do so
 
     def overloaded(self) -> BadRequest:
-        """Return the refusal of work that no thread is free for."""
+        """Return the error for work for which no thread is free."""
         return overloaded(f"too many {self.name} requests are under way")
 
 
 class Lanes(msgspec.Struct, frozen=True):
     """The lanes of a server.
 
-    ``reading`` is for requests that are long, ``light`` and ``heavy`` are for executing them,
-    ``loading`` for bringing revisions into memory and comparing them, ``explaining`` for finding
-    why two of them differ, which can take seconds, ``compressing`` for responses that are large.
-    What is small runs in the event loop, in ``turns``.
+    ``reading`` parses long requests, ``light`` and ``heavy`` execute requests, ``loading`` loads
+    revisions and compares them, ``explaining`` computes why two revisions differ, which can take
+    seconds, and ``compressing`` compresses large responses. Small work runs in the event loop, in
+    ``turns``.
     """
 
     reading: Lane
@@ -123,7 +124,7 @@ class Lanes(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings) -> "Lanes":
-        """Return lanes as settings bound them."""
+        """Return lanes with the limits of the settings."""
 
         def lane(name: str, threads: int, patience: float = 1) -> Lane:
             return Lane(
@@ -144,7 +145,7 @@ class Lanes(msgspec.Struct, frozen=True):
         )
 
     def close(self) -> None:
-        """End all threads."""
+        """Stop all threads."""
         for lane in msgspec.structs.astuple(self):
             if isinstance(lane, Lane):
                 lane.close()

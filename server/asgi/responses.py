@@ -1,4 +1,4 @@
-"""Responses: what a client takes, ETags, content codings, the ones that are kept, and sending."""
+"""Responses: content negotiation, ETags, content codings, the response cache, and sending."""
 
 import gzip
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 
 _MAX_LENGTH = 4_096
-"""How many characters of a header are looked at; browsers send some 150."""
+"""Maximum number of characters of a header that are parsed; browsers send about 150."""
 
 
 def accepted_media_type(accept: str) -> str | None:
-    """Return the media type to answer with; None where the client takes none on offer."""
+    """Return the media type for the response; None if the client accepts none of those offered."""
     weights = _weights(accept)
     if not weights:
         return JSON
@@ -36,19 +36,19 @@ def accepted_media_type(accept: str) -> str | None:
 
 
 def prefers(accept: str, media_type: str) -> bool:
-    """Tell whether a client takes a media type, by its very name, rather than JSON."""
+    """Return whether a client names a media type explicitly and prefers it to JSON."""
     weights = _weights(accept)
     of_json = max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
     return weights.get(media_type, 0.0) > of_json
 
 
 def takes_events(accept: str) -> bool:
-    """Tell whether a client takes server-sent events; it has to say so by their very name."""
+    """Return whether a client accepts server-sent events; it has to name them explicitly."""
     return _weights(accept).get(EVENT_STREAM, 0.0) > 0
 
 
 def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:
-    """Return the content coding to answer with, the best on offer among those that weigh most."""
+    """Return the content coding for the response: the first offer with the highest weight."""
     weights = _weights(accept_encoding)
     best, best_weight = "identity", 0.0
     for offer in offers:
@@ -59,7 +59,7 @@ def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:
 
 
 def _weights(header: str) -> dict[str, float]:
-    """Parse a header of alternatives with q values (RFC 9110, 12.4.2)."""
+    """Parse a list of alternatives with q values (RFC 9110, 12.4.2)."""
     weights = {}
     for part in header[:_MAX_LENGTH].lower().split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
@@ -84,13 +84,13 @@ def _weight(weights: dict[str, float], media_type: str) -> float:
 Headers = list[tuple[bytes, bytes]]
 
 CODINGS = ("zstd", "br", "gzip")
-"""The content codings on offer, the best first."""
+"""The supported content codings, best first."""
 
 MIN_COMPRESSED = 1_024
-"""Bodies with fewer bytes are sent as they are."""
+"""Bodies with fewer bytes are not compressed."""
 
 _OVERHEAD = 1_500
-"""About how many bytes a response takes beside its bodies: headers, objects."""
+"""Approximate memory of a response without its bodies, in bytes: headers and objects."""
 
 _ZSTD_LEVEL = 3
 _BROTLI_QUALITY = 4
@@ -98,7 +98,7 @@ _GZIP_LEVEL = 5
 
 
 def compress(body: bytes, coding: str) -> bytes:
-    """Return the body in a content coding."""
+    """Return the body compressed with a content coding."""
     if coding == "zstd":
         return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
     if coding == "br":
@@ -107,17 +107,17 @@ def compress(body: bytes, coding: str) -> bytes:
 
 
 def tag_of(body: bytes) -> bytes:
-    """Return what tells a body from others, to make ETags of."""
+    """Return a hash of a body, from which its ETags are derived."""
     return xxhash.xxh3_128_hexdigest(body).encode()
 
 
 def lines_of(headers: Headers) -> bytes:
-    """Return headers as HTTP/1.1 has them."""
+    """Return headers as lines of HTTP/1.1."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
 class EncodedBody:
-    """A body in one content coding, with the headers of a 200 and of a 304 response with it."""
+    """A body in one content coding, with the headers of its 200 and 304 responses."""
 
     def __init__(self, content: bytes, etag: bytes, headers: Headers) -> None:
         self.content = content
@@ -140,10 +140,11 @@ class EncodedBody:
 
 
 class Response:
-    """An answer in one media type; each content coding is made when a client first asks for it.
+    """A response in one media type, compressed on the first request for each content coding.
 
-    ``codings`` are those on offer beside the plain body: none where it is small. ``tag`` is that of
-    the body where it is known already; ``more`` are headers beside those that all responses have.
+    ``codings`` are the codings that are offered in addition to the plain body: none if it is small.
+    ``tag`` is the result of ``tag_of(body)`` if it is already available. ``more`` are additional
+    headers.
     """
 
     def __init__(
@@ -169,15 +170,15 @@ class Response:
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes it takes in all codings that were made."""
+        """Memory of the response in bytes, with all codings made so far."""
         return sum(len(encoded.content) for encoded in self._encoded.values()) + _OVERHEAD
 
     def known(self, coding: str) -> EncodedBody | None:
-        """Return the body in a content coding if it was made."""
+        """Return the body in a content coding if it has been made already."""
         return self._encoded.get(coding)
 
     def encoded(self, coding: str) -> EncodedBody:
-        """Return the body in a content coding; each is made once."""
+        """Return the body in a content coding, and compress it on the first call."""
         encoded_body = self.known(coding)
         if encoded_body is None:
             name = coding.encode()
@@ -192,10 +193,10 @@ _KEY_OVERHEAD = 500
 
 
 class CacheKey(msgspec.Struct, frozen=True):
-    """What decides a response.
+    """The key of a cached response: everything that determines it.
 
-    ``generation`` is the catalog's, or its state, or None where the response is the same in all of
-    them. With ``tells_cost`` the response says what it cost.
+    ``generation`` is the catalog's generation or state, or None if the response is the same in all
+    of them. With ``tells_cost``, the response includes its cost.
     """
 
     query: str
@@ -206,12 +207,12 @@ class CacheKey(msgspec.Struct, frozen=True):
     tells_cost: bool = False
 
     def at(self, generation: int) -> "CacheKey":
-        """Return the key of the same question in a generation, or state."""
+        """Return the key of the same request in a generation or state."""
         return msgspec.structs.replace(self, generation=generation)
 
     @property
     def num_bytes(self) -> int:
-        """About how many bytes the key takes."""
+        """Approximate memory of the key, in bytes."""
         texts = getsizeof(self.query) + getsizeof(self.operation_name)
         return texts + len(self.variables) + _KEY_OVERHEAD
 
@@ -222,28 +223,28 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class ResponseCache:
-    """Keeps responses within ``max_bytes``, keys included; 0 keeps none."""
+    """An LRU cache of responses, limited to ``max_bytes`` including keys; 0 disables it."""
 
     def __init__(self, max_bytes: int) -> None:
         self.num_hits = 0
-        """How often a response was not made anew; counted by those who take it."""
+        """Number of responses that were served from the cache; incremented by the callers."""
 
         self._kept: LRUCache[CacheKey, _Kept] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
 
     @property
     def num_bytes(self) -> int:
-        """How many bytes are kept."""
+        """Memory used by the cached responses, in bytes."""
         return int(self._kept.currsize)
 
     def get(self, key: CacheKey) -> Response | None:
-        """Return what is kept under a key."""
-        # To raise and catch KeyError, twice, takes ten times as long as to look first.
+        """Return the response that is cached under a key; None if there is none."""
+        # Raising and catching KeyError twice takes ten times as long as a test.
         return self._kept[key].response if key in self._kept else None
 
     def put(self, key: CacheKey, response: Response) -> None:
-        """Keep a response, in place of those that nobody has asked for longest.
+        """Cache a response, and evict the least recently used ones if necessary.
 
-        Put a response again after it was encoded in another coding: it takes more bytes then.
+        Put a response again after it was encoded in another coding, because its size has grown.
         """
         self._kept.pop(key, None)
         kept = _Kept(response, key.num_bytes + response.num_bytes)
@@ -252,16 +253,16 @@ class ResponseCache:
 
 
 REVALIDATE = b"no-cache"
-"""Cache-Control of what may change: clients may keep it, and ask each time whether it holds."""
+"""Cache-Control of responses that may change: clients must revalidate them before each use."""
 
 LARGE_BODY_TO_COMPRESS = 100_000
 """Bodies with more bytes are compressed in a thread."""
 
 _PIECE = 256 << 10
-"""How many bytes of a body are sent at once."""
+"""Maximum number of bytes of a body that are sent in one message."""
 
 _MAX_TAGS = 4_096
-"""How many bytes of If-None-Match are looked at."""
+"""Maximum number of bytes of If-None-Match that are parsed."""
 
 
 async def send_response(
@@ -273,10 +274,10 @@ async def send_response(
     *,
     compressing: Lane,
 ) -> bool:
-    """Send a response; return whether it had to be encoded for this client first.
+    """Send a response; return whether it was encoded in a new content coding.
 
-    ``headers`` are those of the request, ``extra`` are added to those of the response. Large bodies
-    are compressed in the lane ``compressing``, and where it is full are sent as they are.
+    ``headers`` are those of the request; ``extra`` is added to those of the response. Large bodies
+    are compressed in the lane ``compressing``, or sent uncompressed if the lane is full.
     """
     coding = coding_for(response, headers)
     made = response.known(coding)
@@ -301,7 +302,7 @@ async def send_response(
 
 
 def coding_for(response: Response, headers: dict[bytes, bytes]) -> str:
-    """Return the content coding to send a response in, by the headers of its request."""
+    """Return the content coding for a response, as requested by the headers of its request."""
     if not response.codings:
         return "identity"
     accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
@@ -311,7 +312,7 @@ def coding_for(response: Response, headers: dict[bytes, bytes]) -> str:
 def is_not_modified(
     response: Response, encoded: EncodedBody, method: str, headers: dict[bytes, bytes]
 ) -> bool:
-    """Tell whether the client has the response already, as the headers of its request say."""
+    """Return whether the client has the response already, according to its If-None-Match."""
     return (
         b"if-none-match" in headers
         and response.status == 200
@@ -321,15 +322,16 @@ def is_not_modified(
 
 
 async def send_head(send: Send, status: int, headers: Headers) -> None:
-    """Send a response that has no body."""
+    """Send a response without a body."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
 async def send_in_pieces(send: Send, content: bytes, *, more_body: bool = False) -> None:
-    """Send a body piece by piece, each when the client has read most of those before it.
+    """Send a body in pieces, each when the client has read most of the preceding ones.
 
-    So a slow client holds a piece, and not a copy of the whole. With ``more_body`` more follows.
+    A slow client thus takes the memory of one piece instead of a copy of the entire body. With
+    ``more_body``, the body continues after this content.
     """
     rest = memoryview(content)
     while len(rest) > _PIECE:
@@ -348,7 +350,7 @@ async def _encoded(response: Response, coding: str, compressing: Lane) -> Encode
 
 
 def _is_named(etag: bytes, if_none_match: bytes) -> bool:
-    """Return whether the client names the ETag among those that it has."""
+    """Return whether If-None-Match contains the ETag."""
     tags = if_none_match[:_MAX_TAGS].split(b",")
     named = {tag.strip().removeprefix(b"W/") for tag in tags}
     return etag in named or b"*" in named

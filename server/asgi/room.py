@@ -1,4 +1,4 @@
-"""Room for what is large: so many bytes for all clients, and none of them keeps the others out."""
+"""Limits on the memory of large requests and responses, shared fairly among clients."""
 
 import time
 from collections import Counter
@@ -14,28 +14,28 @@ from server.asgi.responses import Response
 from server.http.limits import DROP
 
 LARGE_BODY = 64 << 10
-"""Requests' bodies with no more bytes are not counted: the number of connections bounds them."""
+"""Request bodies up to this many bytes are not counted: the number of connections limits them."""
 
 _LARGE_ANSWER = 256 << 10
 """Responses with fewer bytes are not counted, for the same reason."""
 
 INCOMING_PATIENCE = 1.0
-"""In how many seconds LARGE_BODY bytes more of a large body come, or it makes room for others."""
+"""Seconds in which a large body must grow by LARGE_BODY bytes; otherwise others may displace it."""
 
 OUTGOING_PATIENCE = 20.0
-"""After how many seconds on its way a large response makes room for others."""
+"""Seconds after which a large response that is still being sent may be displaced by others."""
 
 _SHARES = 2
-"""A client that holds more than this part of a room makes room for others."""
+"""Others may displace a client that uses more than this fraction (1/2) of a room."""
 
 
 class Room:
-    """So many bytes that large requests, or answers, hold together: at most ``max_bytes``.
+    """A limit of ``max_bytes`` on the memory that large requests or responses use together.
 
-    A single one may hold more while there is no other. Where there is no room for another one,
-    those end, the idlest first, that have made no progress for ``patience`` seconds, and those of a
-    client that holds more than half, unless the other would hold as much. ``what`` there are too
-    many of is told who is refused. All methods belong to the event loop.
+    A single one may use more while there is no other. If another one does not fit, some are ended,
+    the idlest first: those without progress for ``patience`` seconds, and those of a client that
+    uses more than half, unless the client of the new one would use as much. ``what`` is part of the
+    message to a refused client. All methods must be called in the event loop.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class Room:
         self._places: set[Place] = set()
 
     def place(self, scope: Scope | None) -> "Place":
-        """Return a place for a request; it holds nothing yet.
+        """Return a place for a request, which uses no memory yet.
 
-        Without a ``scope`` it is not ended for others.
+        Without a ``scope``, it is never ended in favor of others.
         """
         return Place(self, scope)
 
     def make_way(self, place: "Place", num_bytes: int) -> None:
-        """End others so that a place can hold so many bytes in all; raises as ``Place.hold``."""
+        """End others so that a place can use ``num_bytes`` in total; raise as ``Place.hold``."""
         ended, left = [], self.num_bytes - place.num_bytes
         if left and left + num_bytes > self.max_bytes:
             for other in self._that_may_end(place, num_bytes):
@@ -75,7 +75,7 @@ class Room:
                 other.end()
 
     def count(self, place: "Place", num_bytes: int) -> None:
-        """Have a place hold so many bytes in all."""
+        """Set the total number of bytes that a place uses."""
         self.num_bytes += num_bytes - place.num_bytes
         place.num_bytes = num_bytes
         if num_bytes:
@@ -84,7 +84,7 @@ class Room:
             self._places.discard(place)
 
     def _that_may_end(self, place: "Place", num_bytes: int) -> list["Place"]:
-        """Return the places that end before this one is refused, the idlest first."""
+        """Return the places that may be ended in favor of this one, the idlest first."""
         share = self.max_bytes // _SHARES
         of_clients: Counter[str] = Counter()
         for other in self._places:
@@ -101,7 +101,7 @@ class Room:
 
 
 class Place:
-    """What one request holds of a room, as long as its context lasts."""
+    """The part of a room that one request uses, until its context ends."""
 
     __slots__ = ("_room", "_scope", "client", "may_end", "num_bytes", "progressed_at")
 
@@ -109,10 +109,10 @@ class Place:
         self._room = room
         self._scope = scope
         self.client = ""
-        """Whose it is; known from when it first holds something."""
+        """The client's address; empty until the place first uses memory."""
 
         self.may_end = scope is not None and DROP in scope.get("extensions", ())
-        """Whether others may have it ended: not while nobody waits for its client."""
+        """Whether it may be ended in favor of others: not once the body was read."""
 
         self.num_bytes = 0
         self.progressed_at = 0.0
@@ -129,7 +129,7 @@ class Place:
         self.leave()
 
     def hold(self, num_bytes: int) -> None:
-        """Hold so many bytes in all; raises BadRequest with status 503 without room."""
+        """Use ``num_bytes`` in total; raise BadRequest with status 503 if they do not fit."""
         if self._scope is not None and not self.num_bytes:
             self.client = client_address(self._scope)
         self._room.make_way(self, num_bytes)
@@ -138,28 +138,28 @@ class Place:
         self._room.count(self, num_bytes)
 
     def note_progress(self) -> None:
-        """Say that the client does its part."""
+        """Record that the client has made progress."""
         self.progressed_at = self._room.clock()
 
     def leave(self) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         self._room.count(self, 0)
 
     def end(self) -> None:
-        """Give way to others: the connection ends, and with it the request."""
+        """Close the connection, and abort its request, to free capacity for other clients."""
         self.leave()
         if self.may_end and self._scope is not None:
             self.may_end = False
             drop = self._scope["extensions"].get(DROP)
-            if drop is not None:  # the connection may be gone
+            if drop is not None:  # the connection may be closed already
                 drop()
 
 
 class Incoming(Room):
-    """Reads bodies of at most ``max_body`` bytes each, large ones of ``max_bytes`` in all.
+    """Reads bodies of at most ``max_body`` bytes each, and ``max_bytes`` for all large ones.
 
-    A large one counts from its first bytes beyond the small ones until the context of its place
-    ends, and may have to give way to others until it has come whole.
+    A body is counted from the moment it exceeds LARGE_BODY until the context of its place ends.
+    Others may displace it until it has been received completely.
     """
 
     def __init__(self, max_body: int, max_bytes: int) -> None:
@@ -169,11 +169,10 @@ class Incoming(Room):
     async def read(
         self, place: Place, receive: Receive, max_body: int | None = None
     ) -> bytes | None:
-        """Return a whole body; None where the client hangs up before its end, or gives way.
+        """Return a complete body; None if the client disconnects or is displaced before its end.
 
-        ``max_body`` is how many bytes it may have, where that is another number than usual. Raises
-        BadRequest with status 413 where it is too long, and with 503 where too many large ones are
-        under way.
+        ``max_body`` overrides the maximum size in bytes. Raises BadRequest with status 413 if the
+        body is too long, and with 503 if too many large bodies are being received.
         """
         max_body = self.max_body if max_body is None else max_body
         parts: list[bytes] = []
@@ -197,14 +196,14 @@ class Incoming(Room):
                     place.note_progress()
                     seen = size
             if not message.get("more_body"):
-                place.may_end = False  # nobody waits for the client any more
+                place.may_end = False  # the client has sent everything
                 return b"".join(parts)
 
 
 class Outgoing(Room):
-    """Counts the bytes of large responses that are being sent, at most ``max_bytes``.
+    """Limits the bytes of large responses that are being sent to ``max_bytes``.
 
-    A single one that is larger is sent while there is no other.
+    A single larger response is sent while there is no other.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -212,15 +211,15 @@ class Outgoing(Room):
         self._nothing = self.place(None)
 
     def begin(self, response: Response, scope: Scope) -> Place:
-        """Return the place of a response to a request; the response is sent within its context.
+        """Return the place of a response; the response is sent within the context of its place.
 
-        It is counted twice, as it may be compressed; a small one holds nothing. Raises BadRequest
-        with status 503 without room.
+        Its size counts twice, because it may be compressed; a small one does not count. Raises
+        BadRequest with status 503 if it does not fit.
         """
         return self.begin_bytes(2 * len(response.body), scope)
 
     def begin_bytes(self, size: int, scope: Scope | None) -> Place:
-        """Return the place of so many bytes as ``begin`` does; without a scope it never ends."""
+        """Return the place of ``size`` bytes, as ``begin``; without a scope it is never ended."""
         if size < _LARGE_ANSWER:
             return self._nothing
         place = self.place(scope)

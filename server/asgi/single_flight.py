@@ -11,11 +11,12 @@ Result = TypeVar("Result")
 
 
 class SingleFlight(Generic[Result]):
-    """Computations under way, by key. All methods belong to the event loop.
+    """Computations in progress, by key. All methods must be called in the event loop.
 
-    A computation goes on where some of those who wait for it hang up. Where all have, it is
-    cancelled unless it ``outlasts`` them. Who has waited for ``seconds`` is refused and told that
-    this ``what`` is still being made; then it goes on, so that they find it when they come back.
+    A computation continues as long as any caller waits for it. When the last one leaves, it is
+    cancelled, unless it ``outlasts`` its callers. A caller that has waited for ``seconds`` is
+    refused with a message that this ``what`` is not ready; the computation then continues, so that
+    its result is available for a retry.
     """
 
     def __init__(
@@ -32,18 +33,18 @@ class SingleFlight(Generic[Result]):
     async def value(
         self, key: Hashable, compute: Callable[[], Coroutine[Any, Any, Result]]
     ) -> Result:
-        """Return what ``compute`` returns, or what another request has begun under the same key.
+        """Return the result of ``compute``, or of a computation in progress for the same key.
 
-        Raises as ``joined``.
+        Raises the same errors as ``joined``.
         """
         if key not in self._flights:
             self._begin(key, compute(), outlasts=self._outlasts)
         return await self.joined(key)
 
     async def joined(self, key: Hashable) -> Result:
-        """Return the result of the computation under way for a key.
+        """Return the result of the computation in progress for a key.
 
-        Raises what the computation raises, and BadRequest with status 503 where it takes too long.
+        Raises the errors of the computation, and BadRequest with status 503 on timeout.
         """
         flight = self._flights[key]
 
@@ -54,16 +55,16 @@ class SingleFlight(Generic[Result]):
         return await self._result(key, flight, (flight.task,), self._seconds, refusal)
 
     async def value_in(self, lane: Lane, key: Hashable, work: Callable[[], Result]) -> Result:
-        """Return what ``work`` returns, run in a thread of a lane once for all who wait for it.
+        """Return the result of ``work``, which runs once in a thread of a lane for all callers.
 
-        A second request for the same takes no place in the lane's queue. Each waits as long as the
-        lane has patience until the work begins, and then until it ends. Where all have left before
-        it began, it never does. Raises what the work raises, and BadRequest with status 503 where
-        the patience is over, or where too many wait in the lane.
+        Further callers for the same key take no slot in the lane's queue. Each waits for up to the
+        lane's patience until the work begins, and then until it ends. If all callers leave before
+        it begins, it is cancelled. Raises the errors of the work, and BadRequest with status 503 on
+        timeout or if the lane's queue is full.
         """
 
         async def compute() -> Result:
-            await lane.enter(None)  # as long as somebody has patience
+            await lane.enter(None)  # each caller has a timeout of its own
             flight.outlasts = True
             flight.begun.set_result(None)
             return await lane.start(work)
@@ -87,7 +88,7 @@ class SingleFlight(Generic[Result]):
         seconds: float | None,
         refusal: Callable[[], BadRequest],
     ) -> Result:
-        """Return the result; raise the refusal where nothing of ``first`` happens in time."""
+        """Return the result; raise the refusal if none of ``first`` completes in time."""
         flight.num_waiting += 1
         try:
             done, _ = await asyncio.wait(
@@ -100,12 +101,12 @@ class SingleFlight(Generic[Result]):
             flight.num_waiting -= 1
             if not flight.num_waiting and not flight.outlasts and not flight.task.done():
                 flight.task.cancel()
-                self._forget(key, flight)  # nobody may join it any more
+                self._forget(key, flight)  # no caller may join a cancelled task
 
     def _end(self, key: Hashable, flight: "_Flight[Result]") -> None:
         self._forget(key, flight)
         if not flight.task.cancelled():
-            flight.task.exception()  # where nobody waits for it, nobody else looks at it
+            flight.task.exception()  # marks it as retrieved: there may be no caller left to do so
 
     def _forget(self, key: Hashable, flight: "_Flight[Result]") -> None:
         if self._flights.get(key) is flight:
@@ -113,7 +114,7 @@ class SingleFlight(Generic[Result]):
 
 
 class _Flight(Generic[Result]):
-    """One computation, and how many wait for it."""
+    """A computation, and the number of callers that wait for it."""
 
     __slots__ = ("begun", "num_waiting", "outlasts", "task")
 

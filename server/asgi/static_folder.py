@@ -1,4 +1,4 @@
-"""Folders of files, served from memory: what pages load, and the documentation site."""
+"""Folders of files that are served from memory: assets of pages, and the documentation site."""
 
 import mimetypes
 import re
@@ -19,26 +19,26 @@ from server.asgi.lanes import Lane
 from server.asgi.responses import REVALIDATE, Response, send_response
 
 STATIC = Path(__file__).parents[1] / "static"
-"""The files of GraphiQL's page, and those that the build brings in its folder ``vendor``."""
+"""The files of GraphiQL's page; its folder ``vendor`` contains those that the build downloads."""
 
 _YEAR = 365 * 24 * 60 * 60
 _FOR_A_YEAR = b"public, max-age=%d, immutable" % _YEAR
 
 
 def version_of(file: Path) -> str:
-    """Return what tells a file's content from others; its address is to say it: ?v=VERSION."""
+    """Return a digest of a file's content, for use in its URL: ?v=VERSION."""
     return sha256(file.read_bytes()).hexdigest()[:12]
 
 
 class StaticFolder:
-    """Answers GET and HEAD with the files of a folder, as they were when the server started.
+    """Serves the files of a folder by GET and HEAD, with their contents at the server's start.
 
-    A browser keeps them for a year if the address says which content it wants (?v=). What is asked
-    for by the version of another content is not kept so: while replicas are replaced one by one,
-    the page of a new one leads to files that an old one has otherwise.
+    A file that is requested by the version of its content (?v=) may be cached for a year. A request
+    with another version is answered with ``no-cache``: while replicas are replaced one by one, a
+    page of a new replica may load files from an old replica, which has other versions.
 
     A file is compressed once for each coding, in the lane ``compressing``. No file is open while a
-    client reads.
+    response is sent.
     """
 
     def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
@@ -52,7 +52,7 @@ class StaticFolder:
         }
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Answer one request; raises HTTPException."""
+        """Answer one request; raise HTTPException if it is refused."""
         if scope["method"] not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
         try:
@@ -70,11 +70,11 @@ class StaticFolder:
         )
 
     def _missing(self, _path: str) -> Response:
-        """Return the answer where no file is; raises HTTPException."""
+        """Return the response for a path without a file, or raise HTTPException."""
         raise HTTPException(404)
 
     def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
-        """Return the answers with a file by the query of its address: its version, and none."""
+        """Return the responses for a file, by query string: with its version, and without."""
         content, version = file.read_bytes(), version_of(file)
         return [
             (query, Response(200, content, _content_type(file), cache_control))
@@ -88,15 +88,15 @@ def _content_type(file: Path) -> bytes:
 
 
 def files_below(path: str, folder: Path, allowances: Allowances, compressing: Lane) -> Route:
-    """Return the route to the files of a folder."""
+    """Return the route of the files of a folder."""
     return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, compressing))
 
 
 _MOST_FOLDERS = 4
-"""How deep an address can be for which the site's own page says that nothing is there."""
+"""Paths with fewer slashes get the site's own 404 page if they do not exist."""
 
 _HASHED_NAME = re.compile(r"\.[0-9a-f]{8}\.min\.(?:css|js)$")
-"""The files whose names change with their contents."""
+"""Matches files whose names contain a hash of their contents."""
 
 _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _SITE_POLICY = (
@@ -104,16 +104,16 @@ _SITE_POLICY = (
     "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""Scripts that stand in a page are named by their checksums."""
+"""Content-Security-Policy of a page; inline scripts are allowed by their checksums."""
 
 
 class DocumentationSite(StaticFolder):
-    """Answers with the files of a documentation site, and with its own page where none is."""
+    """Serves the files of a documentation site, and its own 404 page for other paths."""
 
     def __init__(self, folder: Path, allowances: Allowances, compressing: Lane) -> None:
         super().__init__(folder, allowances, compressing)
         self._files["", b""] = self._files["index.html", b""]
-        # It does not know how deep the address is that leads nowhere: its links begin with a slash.
+        # The links of 404.html are absolute, because it can be served for a path of any depth.
         text = (folder / "404.html").read_bytes()
         self._not_found = [
             _page(404, re.sub(rb'"/(?![/>])', b'"' + (b"../" * depth or b"./"), text))
@@ -133,7 +133,7 @@ class DocumentationSite(StaticFolder):
 
 
 def _page(status: int, content: bytes) -> Response:
-    """Return the answer with a page of the site, which runs no scripts but its own."""
+    """Return the response for a page of the site; its policy allows only its own scripts."""
     scripts = sorted({sha256(it).digest() for it in _INLINE_SCRIPT.findall(content)})
     named = "".join(f" 'sha256-{b64encode(it).decode()}'" for it in scripts)
     policy = [(b"content-security-policy", _SITE_POLICY.format(scripts=named).encode())]
@@ -143,7 +143,7 @@ def _page(status: int, content: bytes) -> Response:
 def documentation_at(
     path: str, folder: Path, allowances: Allowances, compressing: Lane
 ) -> list[Route]:
-    """Return the routes to a documentation site."""
+    """Return the routes of a documentation site."""
 
     async def with_slash(_request: Request) -> RedirectResponse:
         return RedirectResponse(f"{path.rpartition('/')[2]}/", 308)

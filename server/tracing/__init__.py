@@ -1,1 +1,1 @@
-"""Spans of what a process does, for OpenTelemetry; nothing of it is imported where it is off."""
+"""Tracing with OpenTelemetry, which is imported only if tracing is enabled."""

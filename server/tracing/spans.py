@@ -1,4 +1,4 @@
-"""What cachelog's own code knows of spans: pieces of work with a name and facts about them."""
+"""The interface of spans, without OpenTelemetry: named pieces of work with attributes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from server.tracing.telemetry import Telemetry
 
 Note = Callable[[str, str | int | bool], None]
-"""Adds a fact to a span: the name of an attribute, and its value."""
+"""Sets an attribute of a span: its name and value."""
 
 
 class Spans:
-    """Spans that nobody is told of, as where tracing is off."""
+    """Spans that are discarded, because tracing is disabled."""
 
     def span(self, _name: str) -> AbstractContextManager[Note]:
-        """Return a context for a piece of work; where it raises, the span has the error."""
+        """Return the context of a span; an error that leaves the context is recorded in it."""
         return _NOTHING
 
     def close(self) -> None:
-        """Send what was not sent yet, for a few seconds at most."""
+        """Send the remaining spans, for a few seconds at most."""
 
 
 def spans_from(settings: Settings) -> Spans:
-    """Return what the settings ask for; raises InvalidArgument where it cannot be had."""
+    """Return the spans that the settings request; raise InvalidArgument as ``telemetry_from``."""
     return telemetry_from(settings) or Spans()
 
 
 def telemetry_from(settings: Settings) -> "Telemetry | None":
-    """Return what sends spans by OpenTelemetry, as variables OTEL_* say; None where it is off.
+    """Return the tracing by OpenTelemetry, as the variables OTEL_* configure it; None if disabled.
 
-    Raises InvalidArgument where OpenTelemetry is not installed, or cannot do what is asked.
+    Raises InvalidArgument if OpenTelemetry is not installed, or does not support a value.
     """
     if not settings.tracing:
         return None
@@ -54,11 +54,11 @@ Found = TypeVar("Found", Snapshot, PackedSnapshot)
 
 
 def reading(snapshots: Iterable[Found], spans: Spans) -> Iterator[Found]:
-    """Return the snapshots, each of which is read in a span within the one of this moment.
+    """Return an iterator over snapshots that reads each one in a child span of the current span.
 
-    The last span has no snapshot: it is the time until it was clear that there is no other.
+    The last span has no snapshot: it is the time in which the end was detected.
     """
-    context = copy_context()  # a store may ask for the snapshots in threads of its own
+    context = copy_context()  # a store may iterate in other threads
     waiting = iter(snapshots)
 
     def read() -> Found | None:

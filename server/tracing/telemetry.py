@@ -1,9 +1,9 @@
-"""Spans as OpenTelemetry has them; imported only where they are asked for.
+"""Spans of OpenTelemetry; imported only if tracing is enabled.
 
-What they are sent to, how they are sampled and how many wait is said by OpenTelemetry's own
-variables: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
-Spans of requests follow https://opentelemetry.io/docs/specs/semconv/http/http-spans/; the query
-string and the document are left out: they are long, and what people ask for is theirs.
+OpenTelemetry's own variables configure the exporter, the sampling and the queue:
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. Spans of requests
+follow https://opentelemetry.io/docs/specs/semconv/http/http-spans/, without the query string and
+the document, because these are long and private.
 """
 
 import threading
@@ -33,10 +33,10 @@ from snapshots.errors import InvalidArgument
 from snapshots.program import cachelog_version
 
 _CLOSE_SECONDS = 5.0
-"""How long the end of a process waits for a collector that does not answer."""
+"""Seconds that a process waits on exit for a collector that does not respond."""
 
 _MAX_ATTRIBUTE_LENGTH = 400
-"""How many characters of a text are kept: clients choose some, and thousands of spans may wait."""
+"""Maximum characters of an attribute: clients choose some, and thousands of spans may be queued."""
 
 _EXPORTER = "OTEL_TRACES_EXPORTER"
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -44,7 +44,7 @@ _HTTP = "http/protobuf"
 
 
 class Telemetry(Spans):
-    """Makes spans, and hands them to a processor, if any, that sends them in a thread."""
+    """Creates spans, and passes them to a processor, if any, which sends them in a thread."""
 
     def __init__(self, processor: SpanProcessor | None) -> None:
         self._provider = TracerProvider(
@@ -57,30 +57,30 @@ class Telemetry(Spans):
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Telemetry":
-        """Send spans as variables OTEL_* say.
+        """Return the telemetry that the variables OTEL_* configure.
 
-        Raises InvalidArgument for an exporter or a protocol that this does not have.
+        Raises InvalidArgument for an unsupported exporter or protocol.
         """
         exporter = _exporter(environ)
         return cls(None if exporter is None else BatchSpanProcessor(exporter))
 
     @property
     def tracer(self) -> Tracer:
-        """What makes spans."""
+        """The tracer of cachelog."""
         return self._provider.get_tracer("cachelog", cachelog_version())
 
     def requests(self, is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]) -> "RequestSpans":
-        """Return what makes the spans of requests."""
+        """Return the spans of requests."""
         return RequestSpans(self.tracer, is_trusted, routes)
 
     @contextmanager
     def span(self, name: str) -> Iterator[Note]:
-        """Do work in a span; where it raises, the span has the error."""
+        """Run the context in a span; an error that leaves the context is recorded in it."""
         with self.tracer.start_as_current_span(name) as span:
             yield span.set_attribute
 
     def close(self) -> None:
-        """Send what was not sent yet; a collector that does not answer is not waited for long."""
+        """Send the remaining spans; wait only a few seconds for a collector."""
         ending = threading.Thread(target=self._provider.shutdown, daemon=True)
         ending.start()
         ending.join(_CLOSE_SECONDS)
@@ -101,7 +101,7 @@ def _exporter(environ: Mapping[str, str]) -> SpanExporter | None:
 
 
 def _resource() -> Resource:
-    """Return what the spans are of; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES count more."""
+    """Return the resource; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     resource = Resource.create()
     own = {"service.version": cachelog_version(), "service.instance.id": str(uuid.uuid4())}
     if str(resource.attributes.get("service.name", "")).startswith("unknown_service"):
@@ -120,10 +120,10 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class RequestSpans(msgspec.Struct, frozen=True):
-    """Makes the spans of requests.
+    """Creates the spans of requests.
 
-    A trace that a client names in ``traceparent`` is continued where ``is_trusted`` tells that it
-    is a proxy to be trusted; without it there is none. ``routes`` are those of the application.
+    A trace named in ``traceparent`` is continued if ``is_trusted`` returns true for the client's
+    address; without ``is_trusted``, no client is trusted. ``routes`` are those of the application.
     """
 
     tracer: Tracer
@@ -132,7 +132,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[Callable[[Exchange], None]]:
-        """Do the work of a request in a span; what it yields is told what was answered."""
+        """Run the context in the span of a request; it yields a callback for the exchange."""
         method = scope["method"] if scope["method"] in _METHODS else _OTHER
         matches = (route for route in self.routes if route.matches(scope)[0] is not Match.NONE)
         route: str | None = getattr(next(matches, None), "path_format", None)
@@ -147,7 +147,7 @@ class RequestSpans(msgspec.Struct, frozen=True):
             yield lambda exchange: _note_answer(span, scope, exchange)
 
     def _parent(self, scope: Scope) -> Context:
-        """Return the context that a proxy has sent; an empty one, so a new trace, without it."""
+        """Return the trace context from a trusted proxy; else an empty one, for a new trace."""
         client = scope.get("client")
         if self.is_trusted is None or not client or not self.is_trusted(client[0]):
             return Context()
@@ -172,7 +172,7 @@ def _asked(scope: Scope, method: str, route: str | None) -> dict[str, Any]:
 
 
 def _note_answer(span: Span, scope: Scope, exchange: Exchange) -> None:
-    # A trusted proxy has said by now how its client asks.
+    # Middleware has set the client's scheme by now, if a trusted proxy named it.
     span.set_attribute("url.scheme", scope.get("scheme", "http"))
     span.set_attribute("http.response.status_code", exchange.status)
     span.set_attribute("http.response.body.size", exchange.num_bytes)
