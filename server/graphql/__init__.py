@@ -1,4 +1,5 @@
 """GraphQL over HTTP.
 
-``endpoint`` reads and sends, ``answers`` looks up and keeps, ``execution`` decides where work runs.
+``endpoint`` reads requests and sends responses, ``answers`` looks them up and caches them, and
+``execution`` decides where work runs.
 """

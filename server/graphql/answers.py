@@ -1,4 +1,4 @@
-"""From the bytes of a request to its response: looked up where it is known, else executed."""
+"""Answers to GraphQL requests, from the bytes of a request: cached, or executed."""
 
 import re
 import sys
@@ -35,31 +35,31 @@ from snapshots.catalog.catalog import Catalog
 _IMMUTABLE = b"public, max-age=31536000, immutable"
 _INTROSPECTION = re.compile(r"__(?:schema|type)\b")
 PARSED_BYTES = 16 << 20
-"""How many bytes of parsed requests are kept."""
+"""Size of the cache of parsed requests, in bytes."""
 
 _SHORT_CONTENT = 2_000
-"""Requests with more bytes are read in a thread."""
+"""Requests with more bytes are parsed in a thread."""
 
 _SHORT_DOCUMENT = 250
-"""Documents with more characters are parsed, validated and weighed in a thread: 1 ms and more."""
+"""Documents with more characters are parsed, validated and estimated in a thread: 1 ms or more."""
 
 
 Charge = Callable[[int], None]
-"""Counts what a request costs, in units of work."""
+"""Counts the cost of a request, in units."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A response, and the key that it is kept under; None where it is not to be kept."""
+    """A response, and its key in the cache; None if it is not cached."""
 
     response: Response
     key: CacheKey | None
 
 
 class Answers:
-    """Answers requests, and keeps ``cache_bytes`` of responses so that none is made twice.
+    """Answers requests, with a cache of ``cache_bytes`` of responses.
 
-    Requests that take long to read are read in a lane of their own. ``documents`` tells what those
-    mean that do not hold their document; without it they are those that clients have sent.
+    Requests that take long to parse are parsed in a separate lane. ``documents`` resolves persisted
+    documents; by default, these are the documents that clients have sent.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Answers:
         )
 
     async def answer(self, received: RequestBytes, charge: Charge | None = None) -> Answer:
-        """Return the answer to a request, which is executed where the answer is not kept.
+        """Return the answer to a request; execute the request if the answer is not cached.
 
-        ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
-        BadRequest for a request that is none.
+        ``charge`` is called with the cost before the execution, and may raise BadRequest. Raises
+        BadRequest for an invalid request.
         """
         parsed = await self.read(received)
         if (kept := self._kept(parsed)) is not None:
@@ -102,9 +102,9 @@ class Answers:
         return self._keep(parsed, key, executed)
 
     async def read(self, received: RequestBytes) -> ParsedRequest:
-        """Return what a request asks for; raises BadRequest.
+        """Return the parsed request; raise BadRequest if it is invalid.
 
-        What takes long to read is read in a thread.
+        A request that takes long to parse is parsed in a thread.
         """
         before = self._parsed.get(received)
         if before is not None and (self._is_quickly_parsed(before) or self._kept(before)):
@@ -122,9 +122,9 @@ class Answers:
         return parsed
 
     def known(self, received: RequestBytes) -> Answer | ParsedRequest | None:
-        """Return the answer to a request that was asked before, where it is kept.
+        """Return the answer to a request if it is cached, else the request if its parse is cached.
 
-        Else return the request, where it was parsed before. Who takes the answer counts it.
+        A caller that uses the answer must increment ``responses.num_hits``.
         """
         parsed = self._parsed.get(received)
         if parsed is None:
@@ -132,7 +132,7 @@ class Answers:
         return self._kept(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
 
     def small(self, parsed: ParsedRequest) -> Answer | None:
-        """Return the answer to a small request; None where something has to be loaded first."""
+        """Return the answer to a small request; None if data has to be loaded first."""
         if (kept := self._kept(parsed)) is not None:
             self.responses.num_hits += 1
             return kept
@@ -145,12 +145,12 @@ class Answers:
         return None
 
     def count_anew(self, answer: Answer) -> None:
-        """Take in that a response has grown by another content coding."""
+        """Update the size of a response in the cache after it was encoded in another coding."""
         if answer.key is not None:
             self.responses.put(answer.key, answer.response)
 
     def _is_quickly_parsed(self, parsed: ParsedRequest) -> bool:
-        """Tell whether the document is short or still kept; requests outlive their documents."""
+        """Return whether the document is short or still cached: it may be evicted earlier."""
         query = parsed.request.query
         return len(query) <= _SHORT_DOCUMENT or self._api.is_known(query)
 
@@ -169,7 +169,7 @@ class Answers:
         return None
 
     def _request(self, received: RequestBytes) -> tuple[GraphQLRequest, str]:
-        """Read a request, and the media type of its answer."""
+        """Return the request, and the media type of its response."""
         media_type = accepted_media_type(received.accept.decode("latin-1"))
         if media_type is None:
             raise BadRequest(f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406)
@@ -179,7 +179,7 @@ class Answers:
         return from_query_string(received.content, self._documents), media_type
 
     def _keep(self, parsed: ParsedRequest, current_key: CacheKey, executed: Executed) -> Answer:
-        """Make the response, and keep it where the answer is good."""
+        """Create the response, and cache it if it has no errors."""
         media_type = current_key.media_type
         # A later version of cachelog may have another schema.
         is_introspection = _INTROSPECTION.search(parsed.request.query) is not None
@@ -201,14 +201,14 @@ class Answers:
     def _checked(
         self, received: RequestBytes, request: GraphQLRequest, media_type: str
     ) -> ParsedRequest:
-        """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
+        """Return a request with its keys; raise BadRequest if a GET requests a mutation."""
         document = self._api.document(request.query)
         operation = document.operation_type(request.operation_name)
         if not received.is_post and operation is OperationType.MUTATION:
             raise BadRequest(
                 "GET is for queries and subscriptions", status=405, headers=((b"allow", b"POST"),)
             )
-        # What is not declared decides nothing, and a client could make ever new keys of it.
+        # Undeclared variables have no effect, but could create any number of keys.
         declared = document.declared_variables(request.operation_name, request.variables)
         request = msgspec.structs.replace(request, variables=declared, tell_cost=received.tell_cost)
         cost = self._api.cost(*request.cost_arguments())

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint: it reads requests and sends responses, by ASGI or at once from memory."""
+"""The GraphQL endpoint: reads requests and sends responses, by ASGI or directly from memory."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ _TEXT = b"text/plain; charset=utf-8"
 
 
 class SchemaText:
-    """Answers GET and HEAD with the schema in GraphQL's own language, and with its ETag."""
+    """Serves the schema in GraphQL's schema definition language, by GET and HEAD."""
 
     def __init__(self, compressing: Lane) -> None:
         self._compressing = compressing
@@ -73,20 +73,20 @@ class SchemaText:
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"
-"""The header, other than 0, by which a client asks for extensions.cost."""
+"""The header that requests ``extensions.cost``, with any value but 0."""
 
 _ANSWER = "cachelog.answer"
-"""Where the scope of a request has its answer, if it was made but could not be sent at once."""
+"""Key in the scope of a request: an answer that was computed but could not be sent directly."""
 
 _HTML = b"text/html; charset=utf-8"
 
 
 class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
-    """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
+    """Serves ``answers`` by GET, HEAD and POST, and ``page``, if any, to browsers.
 
-    ``incoming`` bounds the bytes of bodies, ``outgoing`` those of all large responses that are on
-    their way, ``allowances`` what a client may ask for. The lanes are those that
-    ``answers`` works in. Clients that take server-sent events are answered by ``streams``.
+    ``incoming`` limits the bytes of request bodies, ``outgoing`` those of large responses that are
+    being sent, and ``allowances`` the requests and cost of a client. ``lanes`` are those that
+    ``answers`` uses. ``streams`` answers clients that accept server-sent events.
     """
 
     answers: Answers
@@ -108,7 +108,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             method = scope["method"]
             charge = None
             if self.allowances.is_limited:
-                if _ANSWER not in scope:  # it was counted before it was left to be sent here
+                if _ANSWER not in scope:  # otherwise DirectAnswers has counted the request
                     self.allowances.count_request(scope)
                 charge = partial(self.allowances.charge, scope)
             if method == "POST":
@@ -120,7 +120,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
                 if self.page is not None and prefers(accept, "text/html"):
-                    # The page itself reads from its address what to fill the editor with.
+                    # The script of the page reads the query of its URL to fill the editor.
                     page = Response(200, self.page(), _HTML, REVALIDATE)
                     compressing = self.lanes.compressing
                     await send_response(page, scope, headers, send, compressing=compressing)
@@ -143,7 +143,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             if answer is None:
                 answer = await unless_gone(receive, self.answers.answer(request, charge))
             if answer is None:
-                await send_head(send, GONE, [])  # for the log: nobody receives it
+                await send_head(send, GONE, [])  # for the log only
                 return
             note_answer(scope, answer)
             with self.outgoing.begin(answer.response, scope):
@@ -158,7 +158,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             await send_response(refusal, scope, headers, send, extra, compressing=compressing)
 
     async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
-        """Answer a request by events, where its client takes them and they are what it wants."""
+        """Answer a request by events if its client accepts and needs them; return whether so."""
         accept = request.accept.decode("latin-1")
         if not takes_events(accept):
             return False
@@ -166,7 +166,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
         if len(request.content) > LARGE_BODY:
             if not events_only:
                 return False
-            # A subscription would hold it for as long as it lasts.
+            # A subscription would keep the body in memory until it ends.
             raise BadRequest(
                 f"the body of a request for events has more than {LARGE_BODY} bytes",
                 status=413,
@@ -195,11 +195,11 @@ def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
 
 
 class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
-    """Answers a request to the ``path`` of an endpoint without ASGI, if it is kept or small.
+    """Answers a request to the ``path`` of an endpoint without ASGI, if it is cached or small.
 
-    The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
-    ``behind_proxies`` completes the scope of a request by who its client is. With ``has_cors``
-    pages of other origins are answered by way of ASGI.
+    The response has the same id and headers as with ASGI, and the same ``observers`` are called.
+    ``behind_proxies`` adds the client's address to the scope of a request. With ``has_cors``,
+    requests from pages of other origins are answered through ASGI.
     """
 
     answers: Answers
@@ -213,10 +213,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     has_cors: bool
 
     def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
-        """Return the answer to a request where it is kept, or the work that makes a small one.
-
-        None where ASGI has to answer.
-        """
+        """Return a cached answer, or the work that computes a small one; None to use ASGI."""
         method = scope["method"]
         if scope["path"] != self.path or method not in ("GET", "POST"):
             return None
@@ -235,7 +232,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
             self.answers.responses.num_hits += 1
             return self._ready(known, scope, headers, self.ids.of(scope), started)
         if known is None or not known.is_small or self.allowances.is_limited:
-            return None  # it is parsed by a task: that may take longer than all the rest
+            return None  # parsing may take longer than all other work, so a task does it
         if b"event-stream" in request.accept.lower():
             return None
         if known.weight is Weight.QUICK:
@@ -245,7 +242,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
     def _made(
         self, parsed: ParsedRequest, scope: Scope, headers: dict[bytes, bytes], started: float
     ) -> ReadyAnswer | None:
-        """Return the answer to a small request; None where ASGI has to answer."""
+        """Return the answer to a small request; None to use ASGI."""
         request_id = self.ids.of(scope)
         token = REQUEST_ID.set(request_id)
         try:
@@ -262,7 +259,7 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         request_id: str,
         started: float,
     ) -> ReadyAnswer | None:
-        """Return an answer as it is sent; where that takes more, leave it for ASGI in the scope."""
+        """Return an answer ready to be sent; if that takes long, put it in the scope for ASGI."""
         response, method = answer.response, scope["method"]
         coding = coding_for(response, headers)
         encoded = response.known(coding)
@@ -287,13 +284,13 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         return ReadyAnswer(status, lines, content, held)
 
     def _held(self, response: Response, scope: Scope) -> Place | None:
-        """Return the place of a large answer on its way; raises BadRequest where there is none."""
+        """Return the place of a large answer in ``outgoing``; raise BadRequest if there is none."""
         if len(response.body) <= LARGE_BODY:
             return None
         return self.outgoing.begin(response, self.behind_proxies(scope))
 
     def _is_allowed(self, scope: Scope) -> bool:
-        """Count a request where its client may ask for more; one that may not is not counted."""
+        """Count a request, and return True; return False if its client has exceeded a limit."""
         try:
             self.allowances.count_request(self.behind_proxies(scope))
         except BadRequest:
@@ -302,10 +299,10 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
 
 
 def proxy_reader(trusted_proxies: Sequence[str]) -> Callable[[Scope], Scope]:
-    """Return what completes the scope of a request by what trusted proxies say of its client."""
+    """Return a function that completes a scope with the client that trusted proxies report."""
     if not trusted_proxies:
         return lambda scope: scope
-    # The very one that requests pass by way of ASGI; it waits for nothing.
+    # The same middleware as with ASGI; it never suspends, so that one step completes it.
     inner: Any = _nothing
     middleware: Any = ProxyHeadersMiddleware(inner, trusted_hosts=list(trusted_proxies))
 

@@ -1,6 +1,6 @@
-"""Answers as server-sent events: subscriptions, and queries of clients that read events alone.
+"""Server-sent events: subscriptions, and answers to clients that accept only events.
 
-The events are those of GraphQL over SSE, in its distinct connections mode:
+The events follow GraphQL over SSE, in its distinct connections mode:
 https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -42,35 +42,35 @@ HEADERS: Headers = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
     (b"cache-control", b"no-store"),
     (b"vary", b"accept, accept-encoding"),
-    (b"x-accel-buffering", b"no"),  # nginx sends on what it gets, then
+    (b"x-accel-buffering", b"no"),  # disables buffering in nginx
 ]
 
 SIGN_OF_LIFE = b":\n\n"
-"""A comment: clients pass over it."""
+"""A comment, which clients ignore."""
 
 COMPLETE = b"event: complete\ndata: \n\n"
-"""The last event. Browsers would not tell of it without the line of data."""
+"""The last event. Browsers ignore events without a line of data."""
 
 
 def next_event(body: bytes, name: str | None = None) -> bytes:
-    """Return the event of a result: JSON in one line. ``name`` is its id, to go on after it."""
+    """Return the event of a result, JSON on one line; ``name`` is the event's id for resuming."""
     line = b"" if name is None else b"id: %b\n" % name.encode()
     return b"event: next\n%bdata: %b\n\n" % (line, body)
 
 
 def error_body(message: str, code: str) -> bytes:
-    """Return a result that is an error alone."""
+    """Return the body of a result with a single error and no data."""
     return orjson.dumps({"errors": [{"message": message, "extensions": {"code": code}}]})
 
 
 EVENT_BYTES = 16 << 20
-"""How many bytes of events are kept for those who come to them later."""
+"""Size of the cache of events, in bytes, for clients that receive them later."""
 
 _AT_ONCE = 1
-"""How many events are executed at a time, so that they never take all threads of a lane."""
+"""Number of events that are executed concurrently, so that they never occupy a complete lane."""
 
 _ATTEMPTS = 3
-"""How often an event is tried while the server is busy, before its client is told so."""
+"""Number of attempts to execute an event while the server is busy, before it becomes an error."""
 
 _OVERHEAD = 1_000
 
@@ -78,15 +78,18 @@ _Key = tuple[Any, ...]
 
 
 class EventText(msgspec.Struct, frozen=True):
-    """An event as it is sent, to as many clients as like it."""
+    """The text of an event, which any number of clients may share."""
 
     text: bytes
     num_bytes: int
-    """What it takes where it is kept, with the question that a client has written."""
+    """Memory in the cache, in bytes, including the document of the subscription."""
 
 
 class SharedEvents:
-    """Executes subscriptions for revisions; equal ones once. All methods are the event loop's."""
+    """Executes each distinct subscription once per revision, and caches the events.
+
+    All methods must be called in the event loop.
+    """
 
     def __init__(self, catalog: Catalog, execution: Execution) -> None:
         self._catalog = catalog
@@ -96,7 +99,7 @@ class SharedEvents:
         self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda event: event.num_bytes)
 
     async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
-        """Return the event of a revision for a subscription, as soon as it is made."""
+        """Return the event of a revision for a subscription; execute it if it is not cached."""
         key = parsed.permanent_key, revision.key, self._catalog.state
         if (event := self._made.get(key)) is not None:
             return event
@@ -107,7 +110,7 @@ class SharedEvents:
         async with self._free:
             try:
                 body, is_good = await self._execute(request, parsed.weight)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
+            except Exception as error:  # noqa: BLE001 - the next event may succeed
                 body, is_good = error_body(incident(error)["message"], INTERNAL), False
         text = next_event(body, node_id("Revision", revision.digest, revision.key))
         event = EventText(text, len(text) + parsed.permanent_key.num_bytes + _OVERHEAD)
@@ -135,15 +138,15 @@ _FELL_BEHIND = (
 )
 
 _ABOUT_DOCUMENTS = "PERSISTED_QUERY"
-"""How the codes of those refusals begin that are about a document, and not the HTTP request."""
+"""Prefix of the error codes that concern the document instead of the HTTP request."""
 
 
 Write = Callable[[bytes], Awaitable[None]]
-"""Sends a part of an answer that goes on."""
+"""Sends a part of a response that is continued."""
 
 
 class AsgiRequest(msgspec.Struct, frozen=True, eq=False):
-    """A request as ASGI has it; ``charge`` counts what it costs its client, if that is limited."""
+    """The arguments of an ASGI application; ``charge`` counts the client's cost, if limited."""
 
     scope: Scope
     receive: Receive
@@ -152,9 +155,9 @@ class AsgiRequest(msgspec.Struct, frozen=True, eq=False):
 
 
 class EventStreams(msgspec.Struct, frozen=True, eq=False):
-    """Answers requests of clients that take server-sent events.
+    """Answers requests of clients that accept server-sent events.
 
-    A subscription that is silent for ``heartbeat`` seconds is sent a sign of life.
+    A subscription without events for ``heartbeat`` seconds is sent a comment.
     """
 
     answers: Answers
@@ -165,10 +168,10 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
     heartbeat: float
 
     async def answer(self, request: RequestBytes, asgi: AsgiRequest, *, events_only: bool) -> bool:
-        """Answer a request by events; return False where it is to be answered by one body.
+        """Answer a request by events; return False if it has to be answered by a single body.
 
-        That is a query of a client that does not want ``events_only``. Raises BadRequest for what
-        is wrong with the HTTP request; what is wrong with its document is an event.
+        The latter applies to a query without ``events_only``. Raises BadRequest for errors of the
+        HTTP request; errors of the document are sent as an event.
         """
         try:
             parsed = await self.answers.read(request)
@@ -186,7 +189,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
         return True
 
     async def _send_answer(self, request: RequestBytes, asgi: AsgiRequest) -> None:
-        """Send the answer to a query: the event of its result, and the end."""
+        """Send the answer to a query: the event with its result, and the last event."""
         making = self.answers.answer(request, asgi.charge)
         answer = await unless_gone(asgi.receive, making)
         if answer is not None:
@@ -194,7 +197,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
             with self.outgoing.begin(answer.response, asgi.scope):
                 await _send_one(asgi.send, answer.response.body)
         else:
-            await send_head(asgi.send, GONE, [])  # for the log: nobody receives it
+            await send_head(asgi.send, GONE, [])  # for the log only
 
     async def _follow(self, parsed: ParsedRequest, asgi: AsgiRequest) -> None:
         """Send the events of a subscription until either side ends it."""
@@ -215,7 +218,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
             await unless_gone(asgi.receive, self._send_events(parsed, subscriber, asgi))
 
     def _resume(self, scope: Scope, subscriber: Subscriber) -> bytes | None:
-        """Offer what the client has missed; return the body of an error for an id that is none."""
+        """Resume after Last-Event-ID; return the body of an error if that is not a valid id."""
         headers = dict(scope["headers"])
         name = headers.get(b"last-event-id", b"").decode("latin-1")
         if not name:
@@ -235,7 +238,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
     ) -> None:
         write = partial(send_in_pieces, asgi.send, more_body=True)
         await asgi.send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-        await write(SIGN_OF_LIFE)  # so that the client sees at once that it is heard
+        await write(SIGN_OF_LIFE)  # shows the client immediately that it is subscribed
         try:
             while True:
                 event = await self._next_event(parsed, subscriber, asgi.charge, write)
@@ -251,10 +254,10 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
     async def _next_event(
         self, parsed: ParsedRequest, subscriber: Subscriber, charge: Charge | None, write: Write
     ) -> EventText:
-        """Wait for an event, with signs of life meanwhile.
+        """Wait for the next event, and send comments in the meantime.
 
-        Raises StopAsyncIteration where the subscriber is ended before, and BadRequest where its
-        client may not ask for more.
+        Raises StopAsyncIteration if the subscription ends first, and BadRequest if the client has
+        used up its cost.
         """
 
         async def make() -> EventText:
@@ -283,7 +286,7 @@ class EventStreams(msgspec.Struct, frozen=True, eq=False):
 
 
 async def _send_one(send: Send, body: bytes) -> None:
-    """Send a single result, if any, and the end."""
+    """Send a response with a single result, if any, and the last event."""
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     if body:
         await send_in_pieces(send, next_event(body), more_body=True)

@@ -1,4 +1,4 @@
-"""Where a request is executed: in the event loop, or in a lane of threads."""
+"""Execution of requests: in the event loop, or in a lane of threads."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -21,24 +21,25 @@ from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 
 _QUICK_UNITS, _QUICK_BYTES = 1_000, 50_000
-"""Requests that cost more wait for their turn."""
+"""Limits of QUICK requests; requests that cost more wait for their turn in the event loop."""
 
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
-"""Requests that cost more are executed in the lane for heavy ones."""
+"""Limits of LIGHT requests; requests that cost more are executed in the lane for heavy ones."""
 
 _MANY_HASHES = 20
-"""Of so many hashes the changes of nearly as many packages are read: seconds of years' history."""
+"""History queries with more hashes read the changes of nearly as many packages, which may take
+seconds."""
 
 _LOADS = 6
-"""How many things a request has loaded one after the other before it loads the others itself."""
+"""Maximum number of loads in sequence; a request that needs more loads the rest in its thread."""
 
 
 class Executed(msgspec.Struct, frozen=True):
-    """What a request is answered with.
+    """The result of a request.
 
-    Without ``started`` it was refused before anything was executed, ``is_good`` tells that there
-    are not errors, and ``is_permanent`` that the answer stays true for ever. ``tag`` follows from
-    the bytes of the ``body``.
+    Without ``started``, the request was refused before its execution. ``is_good`` means that there
+    are no errors, and ``is_permanent`` that the result can never change. ``tag`` is a hash of
+    ``body``.
     """
 
     body: bytes
@@ -49,13 +50,12 @@ class Executed(msgspec.Struct, frozen=True):
 
 
 class Execution:
-    """Executes requests over a catalog so that none of them holds up the others.
+    """Executes requests over a catalog so that none of them blocks the others.
 
-    What is in memory and small runs in the event loop, because a thread would cost more than the
-    work. What costs more runs in a lane for light or in one for heavy requests. What they need is
-    loaded in a lane of its own, so that no request waits there for another's loading, and once for
-    all requests that wait for the same. The clock of a request's budget starts when its work
-    begins.
+    Small work on data in memory runs in the event loop, because a thread would cost more than the
+    work. All other work runs in the lane for light or for heavy requests. Data is loaded in
+    separate lanes, so that these lanes are not blocked by loading, and once for all requests that
+    wait for the same data. The time of a request's budget starts when its work begins.
     """
 
     def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
@@ -67,10 +67,10 @@ class Execution:
         self.answers = HistoryAnswers(catalog, library)
 
     def weigh(self, request: GraphQLRequest, cost: Estimate | None = None) -> tuple[Weight, int]:
-        """Return how heavy a request is, and the units that it costs.
+        """Return the weight of a request, and its cost in units.
 
-        Where its ``cost`` is not known yet, that takes as long as the document and variables are,
-        so that long ones are weighed in a thread.
+        Without ``cost``, the time depends on the length of the document and variables, so long ones
+        should be weighed in a thread.
         """
         if cost is None:
             cost = self.api.cost(*request.cost_arguments())
@@ -82,7 +82,7 @@ class Execution:
         return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
 
     async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
-        """Execute a request where it fits: what is small here, in its turn, all else in a lane."""
+        """Execute a request: in the event loop if it is small, otherwise in a lane."""
         loaded: dict[Any, Any] = {}
         if weight is not Weight.HEAVY:
             missing: Executed | NotLoaded | None = None
@@ -106,11 +106,11 @@ class Execution:
         return outcome
 
     def try_here(self, request: GraphQLRequest) -> Executed | NotLoaded:
-        """Execute a small request in the turn that was taken; return what is missing for it."""
+        """Execute a small request in the current turn; return the result or the missing data."""
         return self._execute(request, self._context({}, may_take_long=False))
 
     def subscribe(self, request: GraphQLRequest, follow: Follow) -> bytes | None:
-        """Have a subscription's events come from ``follow``; return the errors why it has none."""
+        """Start a subscription whose events come from ``follow``; return its errors, if any."""
         context = Context(
             self._catalog, self._library, budget=Budget(self.api.limits), follow=follow
         )
@@ -126,9 +126,9 @@ class Execution:
         missing: NotLoaded | None,
         loaded: dict[Any, Any],
     ) -> Executed | None:
-        """Execute a request as soon as what is missing is loaded; None where that is too much.
+        """Load missing data, and execute a request; return None if it needs too many loads.
 
-        ``loaded`` gets all that was.
+        Loaded data is added to ``loaded``.
         """
         for _ in range(_LOADS):
             if missing is not None and missing.cache is not None:
@@ -137,7 +137,7 @@ class Execution:
                     lane_to_make = self._lane_to_make(missing)
                     loaded[place] = await self._loads.value_in(lane_to_make, place, missing.load)
                 except CachelogError as error:
-                    loaded[place] = Failed(error)  # executing it makes a field's error from it
+                    loaded[place] = Failed(error)  # the execution turns it into an error of a field
             outcome = await self._in_lane(lane, request, self._context(loaded))
             if isinstance(outcome, Executed):
                 return outcome
@@ -147,7 +147,7 @@ class Execution:
         return None
 
     def _lane_to_make(self, missing: NotLoaded) -> Lane:
-        """Return where to make what is missing: who needs only a revision waits for no other."""
+        """Return the lane that loads missing data; slow computations have a separate lane."""
         library = self._library
         slow = library.explanations, library.returned, library.holes, library.twins
         takes_long = missing.cache in slow
@@ -159,7 +159,7 @@ class Execution:
         try:
             return not self.answers.is_whole(question)
         except CatalogError:
-            return False  # asking it fails at once
+            return False  # the query itself fails immediately
 
     async def _in_lane(
         self, lane: Lane, request: GraphQLRequest, context: Context
@@ -176,7 +176,7 @@ class Execution:
     def _context(
         self, loaded: Mapping[Any, Any], *, may_load: bool = False, may_take_long: bool = True
     ) -> Context:
-        """Return a context of what is in memory and what was loaded."""
+        """Return a context with the data in memory and ``loaded``."""
         return Context(
             self._catalog,
             self._library,
@@ -188,7 +188,7 @@ class Execution:
         )
 
     def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:
-        """Execute a request here; return what would have to be loaded first."""
+        """Execute a request in this thread; return the result or the missing data."""
         try:
             answer = self.api.execute(
                 request.query,
@@ -212,5 +212,5 @@ class Execution:
 
 
 def _is_large(question: HistoryQuestion) -> bool:
-    """Tell whether answering a question takes reading most of the kept changes."""
+    """Return whether a history query reads most of the stored changes."""
     return question.topic.about is About.HASHES and len(question.topic.items) > _MANY_HASHES

@@ -1,4 +1,4 @@
-"""Documents that requests name, and do not hold: those that clients sent, or an operator's list."""
+"""Persisted documents, which requests name by id: sent by clients, or listed by the operator."""
 
 import sys
 from collections.abc import Mapping
@@ -15,32 +15,35 @@ from server.asgi.errors import BadRequest
 from snapshots.errors import InvalidArgument
 
 MAX_PERSISTED_BYTES = 16 << 20
-"""How many bytes of documents are kept, with their hashes."""
+"""Size of the cache of documents and their hashes, in bytes."""
 
 _OVERHEAD = 500
-"""About how many bytes a document takes beside its text: its hash, its places in the cache."""
+"""Approximate memory of a document without its text, in bytes: its hash and cache entry."""
 
 
 class DocumentSource(Protocol):
-    """Where the document of a request comes from."""
+    """A source of the documents that requests name."""
 
     def query_of(
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None, /
     ) -> str | None:
-        """Return the document that a request sends or names; None where it does neither.
+        """Return the document that a request sends or names; None if it does neither.
 
-        ``document_id`` is what a client of Relay names it by. Raises BadRequest where it may not be
-        executed, or is not known.
+        ``document_id`` is the id as sent by clients such as Relay. Raises BadRequest if the
+        document is unknown or not allowed.
         """
 
 
 _SHA256 = "sha256:"
-"""What GraphQL over HTTP puts in front of an id that is a hash, and GraphQL Code Generator with it:
+"""Prefix of ids that are hashes in GraphQL over HTTP, also used by GraphQL Code Generator:
 https://github.com/graphql/graphql-over-http/blob/main/spec/Appendix%20A%20--%20Persisted%20Documents.md"""
 
 
 def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
-    """Return the hash by which a client of Apollo names a document; raises BadRequest."""
+    """Return the hash by which an Apollo client names a document, if any.
+
+    Raises BadRequest if the extension is invalid.
+    """
     persisted = (extensions or {}).get("persistedQuery")
     if persisted is None:
         return None
@@ -56,10 +59,10 @@ def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
 
 
 class PersistedDocuments:
-    """Documents by the sha256 of their text, as Apollo's clients send them (APQ).
+    """Documents by the SHA-256 of their text, as in Apollo's automatic persisted queries (APQ).
 
-    A client sends the hash alone; if it is not known here it sends both, once. Several threads
-    may ask.
+    A client first sends only the hash; if the hash is unknown, it sends hash and document. All
+    methods are thread-safe.
     """
 
     def __init__(self) -> None:
@@ -69,7 +72,7 @@ class PersistedDocuments:
     def query_of(
         self, query: str | None, extensions: Mapping[str, Any] | None, _document_id: str | None
     ) -> str | None:
-        """Return the document of a request; raises BadRequest where its hash is not known."""
+        """Return the document of a request; raise BadRequest if its hash is unknown or wrong."""
         digest = hash_asked(extensions)
         if digest is None:
             return query
@@ -77,7 +80,7 @@ class PersistedDocuments:
             with self._lock:
                 document: str | None = self._known.get(digest)
             if document is None:
-                # Apollo's clients look for this very message, in a response with status 200.
+                # Apollo's clients expect exactly this message, in a response with status 200.
                 raise BadRequest(
                     "PersistedQueryNotFound", status=200, code="PERSISTED_QUERY_NOT_FOUND"
                 )
@@ -98,9 +101,9 @@ VARIABLE = "CACHELOG_DOCUMENTS"
 
 
 class Manifest:
-    """The documents that may be executed, by their ids; their very texts may be sent too.
+    """The allowed documents by id; clients may also send their unchanged texts.
 
-    An id that is a hash is the same with ``sha256:`` in front and without.
+    Ids are compared without the prefix ``sha256:``.
     """
 
     def __init__(self, documents: Mapping[str, str]) -> None:
@@ -110,7 +113,7 @@ class Manifest:
     def query_of(
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
     ) -> str | None:
-        """Return the document of a request; raises BadRequest where it is not allowed."""
+        """Return the document of a request; raise BadRequest if it is not allowed."""
         name = hash_asked(extensions) if document_id is None else document_id.removeprefix(_SHA256)
         if name is not None:
             document = self.documents.get(name)
@@ -146,9 +149,9 @@ class _ApolloManifest(msgspec.Struct):
 
 
 def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
-    """Read a manifest in either format; raises InvalidArgument with the file and the place.
+    """Read a manifest in either format; raise InvalidArgument if it is unreadable or invalid.
 
-    ``option`` is what the operator named the file by.
+    ``option`` is the option or variable that names the file, for messages.
     """
     try:
         content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""GraphQL requests as HTTP carries them: https://graphql.github.io/graphql-over-http/draft/."""
+"""GraphQL requests over HTTP: https://graphql.github.io/graphql-over-http/draft/."""
 
 from enum import Enum, auto
 from typing import Any, Self
@@ -16,27 +16,27 @@ from snapshots.models import RevisionInfo
 _DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
 _MAX_PARAMETERS = 3_000
-"""How many parameters of a query string are read; known are fewer than ten."""
+"""Maximum number of parameters in a query string; fewer than ten are used."""
 
 
 class Weight(Enum):
-    """How much work a request is, and so where it runs."""
+    """The amount of work of a request, which determines where it runs."""
 
     QUICK = auto()
-    """Some tenths of a millisecond: done in the event loop as soon as it is read."""
+    """Some tenths of a millisecond: executed in the event loop as soon as it is read."""
 
     SMALL = auto()
-    """A few milliseconds at most: done in the event loop, in turns."""
+    """A few milliseconds at most: executed in the event loop, in turns."""
 
     LIGHT = auto()
     HEAVY = auto()
 
 
 class GraphQLRequest(msgspec.Struct, frozen=True):
-    """What is asked; ``variables`` are as the client wrote them.
+    """A parsed request; ``variables`` are those that the client sent.
 
-    With ``tell_cost`` the answer is to say what it cost. A subscription is executed for one
-    ``event`` of its own.
+    With ``tell_cost``, the response includes the cost. A subscription is executed once for each
+    ``event``.
     """
 
     query: str
@@ -45,16 +45,16 @@ class GraphQLRequest(msgspec.Struct, frozen=True):
     tell_cost: bool = False
     event: RevisionInfo | None = None
     cost: Estimate | None = None
-    """What it is expected to cost, where that is known and within the limits."""
+    """The estimated cost, if it is available and within the limits."""
 
     def cost_arguments(self) -> tuple[str, str | None, dict[str, Any] | None]:
-        """Return what decides how much is asked."""
+        """Return the arguments of the cost estimate: document, operation and variables."""
         return self.query, self.operation_name, self.variables
 
     def variables_text(self) -> bytes:
-        """Return the variables as JSON, the same for every order of their names.
+        """Return the variables as JSON with sorted names.
 
-        Raises BadRequest where they nest more deeply than JSON can be written.
+        Raises BadRequest if they are nested too deeply to be serialized.
         """
         try:
             return orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
@@ -63,7 +63,7 @@ class GraphQLRequest(msgspec.Struct, frozen=True):
 
 
 def from_body(body: bytes, content_type: str, documents: DocumentSource) -> GraphQLRequest:
-    """Read a POST request; raises BadRequest."""
+    """Return the request in the body of a POST; raise BadRequest if it is invalid."""
     media_type, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if media_type != JSON:
         raise BadRequest(
@@ -77,7 +77,7 @@ def from_body(body: bytes, content_type: str, documents: DocumentSource) -> Grap
 
 
 def from_query_string(query_string: bytes, documents: DocumentSource) -> GraphQLRequest:
-    """Read a GET request; raises BadRequest."""
+    """Return the request in the query string of a GET; raise BadRequest if it is invalid."""
     try:
         pairs = parse_qsl(
             query_string.decode(), True, errors="strict", max_num_fields=_MAX_PARAMETERS
@@ -119,7 +119,7 @@ def _request(body: Any, documents: DocumentSource) -> GraphQLRequest:
 
 
 def _document_id(body: dict[str, Any]) -> str | None:
-    """Return the id of a document, under one of the names that clients have for it."""
+    """Return the id of a document, which clients send under different names."""
     ids = (_typed(body, name, str) for name in _DOCUMENT_IDS)
     return next((document_id for document_id in ids if document_id is not None), None)
 
@@ -133,22 +133,22 @@ def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
 
 
 _MORE_THAN_REVISIONS = ("confirmedAt", "reason", "releaseNotes")
-"""What a document names that follows from more than the revisions.
+"""Names of fields whose values depend on more than the revisions.
 
-When they were last seen; and which hashes returned: of a long series whose changes are not all kept
-that is told of the newest contents alone.
+These are the time when a revision was last seen, and which hashes returned: for a long series whose
+changes are not all stored, that is computed from the newest contents only.
 """
 
 BYTES_A_BYTE_OF_JSON = 35
-"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
+"""Memory of a byte of JSON as Python objects, in bytes, in the worst case: ``{"a":0}``."""
 
 
 class RequestBytes(msgspec.Struct, frozen=True):
-    """The bytes of an HTTP request that decide its answer, before any of them is parsed."""
+    """The unparsed bytes of an HTTP request that determine its response."""
 
     is_post: bool
     content: bytes
-    """The body of a POST, or else the query string."""
+    """The body of a POST, or the query string of a GET."""
 
     content_type: bytes
     accept: bytes
@@ -156,12 +156,12 @@ class RequestBytes(msgspec.Struct, frozen=True):
 
 
 class ParsedRequest(msgspec.Struct, eq=False):
-    """What a request asks for, with the two keys that its response can be kept under.
+    """A parsed request, with the two keys under which its response can be cached.
 
-    A response that stays true for ever is kept under ``permanent_key``, any other under
-    ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
-    ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
-    response was kept last. A subscription has no response that could be kept.
+    A permanent response is cached under ``permanent_key``, any other under ``key_at``.
+    ``num_bytes`` is an upper bound of the memory of this object and of the request's bytes.
+    ``weight`` and ``units`` are the amount of work; ``is_permanent`` is whether the last response
+    was permanent. The response of a subscription is not cached.
     """
 
     request: GraphQLRequest
@@ -172,7 +172,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
     units: int
     is_subscription: bool
     is_about_more: bool
-    """Whether its answer follows from more than the revisions."""
+    """Whether the response depends on more than the revisions."""
 
     is_permanent: bool = False
 
@@ -187,9 +187,9 @@ class ParsedRequest(msgspec.Struct, eq=False):
         *,
         is_subscription: bool = False,
     ) -> Self:
-        """Return a request that was read from so many bytes.
+        """Return the parsed request; ``num_bytes`` is the memory of its bytes.
 
-        Raises BadRequest where the variables nest too deeply.
+        Raises BadRequest if the variables are nested too deeply.
         """
         variables = request.variables_text()
         key = CacheKey(
@@ -205,9 +205,9 @@ class ParsedRequest(msgspec.Struct, eq=False):
         return self.weight in (Weight.QUICK, Weight.SMALL) and not self.is_subscription
 
     def key_at(self, generation: int, state: int) -> CacheKey:
-        """Return the key of an answer that holds in one generation of the catalog.
+        """Return the key of a response that is valid in one generation of the catalog.
 
-        Where it is about more than the revisions, it holds only in one state of a generation.
+        A response that depends on more than the revisions is valid only in one state.
         """
         if self.is_about_more:
             generation = state

@@ -1,1 +1,1 @@
-"""HTTP below the application: connections and their limits, the server, and its processes."""
+"""HTTP below the application: connections and their limits, servers, and worker processes."""

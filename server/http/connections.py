@@ -1,9 +1,9 @@
-"""Connections whose sizes and times are bounded: uvicorn's protocol with limits, made quicker.
+"""Connections with limits on sizes and times, based on uvicorn's protocol, and faster.
 
-uvicorn bounds neither what a client sends before its request is whole, nor the time that it takes
-for it, nor the time that it takes to read an answer. It makes a task for each request as soon as
-its head is read, and sets a timer after each answer: for a small answer from memory, that takes
-longer than all that the application does.
+uvicorn does not limit the size of a request while it is received, nor the time in which a client
+sends a request or reads a response. It creates a task for each request as soon as its head is read,
+and sets a timer after each response: for a small response from memory, that takes longer than the
+application itself.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """Calls ``end`` when a time is over.
+    """Calls ``end`` when a deadline passes.
 
-    A timer that runs is left to run, and looks when it is due whether the time is over: to set one
-    anew for each request would take longer than to find a small answer.
+    When the deadline is moved, a running timer is left alone, and checks the deadline when it
+    fires: a new timer for each request would take longer than looking up a small response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
@@ -49,11 +49,11 @@ class Deadline:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is one."""
+        """Whether a deadline is set."""
         return self._at is not None
 
     def set(self, seconds: float) -> None:
-        """Set the time anew, from now on."""
+        """Set the deadline, in seconds from now."""
         self._at = at = self._loop.time() + seconds
         timer = self._timer
         if timer is None or timer.when() > at:
@@ -62,13 +62,13 @@ class Deadline:
             self._timer = self._loop.call_at(at, self._look)
 
     def cancel(self) -> None:
-        """Let it never be over."""
+        """Remove the deadline."""
         self._at = None
 
     def close(self) -> None:
-        """Forget the connection: it is gone."""
+        """Remove the deadline, the timer, and the reference to the connection."""
         self._at = None
-        self._end = _nothing  # the two would hold each other in memory otherwise
+        self._end = _nothing  # breaks the reference cycle with the connection
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -89,16 +89,16 @@ def _nothing() -> None:
 
 
 _MIN_READ_RATE = 4_096
-"""How many bytes a second a client reads at least."""
+"""Minimum rate at which a client has to read, in bytes per second."""
 
 _NUMBER = struct.Struct("i")
 
 
 class ReaderWatch:
-    """Looks every so many ``seconds`` how much of what was written to a client has been read.
+    """Checks every ``seconds`` how much of the data written to a client has been received.
 
-    What the system has taken over counts until the client has received it: that can be megabytes,
-    and the system takes more only when a good part of them is gone.
+    Data in the system's send buffer counts as unread until the client has received it: the buffer
+    can have megabytes, and accepts more only when a large part of them has been sent.
     """
 
     def __init__(
@@ -110,14 +110,14 @@ class ReaderWatch:
         self._next_look: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Watch until all has been read; a client that is too slow is dropped."""
+        """Watch until all data is read; close the connection of a client that is too slow."""
         size = self._transport.get_write_buffer_size()
         if size and self._next_look is None:
             size += self._num_sent()
             self._next_look = self._loop.call_later(self._seconds, self._look, size)
 
     def stop(self) -> None:
-        """Watch no longer: the client has read, or is gone."""
+        """Stop watching."""
         if self._next_look is not None:
             self._next_look.cancel()
             self._next_look = None
@@ -131,9 +131,9 @@ class ReaderWatch:
             self.start()
 
     def _num_sent(self) -> int:
-        """Return how many bytes the system has that the client has not received (tcp(7), SIOCOUTQ).
+        """Return the number of unacknowledged bytes in the send buffer (tcp(7), SIOCOUTQ).
 
-        0 where the system does not tell.
+        Returns 0 if the system does not support it.
         """
         try:
             packed = fcntl.ioctl(
@@ -153,10 +153,10 @@ _UPGRADE = b"upgrade"
 def head_without_upgrade(
     method: bytes, url: bytes, version: str, headers: Sequence[tuple[bytes, bytes]]
 ) -> bytes | None:
-    """Return the head of a request as if it had made no such offer; None where it makes none.
+    """Return the head of a request without its Upgrade header; None if it has none.
 
-    A server may ignore the offer (RFC 9110, 7.8), and must read the body then, if there is one. The
-    parser takes what follows the head for the other protocol, so it has to be given another head.
+    A server may ignore the header (RFC 9110, 7.8), and must then read the body, if there is one.
+    The parser takes the bytes after the head for the other protocol, so it needs a head without it.
     """
     kept = [(name, value) for name, value in headers if name != _UPGRADE]
     if len(kept) == len(headers):
@@ -167,21 +167,21 @@ def head_without_upgrade(
 
 
 _MAX_PIPELINED = 32
-"""How many requests of one connection may wait for the answer to an earlier one."""
+"""Maximum number of requests of one connection that wait for the response to an earlier one."""
 
 _LINGER_SECONDS = 2.0
-"""How long what a client still sends is thrown away, so that it can read why."""
+"""Seconds in which data from a refused client is discarded, so that it can read the response."""
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """A connection that keeps within the limits of its server's configuration.
+    """A connection that enforces the limits of its server's configuration.
 
-    A request that goes over one of them is answered with its status (408, 413, 414, 431), and the
-    connection is closed. A process that holds all the connections that it may closes the one that
-    has waited for its client longest, to make room for a new one.
+    A request that exceeds a limit is answered with its status (408, 413, 414, 431), and the
+    connection is closed. A process with the maximum number of connections closes the one that has
+    waited for its client longest, to accept a new one.
 
-    A request that has come whole is answered at once where that can be. Any other one has a task of
-    its own, as with uvicorn.
+    A request that has been received completely is answered without a task if possible. All others
+    have their own tasks, as with uvicorn.
     """
 
     def __init__(
@@ -197,22 +197,22 @@ class BoundedConnection(HttpToolsProtocol):
         self._waiting = config.waiting
         self._deadline = Deadline(self.loop, self._too_late)
         self._held: list[bytes] | None = None
-        """What has come of the body of a request that may be answered at once; else None."""
+        """The body received so far of a request that may be answered without a task; else None."""
 
         self._answered: Any = None
-        """The scope of the last request that was answered at once."""
+        """The scope of the last request that was answered without a task."""
 
         self._num_at_once = 0
         self._running: Any = None
-        """The request that is being answered: of several that came together not the last."""
+        """The cycle that is being answered: of pipelined requests, not necessarily the last."""
 
         self._unsent: Held | None = None
-        """What the last answer holds until its client has read nearly all of it."""
+        """The reservation of the last response, until its client has read nearly all of it."""
 
         self._is_closing = False
         self._must_count = False
         self._waits_for: Phase | None = None
-        """The part of a request that the deadline is for; None for the next request as a whole."""
+        """The part of a request that the deadline applies to; None for the entire next request."""
 
         self._status = HTTPStatus.BAD_REQUEST
         self._bytes_over_reads = 0
@@ -221,7 +221,7 @@ class BoundedConnection(HttpToolsProtocol):
     # -- the connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a new connection, in place of an old one where there are enough."""
+        """Accept a new connection; close an old one if the maximum number is exceeded."""
         super().connection_made(transport)
         self._readers = ReaderWatch(transport, self.loop, self._limits.send_seconds)
         if len(self.connections) > self._limits.connections:
@@ -235,27 +235,27 @@ class BoundedConnection(HttpToolsProtocol):
         self._deadline.set(self._limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection, and tell the request under way that its client is gone."""
+        """Release the connection, and notify the current request of the disconnection."""
         self._deadline.close()
-        self._extensions.clear()  # scopes would hold the connection in memory otherwise
+        self._extensions.clear()  # scopes would keep the connection in memory otherwise
         self.resume_writing()
         self._waiting.pop(self, None)
         running, self._running = self._running, None
         if running is not None and not running.response_complete:
-            running.disconnected = True  # uvicorn tells the last request alone
+            running.disconnected = True  # uvicorn notifies only the last request
             running.message_event.set()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection as soon as the request under way is answered."""
+        """Close the connection as soon as the current request is answered."""
         if self._phase in (Phase.HEAD, Phase.CLOSING):
-            return  # the answer to it closes the connection, or a deadline does
+            return  # its response closes the connection, or a deadline does
         super().shutdown()
 
     # -- reading
 
     def data_received(self, data: bytes) -> None:
-        """Parse what the client has sent."""
+        """Parse data from the client, and set or remove the deadline for more."""
         if self._is_closing:
             return
         scope, cycle = self.scope, self.cycle
@@ -276,7 +276,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._wait_for_more(len(data), is_new=scope is not self.scope)
 
     def _parse(self, data: bytes) -> None:
-        """Parse what the client has sent, and answer at once what is whole."""
+        """Parse data from the client, and answer complete requests that need no task."""
         self._num_at_once = 0
         try:
             self._feed(data)
@@ -288,10 +288,10 @@ class BoundedConnection(HttpToolsProtocol):
             self._begin_held()
 
     def _feed(self, data: bytes) -> None:
-        """Have data parsed; raises HttpParserError for what is not HTTP/1.1.
+        """Feed data to the parser; raise HttpParserError if it is not HTTP/1.1.
 
-        uvicorn parses what follows an offer to upgrade as if it were another request, even where it
-        is the body.
+        After a request with an Upgrade header, uvicorn parses the following bytes as another
+        request, even if they are the body.
         """
         while True:
             try:
@@ -320,14 +320,14 @@ class BoundedConnection(HttpToolsProtocol):
         return Phase.BODY if self.cycle.more_body else Phase.NONE
 
     def _wait_for_more(self, num_bytes: int, *, is_new: bool) -> None:
-        """Wait for the rest of a request, or for the next, until a deadline."""
+        """Set the deadline for the rest of a request, or for the next one."""
         phase = self._phase
         if phase is not self._waits_for or is_new:
             self._waits_for = phase
             self._bytes_over_reads = 0
             self._deadline.cancel()
         else:
-            self._bytes_over_reads += num_bytes  # no callback tells of them
+            self._bytes_over_reads += num_bytes  # no callback reports them
             status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
             if status is not None:
                 self._refuse(status)
@@ -348,10 +348,11 @@ class BoundedConnection(HttpToolsProtocol):
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise Refused
         if self.parser.should_upgrade():
-            return  # the same head follows without that
+            return  # the same head is parsed again without Upgrade
         self._complete_scope()
-        # Trailers must not pass for headers (RFC 9110, 6.5.1): a client could add what only a proxy
-        # may say, or what decides how a body is read. uvicorn puts them into this list.
+        # Trailers must not be taken for headers (RFC 9110, 6.5.1): a client could add headers that
+        # only a proxy may set, or that determine how a body is read. uvicorn appends them to this
+        # list.
         self.headers = []
         if self._can_be_held():
             self._held = []
@@ -359,14 +360,14 @@ class BoundedConnection(HttpToolsProtocol):
             self._begin()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Add a part of the body."""
         if self._held is None:
             super().on_body(body)
         else:
             self._held.append(body)
 
     def on_message_complete(self) -> None:
-        """Answer the request at once where that can be; it is whole now."""
+        """Answer a request that is now complete, without a task if possible."""
         if self.parser.should_upgrade():
             return
         if self._held is not None:
@@ -386,7 +387,7 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _complete_scope(self) -> None:
-        """Write into the scope what the head says, as ASGI has it."""
+        """Set the items of the ASGI scope that depend on the head."""
         scope, parser = self.scope, self.parser
         scope["http_version"] = parser.get_http_version()
         scope["method"] = parser.get_method().decode("ascii")
@@ -398,7 +399,7 @@ class BoundedConnection(HttpToolsProtocol):
         scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
 
     def _can_be_held(self) -> bool:
-        """Tell whether the request may wait for its body, to be answered at once then."""
+        """Return whether the request may be answered without a task once its body is complete."""
         earlier = self.cycle
         return (
             self._server.at_once is not None
@@ -410,24 +411,24 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def _too_late(self) -> None:
-        """End a connection whose client took too long for what is awaited of it."""
+        """End a connection whose client has exceeded a deadline."""
         if self.transport.is_closing():
             return
         if self._phase in (Phase.START, Phase.NONE, Phase.CLOSING):
-            self.transport.close()  # nothing was asked, so nothing is answered
+            self.transport.close()  # there is no request to respond to
             self._readers.start()
         elif self.flow.read_paused:
-            self._deadline.set(self._limits.head_seconds)  # the client is not to blame
+            self._deadline.set(self._limits.head_seconds)  # the server itself has paused reading
         else:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT)
 
     # -- answering
 
     def _write(self, answer: ReadyAnswer, *, keeps_alive: bool) -> None:
-        """Write an answer; what its client does not read at once waits in the transport."""
+        """Write a response; data that the client does not read yet is buffered by the transport."""
         headers = self.server_state.default_headers
         if answer.held is not None:
-            self._unsent = answer.held  # first: whatever ends the connection leaves it
+            self._unsent = answer.held  # first, so that it is released if the connection ends
         for part in self._server.bytes_of(answer, headers, keeps_alive=keeps_alive):
             self.transport.write(part)
         if answer.held is not None and not self.flow.write_paused:
@@ -442,12 +443,12 @@ class BoundedConnection(HttpToolsProtocol):
             unsent.leave()
 
     def _wait_for_turn(self, work: Work) -> None:
-        """Answer a whole request in its turn; those that follow wait behind it."""
+        """Answer a complete request in its turn; later requests of the connection wait for it."""
         self._running = cycle = self._begin_held(is_waiting=True)
         super().on_message_complete()
 
         def answer_in_turn() -> None:
-            # Whose client is gone is not answered; the application notes it.
+            # If the client has disconnected, the application logs the request.
             cycle.disconnected = cycle.disconnected or self.transport.is_closing()
             answer = None if cycle.disconnected else self._server.answer_of(work)
             if answer is None:
@@ -460,21 +461,21 @@ class BoundedConnection(HttpToolsProtocol):
         self._server.turns.wait(answer_in_turn)
 
     def _begin_held(self, *, is_waiting: bool = False) -> AnswerCycle:
-        """Have the request answered by a task after all; return its cycle, which may wait."""
+        """Start a task for a request that was to be answered without; return its cycle."""
         parts, self._held = self._held, None
-        self.expect_100_continue = False  # or it would not have been held: a trailer said so
+        self.expect_100_continue = False  # not set by the head, see _can_be_held: by a trailer
         cycle = self._begin(is_waiting=is_waiting)
         if parts:
             super().on_body(b"".join(parts))
         return cycle
 
     def _begin(self, *, is_waiting: bool = False) -> AnswerCycle:
-        """Have the application answer the request, now or after those before it.
+        """Start the application's task for the request, or queue it after earlier requests.
 
-        Of one that ``is_waiting`` only the cycle is made.
+        With ``is_waiting``, only create the cycle.
         """
         earlier = self.cycle
-        # uvicorn has no way to say which class makes it.
+        # uvicorn has no option for the class of the cycle.
         self.cycle = cycle = AnswerCycle(
             scope=self.scope,
             transport=self.transport,
@@ -509,10 +510,10 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def on_response_complete(self) -> None:
-        """Answer the next request, or wait for it, or for the client to read the last answer."""
+        """Answer the next request, or wait for it, or until the client has read the response."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
-            self._readers.start()  # a closed connection stays until its last byte is read
+            self._readers.start()  # a closing connection stays open until its last byte is read
             return
         self.flow.resume_reading()
         if self.pipeline:
@@ -526,12 +527,12 @@ class BoundedConnection(HttpToolsProtocol):
                 self._waiting.move_to_end(self)
 
     def pause_writing(self) -> None:
-        """Watch a client that does not read as fast as it is answered."""
+        """Watch a client that reads more slowly than responses are written."""
         super().pause_writing()
         self._readers.start()
 
     def resume_writing(self) -> None:
-        """Write on: the client has read."""
+        """Resume writing after the client has read; release the reservation."""
         if self.flow is not None:
             super().resume_writing()
         self._readers.stop()
@@ -543,9 +544,9 @@ class BoundedConnection(HttpToolsProtocol):
     # -- refusing
 
     def drop(self) -> None:
-        """End the request under way, as others need the room that it takes.
+        """End the current request to free its memory for others.
 
-        A client that is still sending it is told so.
+        A client that is still sending the request gets status 503.
         """
         if self._phase is Phase.BODY and self._running is self.cycle:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
@@ -553,7 +554,7 @@ class BoundedConnection(HttpToolsProtocol):
             self.transport.abort()
 
     def _refuse(self, status: HTTPStatus) -> None:
-        """Answer with a status, where that is still possible, and close the connection."""
+        """Respond with a status if that is still possible, and close the connection."""
         self._held = None
         cycle, running = self.cycle, self._running
         if cycle is not None and not cycle.response_complete:
@@ -561,9 +562,9 @@ class BoundedConnection(HttpToolsProtocol):
                 running is not None and running is not cycle and not running.response_complete
             )
             if self._phase is not Phase.BODY or is_behind:
-                # Requests before this one are being answered: the last of them closes.
+                # Earlier requests are being answered: the last of them closes the connection.
                 if self._phase is Phase.BODY:
-                    self.pipeline.popleft()  # the newest, which is never begun
+                    self.pipeline.popleft()  # the newest, which will not be started
                     self.cycle = cycle = self.pipeline[0][0] if self.pipeline else running
                 cycle.keep_alive = False
                 self.flow.pause_reading()
@@ -580,9 +581,9 @@ class BoundedConnection(HttpToolsProtocol):
         self.close_gently()
 
     def close_gently(self) -> None:
-        """Close the connection so that the client can read what was written.
+        """Close the connection so that the client can read the response.
 
-        Were the socket closed while the client sends, it would lose the answer with it.
+        If the socket were closed while the client sends, the client would lose the response, too.
         """
         if self.transport.is_closing():
             return
@@ -594,4 +595,4 @@ class BoundedConnection(HttpToolsProtocol):
 
 
 Waiting = OrderedDict[BoundedConnection, None]
-"""The connections that wait for their clients, first the one that has waited longest."""
+"""The connections that wait for their clients, in the order of waiting, the longest first."""

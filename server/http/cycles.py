@@ -1,7 +1,7 @@
-"""How answers are written: by uvicorn's cycle of a request, or without a task, at once or in turns.
+"""Writing of responses: by uvicorn's request-response cycle, or without a task, possibly in turns.
 
-uvicorn checks the name and the value of each header each time, and writes head and body apart.
-For a small answer that is a third of all the time that it takes.
+uvicorn validates each header every time, and writes head and body separately. For a small response,
+that is a third of the total time.
 """
 
 import asyncio
@@ -25,21 +25,21 @@ from server.http.limits import Headers
 Result = TypeVar("Result")
 
 MAX_AT_ONCE = 32
-"""How many requests that came together are answered so, before the event loop goes on."""
+"""Maximum number of requests, received together, that are answered in one iteration of the loop."""
 
 
 class Held(Protocol):
-    """What an answer holds that others need: room for the bytes that wait for its client."""
+    """A reservation of a response: capacity for the bytes that its client has yet to read."""
 
     def leave(self) -> None:
-        """Hold it no longer."""
+        """Release the reservation."""
 
 
 class ReadyAnswer(msgspec.Struct, frozen=True):
-    """An answer as it is written, but for its status line and what the connection says itself.
+    """A complete response, except for its status line and the headers that the connection adds.
 
-    ``lines`` are those of its headers, each with its end; they say how long the body is. What is
-    ``held`` is let go of when the client has read nearly all of it.
+    ``lines`` are the header lines, each with its line end, including Content-Length. ``held`` is
+    released when the client has read nearly all of the response.
     """
 
     status: int
@@ -49,25 +49,25 @@ class ReadyAnswer(msgspec.Struct, frozen=True):
 
 
 Work: TypeAlias = Callable[[], ReadyAnswer | None]
-"""Makes an answer in its turn; returns None where ASGI has to make it."""
+"""Computes a response in its turn; returns None to use ASGI."""
 
 
 class AnswersAtOnce(Protocol):
-    """An application, or a part of one, that has some of its answers ready."""
+    """An application, or a part of one, that answers some requests without ASGI."""
 
     def __call__(self, scope: Scope, body: bytes) -> ReadyAnswer | Work | None:
-        """Return the answer to a whole request, or the work that makes it; None to use ASGI.
+        """Return the response to a complete request, or the work that computes it.
 
-        What is returned counts as sent.
+        Returns None to use ASGI. A returned response counts as sent.
         """
 
 
 class Turns:
-    """Lets one piece of work run in each iteration of the event loop, in the order of arrival.
+    """Runs one piece of work in each iteration of the event loop, in the order of arrival.
 
-    Between two pieces the loop reads and writes for all connections, however many pieces wait.
-    Without turns, 50 clients that come together are answered before any other one is. All methods
-    belong to the event loop.
+    Between two pieces, the loop reads and writes for all connections, regardless of how many pieces
+    wait. Without turns, 50 simultaneous requests would be answered before any other one. All
+    methods must be called in the event loop.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Turns:
     def take(self) -> bool:
         """Take the turn of this iteration; return whether it was free.
 
-        Who gets it works until it returns to the event loop.
+        The caller owns the turn until it returns to the event loop.
         """
         if self._is_taken:
             return False
@@ -86,11 +86,11 @@ class Turns:
         return True
 
     def wait(self, work: Callable[[], None]) -> None:
-        """Have work done when its turn comes, in a later iteration."""
+        """Schedule work for its turn, in a later iteration."""
         self._waiting.append(work)
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what work returns, done when its turn comes."""
+        """Run work in its turn, and return its result."""
         if self.take():
             return work()
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -106,7 +106,7 @@ class Turns:
         return await future
 
     def _pass_on(self) -> None:
-        """Do the next piece of work; the turn is free again where none waits."""
+        """Run the next piece of work; if none waits, free the turn."""
         if not self._waiting:
             self._is_taken = False
             return
@@ -115,7 +115,7 @@ class Turns:
 
 
 class AnswerBytes:
-    """Puts answers together. The lines that all of them have are made once a second."""
+    """Serializes responses. The lines that all responses share are created once a second."""
 
     def __init__(self) -> None:
         self._headers: Headers = ()
@@ -124,9 +124,9 @@ class AnswerBytes:
     def of(
         self, answer: ReadyAnswer, default_headers: Headers, *, keeps_alive: bool
     ) -> tuple[bytes, ...]:
-        """Return the bytes of an answer, to be written one after the other.
+        """Return the bytes of a response, in one or more parts that are written in order.
 
-        The head of a large body stands apart, so that the body is not copied.
+        The head of a large body is a separate part, so that the body is not copied.
         """
         if default_headers is not self._headers:
             self._headers = default_headers
@@ -144,7 +144,7 @@ _PLAIN = b"content-type: text/plain; charset=utf-8\r\nx-content-type-options: no
 
 
 def refusal(status: HTTPStatus) -> ReadyAnswer:
-    """Return an answer that says no more than its status."""
+    """Return a response whose text is the phrase of its status."""
     text = status.phrase.encode()
     retry = b"retry-after: %d\r\n" % _RETRY_SECONDS if status.value == 503 else b""
     lines = b"%b%bcontent-length: %d\r\n" % (_PLAIN, retry, len(text))
@@ -153,17 +153,17 @@ def refusal(status: HTTPStatus) -> ReadyAnswer:
 
 _MAX_LINES = 2_000
 _LARGE_BODY = 16_384
-"""Bodies with more bytes are not copied to stand behind their head."""
+"""Bodies with more bytes are written separately from their head, to avoid copying them."""
 
 _lines: dict[tuple[bytes, bytes], bytes] = {}
-"""The lines of headers that were sent before, and so are known to be good."""
+"""Cached lines of headers that were validated before."""
 
 _PASSING = frozenset({b"content-length", b"x-request-id"})
-"""Headers that are looked at each time."""
+"""Headers that are not cached, because their values differ in each response."""
 
 
 class _Closing:
-    """The transport of an answer to a request that is not whole yet: it closes gently."""
+    """The transport of a response to an incomplete request: it closes gently."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         connection: Any = transport.get_protocol()
@@ -173,20 +173,20 @@ class _Closing:
 
 
 class AnswerCycle(RequestResponseCycle):
-    """A request and its answer, whose head is written with the first part of its body."""
+    """A request-response cycle that writes the head together with the first part of the body."""
 
     _head: bytes | None = None
     _ends_with_connection = False
 
     async def send(self, message: Any) -> None:
-        """Take a message of the application; see ASGI's specification."""
+        """Process a message of the application; see ASGI's specification."""
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected:
             return
         if not self.response_started and message["type"] == "http.response.start":
             if self.more_body:
-                # The rest of the body would have to be read otherwise, however long it is.
+                # Otherwise the rest of the request's body would have to be read, of any length.
                 self.keep_alive = False
                 self.transport = _Closing(self.transport)  # type: ignore[assignment]
             self._head = self._rendered(message["status"], message.get("headers", ()))
@@ -220,9 +220,9 @@ class AnswerCycle(RequestResponseCycle):
         self.on_response()
 
     def _rendered(self, status: int, headers: Any) -> bytes:
-        """Return the bytes of a head; raises RuntimeError for a header that cannot be sent.
+        """Return the bytes of a head; raise RuntimeError for an invalid header.
 
-        The application leaves it to the server when a connection is closed, and what is chunked.
+        The server alone decides when a connection is closed, and which bodies are chunked.
         """
         parts = [STATUS_LINE[status]]
         for headers_of_both in (self.default_headers, headers):
@@ -239,7 +239,7 @@ class AnswerCycle(RequestResponseCycle):
             parts.append(b"connection: close\r\n")
         has_body = self.scope["method"] != "HEAD" and status not in (204, 304)
         if self.chunked_encoding is None and has_body and self.scope["http_version"] == "1.0":
-            # Clients of HTTP/1.0 do not know chunks (RFC 9112, 6.1).
+            # Clients of HTTP/1.0 do not support chunks (RFC 9112, 6.1).
             self._ends_with_connection = True
             self.chunked_encoding, self.expected_content_length = False, sys.maxsize
         elif self.chunked_encoding is None and has_body:
@@ -250,7 +250,7 @@ class AnswerCycle(RequestResponseCycle):
 
 
 def _checked_line(name: bytes, value: bytes) -> bytes:
-    """Return the line of a header; raises RuntimeError for one that cannot be sent."""
+    """Return the line of a header; raise RuntimeError if it is invalid."""
     if HEADER_VALUE_RE.search(value):
         raise RuntimeError("Invalid HTTP header value.")
     if name in _PASSING:

@@ -1,4 +1,4 @@
-"""What one connection may take of a server, and what it is answered where it takes more."""
+"""Limits of one connection, and the statuses of requests that exceed them."""
 
 from collections.abc import Sequence
 from enum import Enum, auto
@@ -7,63 +7,64 @@ from http import HTTPStatus
 import msgspec
 
 DROP = "cachelog.drop"
-"""The extension of ASGI, in the scope of a request, that ends it: what it holds others need more.
+"""Name of the ASGI extension that ends a request to free its memory for others.
 
-It is called without arguments. A request that is not whole is refused with status 503.
+Its value is a function without arguments. A request that has not been received completely is
+refused with status 503.
 """
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client may send, and how long it may take. Times are in seconds."""
+    """Limits on what a client may send, and on its time in seconds."""
 
     connections: int = 1_000
-    """How many connections one process holds."""
+    """Maximum number of connections of one process."""
 
     head_bytes: int = 64 << 10
-    """How many bytes a request's line and headers may have."""
+    """Maximum size of a request's line and headers, in bytes."""
 
     body_bytes: int = 1 << 20
-    """How many bytes a request's body may have."""
+    """Maximum size of a request's body, in bytes."""
 
     head_seconds: float = 10.0
     body_seconds: float = 30.0
 
     send_seconds: float = 20.0
-    """After how long a client that reads too slowly is dropped."""
+    """Interval of the checks for clients that read too slowly, which are disconnected."""
 
     keep_alive_seconds: float = 75.0
-    """How long a connection may wait for its next request."""
+    """Time that a connection may wait for its next request."""
 
 
 class Phase(Enum):
-    """Which part of a request a connection waits for."""
+    """The part of a request that a connection waits for."""
 
     START = auto()
     HEAD = auto()
     BODY = auto()
     NONE = auto()
-    """The last request was read to its end."""
+    """The last request was read completely."""
 
     CLOSING = auto()
-    """What the client still sends does not matter."""
+    """Data that the client still sends is discarded."""
 
 
 MAX_HEADERS = 100
 
 _BODY_OVERHEAD = 8
-"""How many bytes may be sent for each byte of a body: chunks have sizes, and trailers follow."""
+"""Bytes that may be sent for each byte of a body, because of chunk sizes and trailers."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Refused(Exception):
-    """A request is not read further."""
+    """Raised to stop reading a request."""
 
 
 def why_head_is_refused(
     url: bytes, headers: Headers, limits: ConnectionLimits
 ) -> HTTPStatus | None:
-    """Return the status for a head that is too large; None for one that is not."""
+    """Return the status for a head that is too large; None if it is within the limits."""
     num_bytes = len(url)
     if num_bytes > limits.head_bytes:
         return HTTPStatus.REQUEST_URI_TOO_LONG
@@ -76,9 +77,9 @@ def why_head_is_refused(
 def why_reading_ends(
     num_bytes: int, phase: Phase, url: bytes, limits: ConnectionLimits
 ) -> HTTPStatus | None:
-    """Return the status for a part of a request of which so much has come; None to read on.
+    """Return the status for a part of a request that is too large; None to continue reading.
 
-    ``url`` is what is known of the address.
+    ``num_bytes`` is the number of bytes received so far, ``url`` the part of the URL received.
     """
     if phase is Phase.BODY:
         allowed = _BODY_OVERHEAD * limits.body_bytes + limits.head_bytes

@@ -1,4 +1,4 @@
-"""From an address to the processes that serve it: a socket, one server on it or several workers."""
+"""Servers: the listening socket, a server in this process, and several worker processes."""
 
 import asyncio
 import ctypes
@@ -28,27 +28,27 @@ from snapshots.catalog.workers import DeafProcess
 from snapshots.errors import InvalidArgument
 
 _ATTACH_FILTER = 26
-"""SO_ATTACH_FILTER of Linux, which Python does not name."""
+"""SO_ATTACH_FILTER of Linux, for which Python has no constant."""
 
 _SYN = 0x02
 _FLAGS = 13
-"""Where the flags stand in a TCP header."""
+"""Offset of the flags in a TCP header."""
 
 _INSTRUCTIONS = (
     (0x30, 0, 0, _FLAGS),  # load the byte with the flags
-    (0x45, 0, 1, _SYN),  # where SYN is set, go on, else skip one
+    (0x45, 0, 1, _SYN),  # if SYN is set continue, else skip one instruction
     (0x06, 0, 0, 0),  # drop the packet
-    (0x06, 0, 0, 0xFFFF_FFFF),  # take the whole packet
+    (0x06, 0, 0, 0xFFFF_FFFF),  # accept the entire packet
 )
 """A classic BPF program; see Linux's Documentation/networking/filter.rst."""
 
 
 def refuse_newcomers(listening: socket.socket) -> None:
-    """Let nobody new connect, in all processes that share the socket.
+    """Stop new connections to a socket, in all processes that share it.
 
-    Who has begun to connect still can, and is to be accepted. A closed socket resets those
-    connections instead, with the requests that were sent over them. Who comes later waits, and is
-    refused when the socket is closed. Where the system has no such filter nothing happens.
+    Connections whose handshake has begun can still be completed and should be accepted; closing the
+    socket would reset them, with the requests sent over them. Later connection attempts wait, and
+    are refused when the socket is closed. Has no effect on systems without such a filter.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -64,25 +64,25 @@ _log = logging.getLogger("cachelog.server")
 Answer = TypeVar("Answer")
 
 GRACE_SECONDS = 10
-"""How long requests under way may take after a server is asked to stop."""
+"""Seconds that requests in progress may take after a server is asked to stop."""
 
 _DRAIN_SECONDS = 0.5
-"""How long a server that stops takes requests of those who have just connected.
+"""Seconds in which a server that stops still accepts requests from new connections.
 
-Who uses a kept connection is told in this time, with an answer, that it will be closed.
+Responses on persistent connections announce in this time that the connection will be closed.
 """
 
 
 _NEVER = 0.0
-"""The beat of an event loop that is not to be judged by it."""
+"""The heartbeat of an event loop that is not monitored."""
 
 
 class ServerConfig(uvicorn.Config):
-    """How an application is served, and what the connections of one process share.
+    """The configuration of a server, and the state that all connections of its process share.
 
-    ``factory`` makes the application; it may be named as MODULE:FUNCTION. ``owns_socket`` says that
-    no other process accepts from the socket. ``last_beat`` is a number in shared memory that shows
-    another process when the event loop of this one last ran.
+    ``factory`` creates the application; it is a function or its name, MODULE:FUNCTION.
+    ``owns_socket`` means that no other process accepts connections from the socket. ``last_beat``
+    is a number in shared memory: the time when the event loop last ran, for a monitoring process.
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class ServerConfig(uvicorn.Config):
             http=BoundedConnection,
             ws="none",
             access_log=False,
-            log_config=None,  # the application says how the log looks
+            log_config=None,  # the application configures logging
             log_level="warning",
             server_header=False,
-            proxy_headers=False,  # the application knows which proxies it trusts
+            proxy_headers=False,  # the application evaluates these
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self.limits = limits
@@ -111,48 +111,48 @@ class ServerConfig(uvicorn.Config):
         self.waiting: Waiting = Waiting()
         self.is_draining = False
         self.at_once: AnswersAtOnce | None = None
-        """What answers some requests at once: the application's attribute of that name, if any."""
+        """Answers some requests without ASGI: the application's attribute of this name, if any."""
 
         self.drain: Callable[[], None] | None = None
-        """Ends the answers that have no end of their own: the application's attribute, if any."""
+        """Ends open-ended responses: the application's attribute of this name, if any."""
 
         self.turns = Turns()
-        """Those of the application, which does other small work in them, if it has any."""
+        """The turns of the application if it has any, which it also uses for other small work."""
 
         self.bytes_of = AnswerBytes().of
 
     def load(self) -> None:
-        """Make the application."""
+        """Create the application."""
         super().load()
         self.at_once = getattr(self.loaded_app, "at_once", None)
         self.drain = getattr(self.loaded_app, "drain", None)
         self.turns = getattr(self.loaded_app, "turns", self.turns)
 
     def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | Work | None:
-        """Return the answer to a request where the application has it ready, or what makes it."""
+        """Return the response to a request, or the work that computes it; None to use ASGI."""
         return None if self.at_once is None else self.answer_of(partial(self.at_once, scope, body))
 
     def answer_of(self, work: Callable[[], Answer]) -> Answer | None:
-        """Return the answer that work makes; None where that fails, which is logged."""
+        """Return the result of work; if it raises an error, log it and return None."""
         try:
             return work()
-        except Exception:  # noqa: BLE001 - in the midst of parsing it would pass for a bad request
+        except Exception:  # noqa: BLE001 - the parser would report it as an invalid request
             _log.exception("an answer could not be looked up")
-            return None  # asked by way of ASGI, the application answers the error as any other
+            return None  # by ASGI, the application responds to the error as usual
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that answers all that was asked before it was told to stop."""
+    """A server that answers all requests received before it was asked to stop."""
 
     config: ServerConfig
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is done ten times a second; return whether to stop."""
+        """Run periodic work, ten times a second; return whether to stop."""
         self._beat(time.monotonic())
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop: take no new connections, answer all requests, then close."""
+        """Stop: accept no new connections, answer all requests, then close."""
         self.config.is_draining = True
         self._beat(_NEVER)  # from now on there are no ticks
         if self.config.drain is not None:
@@ -162,7 +162,7 @@ class DrainingServer(uvicorn.Server):
                 refuse_newcomers(listening)
         await asyncio.sleep(_DRAIN_SECONDS)
         await super().shutdown(sockets)
-        # Those that linger after a refusal have what they were told: a loop ends without them.
+        # Connections that linger after a refusal have been answered; they need not delay the end.
         for lingering in [*self.server_state.connections]:
             lingering.transport.abort()
         await asyncio.sleep(0)
@@ -173,19 +173,19 @@ class DrainingServer(uvicorn.Server):
 
 
 def run_server(config: ServerConfig, listening: socket.socket) -> bool:
-    """Serve until a signal ends it; return whether it could start. Why not is logged."""
+    """Serve until a signal; return whether the server could start. A failure is logged."""
     server = DrainingServer(config)
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
         return True
     except SystemExit:
-        return False  # with a code of uvicorn's own
+        return False  # uvicorn's own exit code is replaced
     return server.started
 
 
 _NOT_STARTED = 3
-"""The exit code of a worker that could not start: another one could not, either."""
+"""The exit code of a worker that could not start, so that starting another one is useless."""
 
 _KILL_SECONDS = GRACE_SECONDS + 5
 _SHORT_LIFE_SECONDS = 1.0
@@ -193,30 +193,30 @@ _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
 _LOOKS_IN_PATIENCE = 4
-"""How often workers are looked at while one may be silent."""
+"""Number of checks of the workers within the hang timeout."""
 
 
 class Worker(msgspec.Struct, eq=False):
-    """A process that serves."""
+    """A worker process."""
 
     process: DeafProcess
     began: float
     last_beat: Any
-    """When its event loop last ran: a number in shared memory, 0 while that is not to be judged."""
+    """When its event loop last ran: a number in shared memory, 0 while it is not monitored."""
 
 
 class HangMonitor:
-    """Tells which workers' event loops have not run for more than so many ``seconds``."""
+    """Detects workers whose event loops have not run for more than ``seconds``."""
 
     def __init__(self, seconds: float, now: float) -> None:
         self.seconds = seconds
         self._looked_at = self._waits_since = now
 
     def hung(self, workers: Iterable[Worker], now: float) -> list[Worker]:
-        """Return those that hang; to start and to stop may take longer.
+        """Return the workers that hang; workers that start or stop are exempt.
 
-        Where this process itself was held up, as when a machine is paused, all of them have as much
-        time again: they were held up with it.
+        If this process itself was suspended, for example with the machine, the timeout starts again
+        for all workers, because they were suspended, too.
         """
         if now - self._looked_at > self.seconds / 2:
             self._waits_since = now
@@ -230,10 +230,10 @@ class HangMonitor:
 
 
 class Workers:
-    """``count`` processes that serve what a factory (MODULE:FUNCTION) makes.
+    """``count`` processes that serve the application of a factory (MODULE:FUNCTION).
 
-    One that dies is replaced, and so is one that gives no sign of life for ``hang_seconds``. All of
-    them end with this process, however it ends.
+    A process that dies, or whose event loop does not run for ``hang_seconds``, is replaced. All of
+    them exit when this process does, for any reason.
     """
 
     def __init__(
@@ -251,10 +251,10 @@ class Workers:
         self._count = count
         self._monitor = HangMonitor(hang_seconds, time.monotonic())
         self._workers: dict[int, Worker] = {}
-        """Those that run, by the sentinels of their processes."""
+        """The running workers, by the sentinels of their processes."""
 
     def run(self) -> bool:
-        """Serve until a signal ends this process; return False where workers cannot start."""
+        """Serve until a signal ends this process; return False if workers cannot start."""
         with _told_to_stop() as stopping:
             try:
                 for _ in range(self._count):
@@ -265,13 +265,13 @@ class Workers:
 
     def _start(self) -> None:
         last_beat = get_context("spawn").RawValue("d")
-        # A fork would share threads' locks and the loop of this process.
+        # A fork would inherit locks of threads and the event loop of this process.
         process = DeafProcess(target=_work, args=(*self._arguments, last_beat))
         process.start()
         self._workers[process.sentinel] = Worker(process, time.monotonic(), last_beat)
 
     def _replace(self, stopping: connection.Connection) -> bool:
-        """Replace processes that die or hang; return whether this one was told to stop."""
+        """Replace workers that die or hang; return True on a signal, False if one cannot start."""
         while True:
             ended = connection.wait([stopping, *self._workers], self._look_seconds)
             if stopping in ended:
@@ -281,13 +281,13 @@ class Workers:
                 worker.process.join()
                 if worker.process.exitcode == _NOT_STARTED:
                     return False
-                # Workers that die at once would keep the machine busy with their successors.
+                # Replacing workers that die immediately without a pause would use all of the CPU.
                 if time.monotonic() - worker.began < _SHORT_LIFE_SECONDS and stopping.poll(
                     _SHORT_LIFE_SECONDS
                 ):
                     return True
                 self._start()
-            # Those that hang are replaced as soon as they have ended.
+            # Workers that are killed here are replaced above once they have exited.
             for worker in self._monitor.hung(self._workers.values(), time.monotonic()):
                 _log.warning(
                     "process %s has hung for %g seconds: it is ended",
@@ -295,10 +295,10 @@ class Workers:
                     self._monitor.seconds,
                 )
                 worker.process.kill()
-                worker.last_beat.value = _NEVER  # so that it is ended once
+                worker.last_beat.value = _NEVER  # so that it is killed only once
 
     def _stop(self) -> None:
-        """End all workers: those that do not end by themselves are killed."""
+        """Terminate all workers, and kill those that do not exit in time."""
         refuse_newcomers(self._listening)
         processes = [worker.process for worker in self._workers.values()]
         for process in processes:
@@ -313,7 +313,7 @@ class Workers:
 
 @contextmanager
 def _told_to_stop() -> Iterator[connection.Connection]:
-    """Return what has something to read once a signal asks this process to stop."""
+    """Return a connection that becomes readable when a signal asks this process to stop."""
     context = get_context("spawn")
     stopping, tell = context.Pipe(duplex=False)
 
@@ -342,7 +342,7 @@ def _work(
 
 
 def _end_with_parent() -> None:
-    """Stop this process, as a signal would, when the one that started it is gone."""
+    """Send SIGTERM to this process when its parent process exits."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -353,15 +353,15 @@ _BACKLOG = 2_048
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that clients can connect to; a port of 0 takes one that is free.
+    """Return a listening socket; port 0 selects a free port.
 
-    Raises InvalidArgument where it cannot be had.
+    Raises InvalidArgument if the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        # Python repeats the address in the text; names that are not found have negative numbers.
+        # Python's message repeats the address. Errors of name resolution have negative numbers.
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else str(error.strerror)
         raise InvalidArgument(f"cannot listen on {host} port {port}", reason.lower()) from None
@@ -370,7 +370,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """Return the address of what a socket serves."""
+    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
@@ -384,10 +384,10 @@ def serve(
     limits: ConnectionLimits,
     hang_seconds: float,
 ) -> None:
-    """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
+    """Serve the application of ``factory`` (MODULE:FUNCTION) until a signal ends this process.
 
-    Of several workers one that hangs for ``hang_seconds`` is replaced. Raises SystemExit with code
-    1 where it does not start; why is logged.
+    With several workers, one that hangs for ``hang_seconds`` is replaced. Raises SystemExit with
+    code 1 if the server does not start; the reason is logged.
     """
     if workers > 1:
         started = Workers(
