@@ -1,1 +1,1 @@
-"""The commands of ``cachelog``, by what they are about."""
+"""The commands of ``cachelog``, grouped by subject."""

@@ -1,4 +1,4 @@
-"""``cachelog check``, ``gate`` and ``plan``: lock files and rules against what is in a cache."""
+"""``cachelog check``, ``gate`` and ``plan``: lock files and rules applied to a cache."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 UNDER = 1
-"""The exit code where less is there than ``--fail-under`` requires."""
+"""The exit code if fewer specs are present than ``--fail-under`` requires."""
 
 _STDIN = "-"
 
@@ -69,10 +69,10 @@ def check_command(
 
 
 BROKEN = 1
-"""The exit code where a rule of level error is broken."""
+"""The exit code if a rule of level error is broken."""
 
 NOT_JUDGED = 2
-"""The exit code where nothing was judged: click's on wrong usage, and that of a bad file."""
+"""The exit code if nothing was judged: for wrong usage, as click's, and for a bad file."""
 
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
@@ -134,7 +134,7 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
 
 
 def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...]) -> list[list[str]]:
-    """Return the stack and the file of each word. Raises BadParameter for one without both."""
+    """Return the stack and file of each argument. Raises BadParameter if either is missing."""
     locks = [word.split("=", 1) for word in words]
     for lock in locks:
         if len(lock) != 2 or not all(lock):

@@ -1,4 +1,4 @@
-"""``cachelog diff``, ``why`` and ``notes``: what changed between two revisions, and why."""
+"""``cachelog diff``, ``why`` and ``notes``: changes between two revisions, and their causes."""
 
 from functools import partial
 from itertools import chain
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def scope_options(command: parameters.Decorated) -> parameters.Decorated:
-    """Add ``--package``, ``--stack`` and ``--matching``, which limit what is shown."""
+    """Add ``--package``, ``--stack`` and ``--matching``, which limit the specs shown."""
     matching = click.option(
         "--matching",
         metavar="QUERY",
@@ -35,10 +35,10 @@ def scope_options(command: parameters.Decorated) -> parameters.Decorated:
 
 
 DIFFERS = 1
-"""The exit code of ``--exit-code`` where something differs."""
+"""The exit code of ``--exit-code`` if there are differences."""
 
 NOT_COMPARED = 2
-"""The exit code of ``--exit-code`` on an error, which is no difference."""
+"""The exit code of ``--exit-code`` on an error, to distinguish it from a difference."""
 
 
 def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
@@ -116,7 +116,7 @@ def _diff_sides(
     *,
     stat: bool,
 ) -> bool:
-    """Print what changed between two sides; return whether anything did."""
+    """Print the changes between two sides; return whether there are any."""
     from server.terminal.printing import comparisons
 
     compared = comparisons.compare(catalog, refs, **scope)
@@ -132,9 +132,9 @@ def _diff_sides(
 
 
 def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -> bool:
-    """Print how two specs differ; return whether they do.
+    """Print the differences between two specs; return whether their hashes differ.
 
-    ``sides`` are two hashes, or with ``spec`` the revisions to look in.
+    ``sides`` are two hashes, or with ``spec`` the two sides to search.
     """
     from server.terminal.printing.spec_pairs import compare_specs, compare_specs_of
 
@@ -188,7 +188,7 @@ def why_command(
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
-        # As it was written; one word alone may be meant for a revision.
+        # Name the argument as the user entered it. A single word may be intended as a revision.
         hint = "" if refs else "; to compare revisions, write BASE HEAD, or BASE..HEAD"
         raise InvalidArgument("PACKAGE", error.reason + hint) from None
     changes = (compared.change_of(subject),) if subject and is_hash else compared.changes
@@ -208,7 +208,7 @@ def why_command(
 def _refs_and_subject(
     base: str | None, words: tuple[str, ...]
 ) -> tuple[tuple[str, str] | None, str | None]:
-    """Return BASE and HEAD, and the package or hash; None for what is omitted."""
+    """Return BASE and HEAD, and the package or hash; None for those omitted."""
     is_range = base is not None and parameters.split_range(base) is not None
     if base is None or not (is_range or words):
         return None, base

@@ -1,4 +1,4 @@
-"""``cachelog feed`` and ``export-site``: what a server says, as files."""
+"""``cachelog feed`` and ``export-site``: the responses of a server, written to files."""
 
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,9 @@ from snapshots.texts import counted, quoted
 
 
 def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
-    """Return a URL that addresses can be appended to, None for an empty one.
+    """Return a URL to which paths can be appended, or None for an empty one.
 
-    Raises InvalidArgument for any other.
+    Raises InvalidArgument for a URL that is not http(s), or has a query or a fragment.
     """
     if not url:
         return None
@@ -92,7 +92,7 @@ def feed_command(
 def _require_fitting(
     series: str | None, package: str | None, *, is_all: bool, output: Path | None
 ) -> None:
-    """Raise UsageError for options that leave something open, or say it twice."""
+    """Raise UsageError for options that are incomplete or contradict each other."""
     if is_all and package is not None:
         raise click.UsageError("--all writes the feeds of all packages: leave PACKAGE out.")
     if is_all and output is None:

@@ -1,4 +1,4 @@
-"""``cachelog log`` and ``history fill``: what became of a series, a package or a hash."""
+"""``cachelog log``, ``causes``, ``history fill``, ``recipes`` and ``blame``: history queries."""
 
 import os
 from collections.abc import Sequence
@@ -201,7 +201,7 @@ def _keep_recipes(
     location: str,
     commit: str | None = None,
 ) -> "KeptRecipes":
-    """Find the recipes of the revisions that have none, or set them to a commit."""
+    """Find the recipes of the revisions that have none, or set all to a commit."""
     from server.settings import settings_from
     from snapshots.catalog.recipes_import import keep_recipes
 

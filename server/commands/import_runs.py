@@ -1,4 +1,4 @@
-"""Runs of ``cachelog import``: read, publish in spans, notify receivers, and say what was done.
+"""Runs of ``cachelog import``: read, publish in spans, notify receivers, and print a summary.
 
 The command imports this module when it runs.
 """
@@ -36,13 +36,13 @@ from snapshots.spack.names import checked_line
 from snapshots.texts import quoted
 
 _REVISIONS_AT_ONCE = 64
-"""How many revisions of a history are published at once: an import that is cut loses no more."""
+"""Number of revisions of a history published at once; an interrupted import loses no more."""
 
 _PAGES_FOLDER = "_cache"
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the command, as it describes them."""
+    """The options of the command, which its help describes."""
 
     locations: tuple[str, ...]
     tags: tuple[str, ...]
@@ -65,7 +65,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportRun:
-    """An import into a catalog; ``failures`` says which receivers could not be notified of what."""
+    """An import into a catalog; ``failures`` describes notifications that were not delivered."""
 
     def __init__(self, location: str, options: ImportOptions) -> None:
         if options.cluster:
@@ -82,8 +82,8 @@ class ImportRun:
         self.failures: list[str] = []
 
     def publish(self) -> None:
-        """Publish what the options name, and print what was done."""
-        # What is there by now stays: the collector need not go through it again and again.
+        """Publish the snapshots that the options select, and print a summary."""
+        # Objects that exist by now are permanent: exclude them from garbage collections.
         gc.freeze()
         with (
             open_notifier(self._catalog, self._options.receivers, self._settings) as notifier,
@@ -130,7 +130,7 @@ class ImportRun:
         )
 
     def _keep_recipes(self, publications: Sequence[Publication]) -> None:
-        """Keep which commits of the recipes revisions were made of; what fails is a warning."""
+        """Store the recipes' commits of revisions; errors become warnings."""
         options = self._options
         if not options.recipes:
             return
@@ -152,7 +152,7 @@ class ImportRun:
             console.note(kept_text(kept))
 
     def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
-        """Publish the states of a repository that the catalog does not have yet."""
+        """Publish the states in a repository's history that the catalog does not have yet."""
         options = self._options
         self._catalog.refresh(missing_ok=True)
         history = page_history.read(
@@ -167,7 +167,7 @@ class ImportRun:
         )
         snapshots = reading(history, spans)
         for first in snapshots:
-            # One by one, as they are read: as objects a large state takes 100 MB.
+            # Snapshots are read one at a time: a large one takes 100 MB as objects.
             batch = chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1))
             published = self._publish(batch, spans)
             self._publications += published
@@ -177,7 +177,7 @@ class ImportRun:
     def _publish(
         self, snapshots: Iterable[Snapshot | PackedSnapshot], spans: Spans
     ) -> list[Publication]:
-        """Publish in a span; the spans of what is read meanwhile are its siblings, not children."""
+        """Publish in a span. Spans of reads during that time are its siblings, not children."""
         options = self._options
         if options.source_name is not None:
             snapshots = map(partial(_named, options.source_name), snapshots)
@@ -217,7 +217,7 @@ class ImportRun:
 
 
 def _check_source_name(name: str | None) -> None:
-    """Raise InvalidArgument for a name that would not be shown as it is."""
+    """Raise InvalidArgument for a name that would not be shown unchanged."""
     if name is None:
         return
     try:
@@ -230,7 +230,7 @@ def _check_source_name(name: str | None) -> None:
 
 
 def _named(name: str, snapshot: Snapshot | PackedSnapshot) -> Snapshot | PackedSnapshot:
-    """Return a snapshot that says that it was read from what has this name."""
+    """Return a snapshot with this name as the location of its source."""
     source = msgspec.structs.replace(snapshot.source, location=name)
     return msgspec.structs.replace(snapshot, source=source)
 
@@ -238,9 +238,9 @@ def _named(name: str, snapshot: Snapshot | PackedSnapshot) -> Snapshot | PackedS
 def _undated(
     snapshots: Iterable[PackedSnapshot], taken_at: datetime | None
 ) -> Iterator[PackedSnapshot]:
-    """Yield snapshots without dates of their own where a moment is given for all of them.
+    """Yield snapshots, without their own dates if ``taken_at`` applies to all of them.
 
-    Raises InvalidArgument for several states of one tag: they cannot all be of that moment.
+    Raises InvalidArgument for several states of one tag, which cannot all have the same date.
     """
     has_date: dict[str, bool] = {}
     for snapshot in snapshots:

@@ -1,4 +1,4 @@
-"""``cachelog import`` and ``demo``: what fills a catalog."""
+"""``cachelog import`` and ``demo``: commands that fill a catalog."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,10 +11,10 @@ from snapshots.texts import counted
 
 _OF_GIT = ("since", "path", "every")
 _OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
-"""The options that go with one way to import, and not with the other."""
+"""Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
 _NOT_NOTIFIED = 3
-"""The exit code where all was published, but a receiver was not notified; 1 means a fault."""
+"""The exit code if everything was published but a receiver was not notified; 1 is an error."""
 
 
 @parameters.catalog_command("import")

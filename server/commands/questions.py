@@ -1,4 +1,4 @@
-"""``cachelog holes``, ``twins`` and ``impact``: questions about what one revision holds."""
+"""``cachelog holes``, ``twins`` and ``impact``: questions about the contents of one revision."""
 
 import os
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ def impact_command(
 
 
 def _touched(location: str, commits: str) -> "Touched":
-    """Return what the commits of a range ``A..B`` touch."""
+    """Return the commits of a range ``A..B``, with the packages that they touch."""
     from server.settings import settings_from
     from server.terminal.printing.questions import Touched
     from snapshots.recipes.repository import open_recipes

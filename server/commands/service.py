@@ -1,4 +1,4 @@
-"""``cachelog serve``, ``export-schema`` and ``completion``: what others use cachelog by."""
+"""``cachelog serve``, ``export-schema`` and ``completion``: interfaces for other programs."""
 
 import os
 from contextlib import ExitStack
@@ -50,7 +50,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from snapshots.recipes.commits import links_of
 
     settings = replace(settings_from(os.environ), catalog=catalog)
-    # Report errors before anything is served, and only once.
+    # Report errors before serving anything, and only once.
     trusted_among(settings.trusted_proxies)
     settings.public_address()
     settings.documentation()
@@ -75,11 +75,11 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         if workers > 1 and settings.metrics and not settings.metrics_dir:
             folder = held.enter_context(TemporaryDirectory(prefix="cachelog-metrics-"))
             settings = replace(settings, metrics_dir=folder)
-        # Worker processes build the application anew, from their environment.
+        # Each worker process builds the application from its environment.
         os.environ.update(environ_of(settings))
         console.say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
         if workers > 1:
-            configure(settings.log_format)  # each worker does so for itself
+            configure(settings.log_format)  # each worker configures its own log
         serve(
             "server.app:app_from_environ",
             listening,
@@ -90,13 +90,13 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
 
 def _require_folder(variable: str, folder: str) -> None:
-    """Raise InvalidArgument for what is not a folder, or one that nothing can be written to."""
+    """Raise InvalidArgument for a path that is not a writable folder."""
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
         raise InvalidArgument(variable, f"{folder!r} is not a folder that can be written to")
 
 
 def _fill(catalog: "Catalog", *, demo: bool) -> None:
-    """Fill an empty catalog with made-up data, or say how it is filled."""
+    """Fill an empty catalog with synthetic data, or print how to fill it."""
     if demo:
         from snapshots.demo import develop_history
 

@@ -1,4 +1,7 @@
-"""Exports of sites, for ``cachelog export-site``, which imports this module when it runs."""
+"""Exports of static sites, for ``cachelog export-site``.
+
+The command imports this module when it runs.
+"""
 
 import asyncio
 import os
@@ -25,7 +28,7 @@ _MOST_FAULTS = 5
 
 
 class SiteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the command, as it describes them; URLs end with a slash, or are empty."""
+    """The options of the command, which its help describes; URLs end with a slash or are empty."""
 
     documents: Path | None
     series: tuple[str, ...]
@@ -39,7 +42,7 @@ class SiteOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export_site(location: str, folder: Path, options: SiteOptions) -> bool:
-    """Write the site of a catalog, say what was done, and return whether nothing is missing."""
+    """Write the site of a catalog, print a summary, and return whether the site is complete."""
     site = _site(location, options)
     base_url, server_url = options.base_url or "-", options.server_url or "-"
     made_by = [f"cachelog {cachelog_version()}", base_url, server_url, *assets().values()]
@@ -80,7 +83,7 @@ def _site(location: str, options: SiteOptions) -> Site:
 
 
 def _write(site: Site, folder: SiteFolder, location: str) -> None:
-    """Write the site; its index names what there is of it, also after Ctrl+C."""
+    """Write the site. Its index is also written after Ctrl+C, and lists the files made so far."""
     settings = msgspec.structs.replace(settings_from(os.environ), catalog=location)
 
     async def run() -> None:
