@@ -1,7 +1,7 @@
-"""``cachelog``, and ``python -m cachelog``, are the command line.
+"""``cachelog``, and ``python -m cachelog``: the command line.
 
-The build installs this file as the module ``cachelog`` too: what stands at the top level of the
-source has other names.
+The build also installs this file as the module ``cachelog``. The top-level packages of the source
+have other names.
 """
 
 import os
@@ -12,8 +12,8 @@ from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 def main() -> None:
     """Run the command line.
 
-    While it is being loaded Ctrl+C ends the process at once: there is nothing to put in order, and
-    nobody wants to know which module was read.
+    While it is being imported, Ctrl+C ends the process immediately. There is nothing to clean up,
+    and a traceback would only show which module was being imported.
     """
     is_ours = getsignal(SIGINT) is default_int_handler
     if is_ours:

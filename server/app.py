@@ -59,26 +59,26 @@ from snapshots.catalog.library import Library
 GRAPHQL_PATH = "/graphql"
 
 _RETRY_SECONDS = 3.0
-"""How long a request to object storage that fails is tried again: somebody waits for an answer."""
+"""How long failed requests to object storage are retried, in seconds; a client is waiting."""
 
 _SWITCH_SECONDS = 0.001
-"""How long a thread that computes may keep others waiting; Python's default is 5 ms."""
+"""Seconds that a computing thread may keep others waiting; Python's default is 5 ms."""
 
 
 class Application(Starlette):
-    """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+    """Starlette without its error responses: Exchanges responds to errors, as to all requests."""
 
     at_once: AnswersAtOnce | None = None
-    """What the server asks before it goes by way of ASGI."""
+    """Answers requests without ASGI; the server tries it first."""
 
     drain: Callable[[], None] | None = None
-    """What the server calls when it is told to stop: answers without an end come to one."""
+    """Called when the server is stopped, to end open-ended responses."""
 
     turns: Turns
-    """In which the server has answers made that are small."""
+    """The turns in which the server computes small responses."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return what answers requests, from the first middleware on."""
+        """Return the ASGI application, beginning with the first middleware."""
         stack: Any = super().build_middleware_stack()
         inner: ASGIApp = stack.app
         return inner
@@ -87,9 +87,9 @@ class Application(Starlette):
 def create_app(
     settings: Settings, addresses: Callable[[str, Query], Address] = Address
 ) -> Application:
-    """Build the application; nothing of the catalog is read before it starts.
+    """Build the application. The catalog is first read when the application starts.
 
-    ``addresses`` returns the address of a page, which makes its links, from a path and a query.
+    ``addresses`` returns the address of a page from a path and a query; its links are made from it.
     """
     catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
     library = Library(
@@ -213,7 +213,7 @@ def create_app(
         )
     ]
     if settings.trusted_proxies:
-        # Inside of what reads the id of a request, which is to see the proxy's own address.
+        # Exchanges is outside of this: it needs the proxy's own address to judge request ids.
         proxies = list(settings.trusted_proxies)
         middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
@@ -233,11 +233,11 @@ def create_app(
         lifespan=lifespan,
         exception_handlers={404: pages.nowhere} if settings.pages else None,
     )
-    # They would lead to whatever host the client names.
+    # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
     app.turns = lanes.turns
     app.drain = watch.publications.close
-    if telemetry is None:  # spans belong to ASGI's way
+    if telemetry is None:  # requests without ASGI have no spans
         app.at_once = DirectAnswers(
             answers,
             GRAPHQL_PATH,
@@ -253,12 +253,12 @@ def create_app(
 
 
 def app_from_environ() -> Application:
-    """Build the application as each worker process does: from CACHELOG_* variables."""
+    """Build the application from CACHELOG_* variables, in each worker process."""
     settings = settings_from(os.environ)
     logs.configure(settings.log_format)
     app = create_app(settings)
     ShortCollections().begin()
-    # Beside two threads that compute, the event loop answers three times sooner so.
+    # With two computing threads, the event loop then responds three times faster.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
 
@@ -268,7 +268,7 @@ async def _home(_request: Request) -> Response:
 
 
 async def _without_slash(request: Request) -> Response:
-    """Lead to the address without the slash; a POST remains one (308)."""
+    """Redirect to the address without the slash. With status 308, a POST remains a POST."""
     query = f"?{request.url.query}" if request.url.query else ""
     return RedirectResponse(f"..{GRAPHQL_PATH}{query}", status_code=308)
 
@@ -278,17 +278,17 @@ def _internal_error(error: Exception) -> Response:
 
 
 _FULL = 2
-"""The generation of a full collection."""
+"""The oldest generation, which full collections include."""
 
 _OF_EVERYTHING = 64
-"""Every so many full collections one looks at what was set aside, too."""
+"""Number of full collections after which one also examines the excluded objects."""
 
 
 class ShortCollections:
-    """Sets aside what survives a full collection.
+    """Excludes objects that survive a full collection from later collections.
 
-    What becomes garbage later waits until every ``of_everything``-th collection, which looks at all
-    of it: few objects of requests that were under way.
+    Those that become garbage are collected by every ``of_everything``-th full collection, which
+    examines all objects. They are few: objects of requests that were being processed.
     """
 
     def __init__(self, of_everything: int = _OF_EVERYTHING) -> None:
@@ -302,10 +302,10 @@ class ShortCollections:
         gc.callbacks.append(self)
 
     def __call__(self, phase: str, info: dict[str, Any]) -> None:
-        """Take note of a collection, as Python's ``gc.callbacks`` tell of it."""
+        """Handle a collection, as an entry of ``gc.callbacks``."""
         if phase == "stop" and info["generation"] == _FULL:
             self._number += 1
             if self._number % self._of_everything:
                 gc.freeze()
             else:
-                gc.unfreeze()  # the next one looks at everything
+                gc.unfreeze()  # the next full collection examines all objects

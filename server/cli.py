@@ -1,6 +1,6 @@
-"""The command line: wires the commands, and turns faults into one line and an exit code.
+"""The command line: registers the commands, and translates errors to one line and an exit code.
 
-The commands import what they use when they run, so that help and completion come at once.
+Commands import their dependencies when they run, so that help and completion respond quickly.
 """
 
 import os
@@ -26,17 +26,17 @@ from server.terminal.parameters import HintingGroup
 from snapshots.errors import ForeignPackage
 
 FAULT = 1
-"""The exit code where the data or the request is at fault; click leaves with 2 on wrong usage."""
+"""The exit code if the data or the request is at fault; click exits with 2 on wrong usage."""
 
 INTERRUPTED = 130
-"""The exit code after Ctrl+C, as shells have it: 128 and the number of the signal."""
+"""The exit code after Ctrl+C, as in shells: 128 plus the number of the signal."""
 
 UNREAD = 141
-"""The exit code where the reader of the output has left, as other programs have it by SIGPIPE."""
+"""The exit code if the reader of the output has closed it, as of programs ended by SIGPIPE."""
 
 
 class _Commands(HintingGroup):
-    """Lists commands in the order in which they were added; ends quietly on Ctrl+C."""
+    """Lists commands in the order in which they were added; exits without a traceback on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -65,7 +65,7 @@ def cachelog(ctx: click.Context) -> None:
     Begin with made-up data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
     'cachelog COMMAND --help' describes a command.
     """
-    # Source: https://no-color.org, and the terminal type of those that know no colours.
+    # https://no-color.org; TERM is "dumb" for terminals without colours.
     has_no_colour = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     ctx.color = False if has_no_colour else None
 
@@ -113,7 +113,7 @@ for _command in (
 def main() -> None:
     """Run the command line."""
     console.prepare_streams()
-    # Errors of a store are reported once, as ours; its library would log them too.
+    # Storage errors are reported once, by cachelog; the storage library would log them too.
     os.environ.setdefault("RUST_LOG", "error")
     with console.faults_end_with(FAULT):
         require_own_schema()
@@ -125,9 +125,9 @@ _FIRST_WORDS = b'"""The GraphQL API of cachelog'
 
 
 def require_own_schema() -> None:
-    """Raise ForeignPackage where ``import schema`` would run somebody else's code.
+    """Raise ForeignPackage if ``import schema`` would run another project's code.
 
-    Nothing is imported for it.
+    The check imports nothing.
     """
     spec = find_spec("schema")
     origin = Path(spec.origin).resolve() if spec and spec.origin else None

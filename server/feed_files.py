@@ -1,4 +1,4 @@
-"""Feeds as files: the documents that a server sends, for a web server to serve as they are."""
+"""Feeds as files: the documents that a server sends, for publication by any web server."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _READ_AT_ONCE = 32
 
 AddressesOf = Callable[[str | None], FeedAddresses]
-"""Returns the addresses in the feed of a series (None), or of a package."""
+"""Returns the addresses for the feed of a package, or with None for that of a series."""
 
 
 def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses) -> bytes:
-    """Return the feed of a series that is there."""
+    """Return the feed of an existing series."""
     history, library = past.history, past.library
     try:
         counts = library.past.growth(history, series).counts
-    except IncompleteHistory:  # of a damaged content: the totals of revisions are told
+    except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
         counts = {}
     newest = told_in(history, series)
     kept = library.past.kept_stories(newest)
@@ -39,7 +39,7 @@ def series_document(past: "OpenedCatalog", series: str, addresses: FeedAddresses
 def package_document(
     past: "OpenedCatalog", series: str, name: str, addresses: FeedAddresses
 ) -> bytes:
-    """Return the feed of a package; raises InvalidArgument where the series never had it."""
+    """Return the feed of a package. Raises InvalidArgument if the series never had it."""
     return package_feed(past.package_timeline(name, series), addresses).xml
 
 
@@ -50,10 +50,10 @@ def write_all(
     addresses: AddressesOf,
     progress: "Progress",
 ) -> int:
-    """Write the feeds of some series, and of their packages; return how many files changed.
+    """Write the feeds of some series and of their packages; return the number of changed files.
 
-    The packages are those of the newest revision, and those that have a file already: so who reads
-    the feed of a package hears that it is gone.
+    The packages are those of the newest revision, and those that already have a file, so that
+    subscribers to the feed of a package learn of its removal.
     """
     num_written = 0
     for series in series_names:
@@ -71,10 +71,10 @@ def write_all(
 def _timelines(
     past: "OpenedCatalog", series: str, names: Sequence[str]
 ) -> Iterator[PackageTimeline | None]:
-    """Yield the timeline of each package, None where the series never had it.
+    """Yield the timeline of each package, None if the series never had it.
 
-    Changes are kept by package: those of packages that follow one another are read at once.
-    Raises IncompleteHistory where some of them are not kept.
+    Changes are stored by package, so those of several consecutive packages are read at once. Raises
+    IncompleteHistory if changes are missing.
     """
     require_complete(past.catalog, past.history, series)
     for start in range(0, len(names), _READ_AT_ONCE):

@@ -58,7 +58,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 FEEDS = "feeds"
-"""Where feeds are: below the root of a server, or below the address of a folder of files."""
+"""The path of feeds below the root of a server, or below the address of exported files."""
 
 SUFFIX = ".atom"
 
@@ -66,8 +66,8 @@ SUFFIX = ".atom"
 class FeedAddresses(msgspec.Struct, frozen=True):
     """Addresses below those of a ``site`` of feeds and of a ``server`` with pages.
 
-    Both end with a slash. Without a server no entry leads anywhere. ``has_pages`` says that there
-    are further documents of a feed.
+    Both end with a slash. Without a server, entries have no links. ``has_pages`` states whether a
+    feed is split into several documents.
     """
 
     site: str
@@ -76,9 +76,9 @@ class FeedAddresses(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_server(cls, package: str | None) -> "FeedAddresses":
-        """Return those in a feed that a server sends: relative to the feed's own address.
+        """Return the addresses in a feed that a server sends, relative to that of the feed.
 
-        So they hold behind every proxy, and no client has a say in them.
+        They are therefore valid behind any proxy, and clients cannot influence them.
         """
         root = "../" if package is None else "../../"
         return cls(f"{root}{FEEDS}/", root)
@@ -87,19 +87,19 @@ class FeedAddresses(msgspec.Struct, frozen=True):
     def of_files(
         cls, base_url: str | None, server_url: str | None, package: str | None
     ) -> "FeedAddresses":
-        """Return those in a file; without a base they are relative to its own address."""
+        """Return the addresses in a file; without a base, they are relative to that of the file."""
         relative = "" if package is None else "../"
         return cls(relative if base_url is None else base_url, server_url, has_pages=False)
 
     def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
-        """Return where a feed is; None for a further document where there are none."""
+        """Return the address of a feed; None for a further document if there are none."""
         if after is not None and not self.has_pages:
             return None
         query = "" if after is None else "?" + urlencode({"after": after})
         return f"{self.site}{path_of(series, package)}{query}"
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return where people read what changed between two contents, for ever the same."""
+        """Return the permanent address of the page that compares two contents."""
         if self.server is None:
             return None
         base, head = neighbours
@@ -119,9 +119,9 @@ def path_of(series: str, package: str | None) -> str:
 
 
 def parse_path(path: str) -> tuple[str, str | None] | None:
-    """Return the series and the package that a path names, without its percent signs.
+    """Return the series and the package of a path without percent encoding.
 
-    None for a path that can be none of a feed. No series has a slash in its name.
+    Returns None for a path that cannot be that of a feed. Names of series contain no slash.
     """
     if not path.endswith(SUFFIX):
         return None
@@ -137,10 +137,10 @@ _log = logging.getLogger("cachelog.server")
 
 
 def entry_story(library: Library, neighbours: Neighbours, kept: str | None) -> EntryStory:
-    """Return the content of an entry: the stored story, else a new one, and the commits behind it.
+    """Return the content of an entry: the stored story or else a new one, and its commits.
 
-    The two are explained only without a stored story, or where the commits between their recipes
-    are known. Raises CatalogError where a content that is needed cannot be read.
+    The two revisions are compared only if there is no stored story, or if the commits between their
+    recipes are known. Raises CatalogError if a content that is needed cannot be read.
     """
     recorded = _recorded_at(library, neighbours)
     if kept is not None and recorded is None:
@@ -155,25 +155,25 @@ def entry_story(library: Library, neighbours: Neighbours, kept: str | None) -> E
 
 
 def _recorded_at(library: Library, neighbours: Neighbours) -> datetime | None:
-    """Return when the recipes of both revisions were recorded; None where one has none."""
+    """Return when the recipes of both revisions were recorded; None if they are not."""
     moments = [library.recipes.recorded_at(side) for side in neighbours if side is not None]
     recorded = [moment for moment in moments if moment is not None]
     return max(recorded) if len(recorded) == 2 else None
 
 
 class NoSuchFeed(Exception):
-    """There is no feed under an address; the text says why, and names what is near."""
+    """There is no feed at an address; the text states the reason and similar names."""
 
 
 class FeedResponse(Response):
-    """A feed as XML, and when it was ``modified``, as headers have it.
+    """A feed as XML, and the time when it was ``modified`` as an HTTP date.
 
-    It ``is_whole`` unless something that it would tell could not be read.
+    It ``is_whole`` unless part of its content could not be read.
     """
 
     is_whole = True
     key: CacheKey | None = None
-    """What it is kept under, if it is."""
+    """The key under which the response is cached, if it is."""
 
     def __init__(self, feed: Feed) -> None:
         self.modified = format_datetime(utc(feed.updated), usegmt=True)
@@ -181,20 +181,20 @@ class FeedResponse(Response):
         super().__init__(200, feed.xml, _MEDIA_TYPE, REVALIDATE, more=more)
 
     def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Tell whether a client that sends no ETag has it, by the headers of its request.
+        """Return whether a client that sends no ETag has this feed, by its request headers.
 
-        Equal moments count alone: where a revision is removed, the newest is older than before.
+        Only equal times count: when a revision is removed, the newest one is older than before.
         """
         since = headers.get(b"if-modified-since", b"").decode("latin-1")
         return b"if-none-match" not in headers and since == self.modified
 
 
 class FeedMaker(msgspec.Struct, frozen=True, eq=False):
-    """Makes feeds of the revisions of a catalog.
+    """Creates feeds of the revisions of a catalog.
 
-    The numbers come from what the history keeps, without loading a revision, and so do the stories
-    of the newest revisions. Those that it lacks are made of their contents, one at a time so that
-    other explanations come in between.
+    The numbers and the stories of the newest revisions come from the stored history, without
+    loading contents. Missing stories are computed one at a time, so that other requests can run in
+    between.
     """
 
     library: Library
@@ -204,7 +204,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
     async def series(self, history: History, series: str, after: str | None) -> FeedResponse:
         """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
 
-        Where contents or changes cannot be read, it tells as much as it can without them.
+        If contents or changes cannot be read, the feed omits what depends on them.
         """
         await self._require_series(history, series)
         counts, has_counts = await self._counts(history, series)
@@ -228,11 +228,11 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
     ) -> FeedResponse:
         """Return the feed of a package in a series.
 
-        Raises as ``series``, IncompleteHistory where not all of its changes are known yet, and
-        CatalogError where they cannot be read.
+        Raises what ``series`` raises, IncompleteHistory if changes are missing, and CatalogError if
+        they cannot be read.
         """
         await self._require_series(history, series)
-        if not is_name(name):  # such texts are never looked up, and so never kept
+        if not is_name(name):  # such texts are never looked up, and so never cached
             raise NoSuchFeed(f"{quoted(name)} cannot be a package")
         topic = HistoryTopic(About.PACKAGE, name, series=series)
         timeline: PackageTimeline | None = await self._ask(history, topic)
@@ -249,9 +249,9 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
             raise NoSuchFeed(str(error)) from None
 
     async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
-        """Return the counts of a series, and whether those that are kept could be read.
+        """Return the counts of a series, and whether the stored counts could be read.
 
-        Where they are not known, the totals of revisions are told: the revisions are there.
+        Without counts, the feed shows the totals of revisions, which are available.
         """
         try:
             growth: Growth = await self._ask(history, HistoryTopic(About.GROWTH, series=series))
@@ -263,7 +263,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         return growth.counts, True
 
     async def _stories(self, newest: Sequence[Neighbours]) -> dict[Pair, EntryStory]:
-        """Return the stories of neighbours; that of a content that cannot be read is left out."""
+        """Return the stories of neighbours, without those whose contents cannot be read."""
         if not newest:
             return {}
         library, lanes = self.library, self.lanes
@@ -280,7 +280,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
         return stories
 
     async def _ask(self, history: History, topic: HistoryTopic) -> Any:
-        """Return what the history says; what is missing is made first, for a bounded time."""
+        """Return the result of a history query. Missing data is computed first, in limited time."""
         question = HistoryQuestion(history, topic)
         is_whole = self.answers.is_whole(question)
         lane = self.lanes.loading if is_whole else self.lanes.explaining
@@ -294,7 +294,7 @@ class FeedMaker(msgspec.Struct, frozen=True, eq=False):
     async def _missing(
         self, reason: str, name: str, names: Callable[[], Iterable[str]]
     ) -> NoSuchFeed:
-        """Return the error of a name that is not there, with those that resemble it."""
+        """Return the error for an unknown name, with similar names."""
         near = await self.lanes.loading.run(lambda: nearest_names(name, names()))
         return NoSuchFeed(reason + nearest_hint(near))
 
@@ -303,18 +303,19 @@ FEEDS_PREFIX = f"/{FEEDS}/"
 
 _ALLOW = "GET, HEAD"
 _PATIENCE = 10.0
-"""How many seconds a request waits for a feed that is being made."""
+"""Number of seconds that a request waits for a feed that is being made."""
 
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
 _UNITS = 100_000
-"""What the making of a feed counts as, beside the cost of queries: about 30 ms."""
+"""The cost charged for making a feed, in the units of query costs: about 30 ms."""
 
 
 class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
-    """Answers GET and HEAD with feeds, made once for each state of the catalog.
+    """Answers GET and HEAD with feeds, which are made once for each state of the catalog.
 
-    They are kept among the other ``responses``. Requests for one feed that is not kept wait for the
-    same making, which goes on where they hang up. Who has waited for long is told to come back.
+    They are cached with the other ``responses``. Concurrent requests for a feed that is not cached
+    share one computation, which continues if they disconnect. A request that has waited too long
+    gets a response that asks the client to retry.
     """
 
     catalog: Catalog
@@ -338,7 +339,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             await _refusal(scope, error)(scope, receive, send)
             return
         if response is None:
-            await send_head(send, GONE, [])  # for the log: nobody receives it
+            await send_head(send, GONE, [])  # for the log only: the client has disconnected
             return
         await self._send(response, scope, send)
 
@@ -353,7 +354,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             self.responses.put(response.key, response)
 
     async def _find(self, scope: Scope) -> FeedResponse:
-        """Return what is kept under the address of a request, or made now."""
+        """Return the cached response for a request's path, or a new one."""
         path = parse_path(scope["path"].removeprefix(FEEDS_PREFIX))
         if path is None:
             raise NoSuchFeed("feeds are at /feeds/SERIES.atom and /feeds/SERIES/PACKAGE.atom")
@@ -383,7 +384,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
 
 
 def _after(query_string: bytes) -> str | None:
-    """Return the revision that a document begins after; anything else in a query is ignored."""
+    """Return the revision after which a document begins; other parameters are ignored."""
     if not query_string:
         return None
     values = parse_qs(query_string[:_LONGEST_QUERY].decode("latin-1")).get("after")
@@ -391,7 +392,7 @@ def _after(query_string: bytes) -> str | None:
 
 
 def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> ASGIApp:
-    """Return the answer that says in a line why there is no feed."""
+    """Return the response with the reason, in one line, why there is no feed."""
     if isinstance(error, NoSuchFeed):
         return _told(str(error), 404)
     if isinstance(error, BadRequest):
@@ -402,7 +403,7 @@ def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> AS
     text = str(error)
     if not isinstance(error, IncompleteHistory):
         _log.error("%s", visible(text))
-        text = "the catalog cannot be read at the moment"  # not where it is
+        text = "the catalog cannot be read at the moment"  # without the catalog's location
     return _told(text, 503, {"retry-after": str(RETRY_SECONDS)})
 
 

@@ -1,4 +1,4 @@
-"""The log: how its lines look, and the lines of requests."""
+"""The log: formats of its lines, and the lines of requests."""
 
 import asyncio
 import json
@@ -17,16 +17,16 @@ TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 FORMATS = ("text", "json")
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters and invisible ones; of line feeds and tabs the formatters take care."""
+"""Control and invisible characters, except line feeds and tabs, which the formatters handle."""
 
 
 def shown(text: str) -> str:
-    """Return a text with what terminals obey escaped."""
+    """Return a text with control characters of terminals escaped."""
     return _UNSAFE.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 class TextFormatter(logging.Formatter):
-    """Time, logger and message. Further lines are indented: none can pass for an event."""
+    """Time, logger and message. Further lines are indented, so that none can imitate an event."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(name)s %(message)s", TIME_FORMAT)
@@ -38,7 +38,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """An object a line: time, level, logger, message, and the request that it belongs to."""
+    """One object per line: time, level, logger, message, and the id of the request."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of an event."""
@@ -56,7 +56,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def timestamp(moment: float) -> str:
-    """Return a moment as lines show it, in UTC."""
+    """Return the format of a time in log lines, in UTC."""
     return datetime.fromtimestamp(moment, UTC).strftime(TIME_FORMAT)
 
 
@@ -66,7 +66,7 @@ def json_line(event: dict[str, object]) -> str:
 
 
 def configure(form: str) -> None:
-    """Write all events that are logged to the standard error output, in a form of FORMATS."""
+    """Write all logged events to standard error, in one of FORMATS."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
@@ -80,7 +80,7 @@ _NOT_SHOWN = re.compile(r"[^!-~]")
 class AccessLog:
     """Writes time, client, request, status, bytes, duration and id of each exchange.
 
-    Lines are text, or JSON where ``as_json``.
+    Lines are text, or JSON if ``as_json``.
     """
 
     def __init__(self, stream: TextIO | None = None, *, as_json: bool = False) -> None:
@@ -89,13 +89,13 @@ class AccessLog:
         self._exchanges: list[Exchange] = []
 
     def note(self, exchange: Exchange) -> None:
-        """Note an exchange, to be written soon."""
+        """Queue the line of an exchange, to be written within FLUSH_SECONDS."""
         if not self._exchanges:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._exchanges.append(exchange)
 
     def flush(self) -> None:
-        """Write the noted lines."""
+        """Write the queued lines."""
         moment = timestamp(time.time())
         exchanges, self._exchanges = self._exchanges, []
         self._stream.write("".join(self._line(moment, exchange) for exchange in exchanges))

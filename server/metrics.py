@@ -1,4 +1,4 @@
-"""What a server counts and measures, for Prometheus: instruments, tallies, /metrics."""
+"""Metrics of a server for Prometheus: instruments, tallies, and ``/metrics``."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ from snapshots.program import cachelog_version
 
 
 class Kind(Enum):
-    """How the numbers of several processes make one, and what Prometheus calls them."""
+    """The type of an instrument, and how the values of several processes are combined."""
 
     COUNTER = "sum of all there have been"
     HISTOGRAM = "sum of all there have been, by size"
@@ -48,7 +48,7 @@ class Kind(Enum):
 
 
 class Instrument(msgspec.Struct, frozen=True):
-    """Something that is measured. ``labels`` tell its numbers apart."""
+    """A metric; ``labels`` distinguish its values."""
 
     name: str
     kind: Kind
@@ -114,26 +114,27 @@ BUILD = Instrument(
 )
 
 INSTRUMENTS = tuple(value for value in [*globals().values()] if isinstance(value, Instrument))
-"""All of them, in the order of their declarations."""
+"""All instruments, in the order of their declarations."""
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the classes of times, in seconds; one class more has what is above."""
+"""Upper bounds of the histogram's buckets, in seconds; one more bucket is unbounded."""
 
 MAX_LABELS = 50
-"""How many values a label has that clients or errors name; the rest is ``other``."""
+"""Maximum number of values of a label from clients or errors; others count as ``other``."""
 
 OTHER = "other"
 
 
 Tally = dict[str, dict[str, list[float]]]
-"""Numbers by instrument and label; those without labels have an empty one.
+"""Values by instrument and label; the label is empty for instruments without one.
 
-There is one number, or of a histogram that of each class and then their sum in seconds.
+Most instruments have a single value. A histogram has the count of each bucket, followed by the sum
+in seconds.
 """
 
 
 def add(total: Tally, tally: Tally, *, is_running: bool) -> None:
-    """Add the numbers of a process; those of the moment, of one that ended, do not count."""
+    """Add the values of a process to a total; if it has ended, without its momentary values."""
     for name, by_label in tally.items():
         kind = _KINDS[name]
         if kind in (Kind.SUM, Kind.LARGEST) and not is_running:
@@ -145,7 +146,7 @@ def add(total: Tally, tally: Tally, *, is_running: bool) -> None:
 
 
 class Recorder:
-    """Counts exchanges. ``gauges`` returns the numbers of the moment, each with its label."""
+    """Counts exchanges. ``gauges`` returns the momentary values, each with its label."""
 
     def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
         self._gauges = gauges
@@ -161,7 +162,7 @@ class Recorder:
         }
 
     def note(self, exchange: Exchange) -> None:
-        """Count an exchange; one that lasts as long as its client likes takes no time."""
+        """Count an exchange; the duration of one that is open-ended is not recorded."""
         _numbers(self._requests, str(exchange.status))[0] += 1
         self._num_bytes[0] += exchange.num_bytes
         if exchange.code is not None:
@@ -172,7 +173,7 @@ class Recorder:
             times[-1] += exchange.seconds
 
     def tally(self) -> Tally:
-        """Return the numbers of this process as they are now."""
+        """Return the current values of this process."""
         tally = {
             name: {label: [*numbers] for label, numbers in [*by_label.items()]}
             for name, by_label in self._counted.items()
@@ -183,7 +184,7 @@ class Recorder:
 
 
 def _numbers(by_label: dict[str, list[float]], label: str, size: int = 1) -> list[float]:
-    """Return those of a label; of ``other`` where it is new and long, or there are enough."""
+    """Return the values of a label, or of ``other`` if it is new and too long or one too many."""
     numbers = by_label.get(label)
     if numbers is None:
         is_taken = len(by_label) < MAX_LABELS and len(label) <= _MAX_LABEL_LENGTH
@@ -199,32 +200,32 @@ _log = logging.getLogger("cachelog.server")
 
 WRITE_SECONDS = 1.0
 _RUNNING_SECONDS = 10.0
-"""A process that has not written for so long does not run."""
+"""A process that has not written for this time is considered ended."""
 
 _SUFFIX = ".tally"
 
 Written = tuple[float, Tally]
-"""What a process has in its file: when it wrote that, and its numbers."""
+"""The contents of a process's file: the time of writing, 0 after the end, and its values."""
 
 
 class SharedTallies:
     """The tallies of the processes that share a folder; without one, of this process alone.
 
-    Files of processes that have ended stay, so that counters never go back. A folder that cannot be
-    written to, as when the disk is full, keeps no process from serving: the log says so once, and
-    the numbers are shared again when it can be.
+    The files of processes that have ended are kept, so that counters never decrease. If the folder
+    cannot be written to, such as when the disk is full, processes continue to serve. The log
+    records this once, and sharing resumes when writing succeeds.
     """
 
     def __init__(self, recorder: Recorder, folder: Path | None) -> None:
         self._recorder = recorder
         self._folder = folder
-        # A new process may have the id of one that has ended.
+        # Process ids are reused.
         self._name = f"{os.getpid()}-{time.time_ns():x}{_SUFFIX}"
         self._is_out = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Write now and then until the context ends, and once more after."""
+        """Write regularly until the context ends, and a last time then."""
         if self._folder is None:
             yield
             return
@@ -239,7 +240,7 @@ class SharedTallies:
             self._write(self._folder, 0.0)
 
     def total(self) -> Tally:
-        """Return the sum over all processes; those of others are about a second old."""
+        """Return the sum over all processes; values of others are about one second old."""
         total = self._recorder.tally()
         if self._folder is None:
             return total
@@ -272,7 +273,7 @@ _BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
 
 
 async def show_metrics(tallies: SharedTallies, request: Request) -> Response:
-    """Answer with the numbers, in the newest format that the client accepts."""
+    """Answer with the metrics, in the newest format that the client accepts."""
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     total = await run_in_threadpool(tallies.total)
     headers = {"content-type": content_type, "cache-control": "no-store"}
@@ -306,11 +307,11 @@ _OF_LIBRARY = (
     "twins",
     "names",
 )
-"""The caches of the library, by their names there and in metrics."""
+"""The caches of the library, by their attributes, which are also their labels."""
 
 
 class Gauges(msgspec.Struct, frozen=True):
-    """The numbers of a moment."""
+    """The momentary values of a server."""
 
     watch: CatalogWatch
     library: Library
@@ -318,7 +319,7 @@ class Gauges(msgspec.Struct, frozen=True):
     execution: Execution
 
     def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
-        """Yield each instrument with the value of its label, empty for none, and its number."""
+        """Yield each instrument with the value of its label, empty for none, and its value."""
         yield CACHE_HITS, "", self.answers.responses.num_hits
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
         caches |= {
@@ -338,7 +339,7 @@ class Gauges(msgspec.Struct, frozen=True):
 
 
 def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
-    """Yield what a catalog holds; the newest of series where it has any, newest first."""
+    """Yield metrics of a history, with those of the series that have the newest revisions."""
     yield REVISIONS, "", len(history.revisions)
     if not history.revisions:
         return
@@ -350,7 +351,7 @@ def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
 
 
 def _of_process() -> Iterator[tuple[Instrument, str, float]]:
-    """Yield what this process takes of the machine, where the system tells it."""
+    """Yield the resources that this process uses, if the system reports them."""
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text("ascii").split()[1]
         yield MEMORY, "", int(pages) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""Files that are written in one step: whoever reads one, and whatever interrupts, it is whole."""
+"""Atomic file output: readers and interruptions never see a partially written file."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from snapshots.errors import OutputError
 
 
 def write(file: Path, document: bytes) -> bool:
-    """Write a file, and its folders, where it does not hold just that; return whether it did not.
+    """Write a file, and create its folders; return whether the file was changed.
 
-    A web server so goes on to tell readers that nothing changed. What is not a file, such as
-    ``/dev/null`` or a pipe, is written to; of a link what it leads to is replaced. Raises
-    OutputError.
+    A file that already has this content is not touched, so that web servers report it as
+    unmodified. If the path is not a regular file, such as ``/dev/null`` or a pipe, the document is
+    written to it. If it is a link, the target is replaced. Raises OutputError.
     """
     try:
         if file.exists() and not file.is_file():

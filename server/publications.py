@@ -1,4 +1,4 @@
-"""Revisions as they are published, and those who follow them."""
+"""Published revisions, and their delivery to subscribers."""
 
 import asyncio
 from collections import deque
@@ -12,28 +12,28 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo
 
 MAX_WAITING = 1_000
-"""How many revisions may wait for one subscriber to take them."""
+"""Maximum number of revisions that wait for one subscriber."""
 
 
 class Arrivals:
-    """The revisions of a catalog in the ``order`` in which this process learned of them."""
+    """The revisions of a catalog in the ``order`` in which this process discovered them."""
 
     def __init__(self) -> None:
         self.order: Sequence[RevisionInfo] = ()
         self._rows: Mapping[str, RevisionInfo] | None = None
 
     def take(self, history: History) -> list[RevisionInfo]:
-        """Take in a history, and return what is new in it, in the order of publication.
+        """Record a history, and return its new revisions in the order of publication.
 
-        A revision is new where its row is. Nothing is new in the first history; nor is what a
-        catalog shows again that was away for a while.
+        A revision is new if its row is new. No revision of the first history is new, nor are those
+        of a catalog that reappears after an outage.
         """
         before, rows = self._rows, history.by_key
         if before is None:
             self._rows = rows
             self.order = sorted(history.revisions, key=_when_published)
             return []
-        if not rows or rows is before:  # as most times: to look through it again takes milliseconds
+        if not rows or rows is before:  # the usual case; comparing takes milliseconds
             return []
         arrived = [revision for revision in history.revisions if revision.key not in before]
         arrived.sort(key=_when_published)
@@ -45,8 +45,8 @@ class Arrivals:
 class Subscriber(AsyncIterator[RevisionInfo]):
     """The published revisions that one client follows, each once.
 
-    It ends when there will be no more, and when more than MAX_WAITING wait to be taken: then it
-    ``fell_behind``.
+    The iteration ends when no more revisions will follow. It also ends when more than MAX_WAITING
+    are waiting: then ``fell_behind`` is true.
     """
 
     def __init__(self) -> None:
@@ -55,17 +55,17 @@ class Subscriber(AsyncIterator[RevisionInfo]):
         self._waiting: deque[RevisionInfo] = deque()
         self._news = asyncio.Event()
         self.ended = asyncio.Event()
-        """Set when it gives out nothing more."""
+        """Set when the iteration has ended."""
 
         self._room = MAX_WAITING
 
     def follow(self, is_wanted: Callable[[RevisionInfo], bool]) -> Self:
-        """Take those revisions alone that a condition holds for, from now on."""
+        """From now on, accept only revisions that satisfy a condition."""
         self._is_wanted = is_wanted
         return self
 
     def offer(self, published: Iterable[RevisionInfo]) -> None:
-        """Take what it follows of revisions that were published."""
+        """Queue the published revisions that the subscriber follows."""
         if self._is_wanted is None or self.ended.is_set():
             return
         self._waiting.extend(filter(self._is_wanted, published))
@@ -76,18 +76,18 @@ class Subscriber(AsyncIterator[RevisionInfo]):
             self._news.set()
 
     def catch_up(self, missed: Sequence[RevisionInfo]) -> None:
-        """Take what it follows of revisions that it missed, however many there are."""
+        """Queue the missed revisions that the subscriber follows, regardless of their number."""
         self._room += len(missed)
         self.offer(missed)
 
     def end(self) -> None:
-        """Give out nothing more, not even what waits."""
+        """End the iteration, and discard waiting revisions."""
         self.ended.set()
         self._waiting.clear()
         self._news.set()
 
     async def __anext__(self) -> RevisionInfo:
-        """Return the next revision, as soon as there is one; may be cancelled without a loss."""
+        """Return the next revision as soon as there is one. Cancellation loses no revision."""
         while not self._waiting:
             if self.ended.is_set():
                 raise StopAsyncIteration
@@ -97,9 +97,9 @@ class Subscriber(AsyncIterator[RevisionInfo]):
 
 
 class Publications:
-    """Tells up to ``max_subscribers`` of the revisions that are published.
+    """Notifies up to ``max_subscribers`` subscribers of published revisions.
 
-    All methods belong to the event loop.
+    All methods must be called from the event loop.
     """
 
     def __init__(self, *, max_subscribers: int) -> None:
@@ -110,14 +110,15 @@ class Publications:
 
     @property
     def num_subscribers(self) -> int:
-        """How many follow."""
+        """Number of subscribers."""
         return len(self._subscribers)
 
     @contextmanager
     def subscriber(self) -> Iterator[Subscriber]:
-        """Return a subscriber as long as the context lasts.
+        """Yield a subscriber that is registered until the context ends.
 
-        Raises BadRequest with status 503 where there are enough.
+        Raises BadRequest with status 503 if there are too many subscribers, or the server is
+        stopping.
         """
         if self._is_closed:
             raise overloaded("it is being stopped")
@@ -131,7 +132,7 @@ class Publications:
             self._subscribers.discard(subscriber)
 
     def resume(self, subscriber: Subscriber, key: str) -> None:
-        """Offer a subscriber what came after the revision of a key; nothing if that is unknown."""
+        """Offer a subscriber the revisions after that of a key; none if the key is unknown."""
         order = self._order
         for place in range(len(order) - 1, -1, -1):
             if order[place].key == key:
@@ -139,9 +140,10 @@ class Publications:
                 return
 
     def tell(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
-        """Offer revisions to all subscribers; ``order`` has all that there are, these at its end.
+        """Offer arrived revisions to all subscribers; ``order`` has all revisions, these last.
 
-        Both change together: nobody who resumes misses one, or gets one twice.
+        Both are updated in one step, so a client that resumes neither misses a revision nor gets
+        one twice.
         """
         self._order = order
         if arrived:
@@ -149,7 +151,7 @@ class Publications:
                 subscriber.offer(arrived)
 
     def close(self) -> None:
-        """End all subscribers: nothing will be told any more."""
+        """End all subscribers, and refuse new ones."""
         self._is_closed = True
         for subscriber in self._subscribers:
             subscriber.end()

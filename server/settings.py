@@ -1,4 +1,4 @@
-"""Settings, and how they are read from the environment."""
+"""Settings, and their environment variables."""
 
 import dataclasses
 import os
@@ -30,7 +30,7 @@ Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds
 LongSeconds = Annotated[float, Meta(gt=0, lt=1e6, description="a number of seconds below 1000000")]
 Switch = Annotated[bool, Meta(description="true or false")]
 DOCUMENTATION = Path(__file__).parent / "documentation"
-"""Where the documentation site is installed, if it was built before the wheel."""
+"""The folder of the documentation site, if it was built before the wheel."""
 
 _ORIGIN = re.compile(r"https?://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 
@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings; each field is read from CACHELOG_ and its name in capitals."""
+    """All settings; each field is read from the variable CACHELOG_ and its name in capitals."""
 
     catalog: Text = "catalog"
     """The location of the catalog: a folder, or a URL of object storage."""
@@ -246,9 +246,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret that signs these requests; empty for no signature."""
 
     def public_address(self) -> str:
-        """Return where people reach the server, with a slash at its end; empty if nobody said so.
+        """Return the public address of the server, with a slash at its end; empty if not set.
 
-        Raises InvalidArgument where that is not an address of a server.
+        Raises InvalidArgument for an invalid address.
         """
         if not self.public_url:
             return ""
@@ -265,7 +265,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.public_url.rstrip("/") + "/"
 
     def framing(self) -> tuple[str, ...]:
-        """Return the origins that may frame pages; raises InvalidArgument for what is none."""
+        """Return the origins that may frame pages. Raises InvalidArgument for an invalid one."""
         for origin in self.frame_ancestors:
             if not _ORIGIN.fullmatch(origin):
                 raise InvalidArgument(
@@ -275,7 +275,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.frame_ancestors
 
     def documentation(self) -> Path | None:
-        """Return the folder of the documentation site, if any; raises InvalidArgument."""
+        """Return the folder of the documentation site, if any. Raises InvalidArgument."""
         if self.docs == "none":
             return None
         folder = Path(self.docs) if self.docs else DOCUMENTATION
@@ -289,12 +289,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def limits(self) -> Limits:
-        """Return what one request may ask for, and take."""
+        """Return the limits of one request."""
         names = (field.name for field in dataclasses.fields(Limits))
         return Limits(**{name: getattr(self, name) for name in names})
 
     def subscriptions(self) -> int:
-        """Return how many subscriptions a process holds: others need connections, too."""
+        """Return the maximum number of subscriptions; half of the connections stay available."""
         return min(self.max_subscriptions, self.max_connections // 2)
 
     def connections(self) -> ConnectionLimits:
@@ -310,10 +310,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import, with what the variables of AWS and Docker say.
+        """Return the settings of an import, including the variables of AWS and Docker.
 
-        Raises InvalidArgument for a malformed prefix, half a login, and a cache folder that is in
-        no home.
+        Raises InvalidArgument for a malformed prefix, an incomplete login, and a cache folder in
+        the home of a user without one.
         """
         prefixes = {}
         for text in self.s3_prefixes:
@@ -330,7 +330,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             s3_prefixes=prefixes,
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
-            # Who has no home has no such file there.
+            # Without a home folder, the path stays unexpanded and the file does not exist.
             docker_config=Path(
                 os.path.expanduser(os.environ.get("DOCKER_CONFIG") or "~/.docker"),  # noqa: PTH111
                 "config.json",
@@ -338,7 +338,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def recipes_tag_refs(self) -> "TagRefs":
-        """Return the refs that are named after tags; raises InvalidArgument for what is none."""
+        """Return the refs that are named after tags. Raises InvalidArgument for invalid ones."""
         from snapshots.recipes.repository import TagRefs
 
         return TagRefs(self.recipes_refs) if self.recipes_refs else TagRefs()
@@ -367,17 +367,17 @@ def variable_of(name: str) -> str:
 
 
 RESERVED = ("CACHELOG_TEST_", "CACHELOG_BUILD_")
-"""How variables begin that are not settings: those of cachelog's own tests and of its build."""
+"""Prefixes of variables that are not settings: those of cachelog's own tests and builds."""
 
 _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
-"""What Kubernetes sets in each container beside a service named cachelog, and CACHELOG_PORT."""
+"""Variables that Kubernetes sets for a service named cachelog, in addition to CACHELOG_PORT."""
 
 
 def settings_from(environ: Mapping[str, str]) -> Settings:
     """Read the settings.
 
-    Raises InvalidArgument for a value that cannot be used, with its variable and what is expected,
-    and for a variable that is not a setting, with the nearest that is one.
+    Raises InvalidArgument for an invalid value, with its variable and the expected values, and for
+    a variable that is not a setting, with the nearest one that is.
     """
     fields = {variable_of(field.name): field for field in msgspec.structs.fields(Settings)}
     for variable, text in environ.items():
@@ -392,7 +392,7 @@ def settings_from(environ: Mapping[str, str]) -> Settings:
 
 
 def environ_of(settings: Settings) -> dict[str, str]:
-    """Return the variables that ``settings_from`` reads these settings from."""
+    """Return the variables from which ``settings_from`` reads these settings."""
     variables = {}
     for field in msgspec.structs.fields(Settings):
         value = getattr(settings, field.name)
@@ -415,7 +415,7 @@ def _value(variable: str, text: str, kind: Any) -> Any:
 
 
 def _check_is_not_meant(variable: str, text: str, variables: list[str]) -> None:
-    """Raise InvalidArgument for a variable that looks like a setting and is none."""
+    """Raise InvalidArgument for a variable that resembles a setting but is not one."""
     is_address = variable == f"{PREFIX}PORT" and "://" in text
     if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
         return

@@ -1,4 +1,4 @@
-"""Following a catalog: a look for new revisions every so often, and the result of the last one."""
+"""Regular checks of a catalog for new revisions, and the result of the last one."""
 
 import asyncio
 import logging
@@ -21,17 +21,19 @@ from snapshots.texts import counted
 _log = logging.getLogger("cachelog.server")
 
 _SILENT_SECONDS = 10.0
-"""After so long a look that has not ended is a problem; most take a few hundredths of a second."""
+"""After this time, a check that has not ended is a problem; most take less than 0.1 seconds."""
 
 
 class CatalogWatch:
-    """Looks for new revisions of a catalog every so many ``seconds``.
+    """Checks a catalog for new revisions, with a pause of some ``seconds``.
 
-    ``problem`` says why the last look failed; None while the catalog can be read. An outage is
-    logged when it begins and when it is over, however the store words it in between: its texts
-    have request ids and times that differ each time. A store that does not answer is a problem
-    before the look has failed. Each look is one of ``spans``. What is new
-    goes to the subscribers of ``publications``, of which there may be ``max_subscribers``.
+    ``problem`` is the reason why the last check failed; None while the catalog can be read. It is
+    also set when a store has not answered for a while, before the check fails.
+
+    An outage is logged when it begins and when it ends. Errors in between are not logged, because
+    their texts contain request ids and times and so differ each time. Each check is one of
+    ``spans``. New revisions are sent to the subscribers of ``publications``, at most
+    ``max_subscribers``.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class CatalogWatch:
 
     @property
     def problem(self) -> str | None:
-        """Why the catalog cannot be read; None while it can."""
+        """The reason why the catalog cannot be read; None while it can."""
         began = self._began
         if self._problem is None and began is not None:
             seconds = time.monotonic() - began
@@ -66,12 +68,12 @@ class CatalogWatch:
 
     @property
     def age(self) -> float:
-        """How many seconds have passed since the catalog could last be read."""
+        """Number of seconds since the catalog was last read."""
         return time.monotonic() - self._last_read
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Look once, and then again and again until the context ends."""
+        """Check once immediately, and then regularly until the context ends."""
         await asyncio.to_thread(self.look)
         self._tell()
         task = asyncio.create_task(self._look_again())
@@ -84,7 +86,7 @@ class CatalogWatch:
             self.publications.close()
 
     def look(self) -> None:
-        """Look for new revisions, and note in ``problem`` what kept it from reading."""
+        """Check for new revisions; on failure, set ``problem``."""
         self._began = time.monotonic()
         try:
             with self._spans.span("refresh") as note:
@@ -97,7 +99,7 @@ class CatalogWatch:
             self._is_out, self._problem = True, error.reason
             if isinstance(error, NoCatalog):
                 self._arrived += self._arrivals.take(self.catalog.history)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
+        except Exception as error:  # noqa: BLE001 - the next check may succeed
             if not self._is_out:
                 self._problem = incident(error)["message"]
             self._is_out = True
@@ -114,12 +116,12 @@ class CatalogWatch:
             self._began = None
 
     def _prepare(self) -> None:
-        # Who compares two specs first would hold up others by as long as it takes to import.
+        # The first comparison of two specs would otherwise block other requests during this import.
         import deepdiff  # noqa: F401
 
         try:
             prepare(self.catalog)
-        except Exception as error:  # noqa: BLE001 - it was for speed alone: looks must go on
+        except Exception as error:  # noqa: BLE001 - this is an optimization; checks must continue
             incident(error)
 
     async def _look_again(self) -> None:
@@ -135,7 +137,7 @@ class CatalogWatch:
 
 
 async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:
-    """Answer 200 where the catalog could be read at the last look, else 503 with the reason."""
+    """Answer 200 if the last check could read the catalog, else 503 with the reason."""
     if (problem := watch.problem) is not None:
         return JSONResponse({"status": "not ready", "reason": problem}, status_code=503)
     revisions = len(watch.catalog.history.revisions)
@@ -143,5 +145,5 @@ async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:
 
 
 async def live(_request: Request) -> JSONResponse:
-    """Answer 200 as long as the process serves at all."""
+    """Answer 200 as long as the process serves requests."""
     return JSONResponse({"status": "live"})

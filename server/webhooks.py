@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from snapshots.sources.network import BoundedBackend
 
 NUM_CAUSES = 10
-"""How many causes are told, those that explain most."""
+"""Maximum number of causes in an announcement, most important first."""
 
 
 class AnnouncedCause(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +50,10 @@ class AnnouncedCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Announcement(msgspec.Struct, frozen=True, kw_only=True):
-    """A revision, what changed from the one before it in its series, and why.
+    """A revision, its changes from the one before it in its series, and their causes.
 
-    ``base`` and ``summary`` are None for the first of a series. ``summary`` is also None where a
-    content cannot be read. ``num_causes`` says how many there are, ``causes`` has the first ones.
+    ``base`` and ``summary`` are None for the first revision of a series. ``summary`` is also None
+    if a content cannot be read. ``causes`` are the first of ``num_causes``.
     """
 
     series: str
@@ -66,9 +66,9 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def announcement(neighbours: Neighbours, log: Changelog | None) -> Announcement:
-    """Return what is told of the second of two neighbours.
+    """Return the announcement of the second of two neighbours.
 
-    ``log`` tells what changed; None where there is nothing to compare with, or no way to.
+    ``log`` has the changes; None if there is no base, or a content cannot be read.
     """
     base, head = neighbours
     causes = [] if log is None else log.causes
@@ -88,7 +88,7 @@ def announcement(neighbours: Neighbours, log: Changelog | None) -> Announcement:
 
 
 class Receiver(msgspec.Struct, frozen=True):
-    """A URL, and what of it may be shown: its path or login may be all that keeps others out."""
+    """A URL, and the part of it that may be shown: the path or login can be a secret."""
 
     url: str
     shown: str
@@ -97,8 +97,8 @@ class Receiver(msgspec.Struct, frozen=True):
 def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
     """Return the receivers at some URLs, each once.
 
-    Raises InvalidArgument, naming the option or variable and the place, for what is not an http(s)
-    URL.
+    Raises InvalidArgument for a URL that is not http(s), with the option or variable and the URL's
+    position.
     """
     receivers = []
     for place, url in enumerate(dict.fromkeys(urls), 1):
@@ -118,9 +118,9 @@ HEADER = "X-Cachelog-Signature-256"
 
 
 def signature(body: bytes, secret: str) -> str:
-    """Return the signature of a body by a secret that both sides know.
+    """Return the signature of a body with a shared secret.
 
-    A secret from the environment can hold bytes that are no UTF-8: these very bytes count.
+    A secret from the environment can contain bytes that are not UTF-8; they are used unchanged.
     """
     key = secret.encode(errors="surrogateescape")
     return f"sha256={hmac.new(key, body, 'sha256').hexdigest()}"
@@ -130,17 +130,17 @@ def signature(body: bytes, secret: str) -> str:
 
 
 FORMAT = 1
-"""The version of the document; it rises when a name is removed or changes its meaning."""
+"""The version of the document. It increases when a name is removed or changes its meaning."""
 
 EVENT = "revision.published"
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How often and how long a delivery is tried; times are in seconds.
+    """The number and duration of attempts to deliver; times are in seconds.
 
-    ``silence`` is how long nothing may come from a receiver, ``attempt_seconds`` how long an
-    attempt may take in all. Between attempts pass ``backoff``, twice that, and so on, or what the
-    receiver asks for up to ``longest_wait``.
+    ``silence`` is the longest time in which a receiver sends nothing, ``attempt_seconds`` the
+    longest duration of an attempt in total. The pauses between attempts begin with ``backoff`` and
+    double each time. A receiver can request longer pauses, up to ``longest_wait``.
     """
 
     attempts: int = 6
@@ -151,9 +151,9 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Delivered(msgspec.Struct, frozen=True):
-    """What became of a delivery: ``reason`` says why it failed, and is None where it did not.
+    """The outcome of a delivery: ``reason`` is that of its failure, and None on success.
 
-    ``may_recover`` says that the receiver was unreachable or busy at each attempt.
+    ``may_recover`` states that the receiver was unreachable or busy at each attempt.
     """
 
     id: str
@@ -165,8 +165,8 @@ class Delivered(msgspec.Struct, frozen=True):
 class Deliverer:
     """Posts announcements until it is closed.
 
-    Redirects are not followed: the operator trusts the receivers alone.
-    ``secret`` signs the bodies; without one they are sent unsigned.
+    Redirects are not followed, because the operator trusts only the receivers themselves.
+    ``secret`` signs the bodies; without one, they are unsigned.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Deliverer:
             self._opened[0].close()
 
     def deliver(self, announced: Announcement, receiver: Receiver) -> Delivered:
-        """Notify a receiver, and return the outcome; never raises for what a receiver does."""
+        """Notify a receiver, and return the outcome. Errors of a receiver are not raised."""
         delivery = str(uuid4())
         wait = 0.0
         for attempt in range(1, self._patience.attempts + 1):
@@ -205,7 +205,7 @@ class Deliverer:
     def _attempt(
         self, announced: Announcement, receiver: Receiver, delivery: str
     ) -> tuple[str | None, bool, float]:
-        """Return why it failed, whether it may succeed later, and when the receiver wants that."""
+        """Return the reason of failure, whether a retry may succeed, and the seconds to wait."""
         import httpx
 
         from snapshots.sources.network import Overdue
@@ -226,7 +226,7 @@ class Deliverer:
             return f"no answer within {self._patience.attempt_seconds:g} s", True, 0.0
         except httpx.TimeoutException:
             return f"silent for {self._patience.silence:g} s", True, 0.0
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # the last one by idna
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # UnicodeError by idna
             return "is not a URL that can be posted to", False, 0.0
         except AddressRefused as error:
             return str(error), False, 0.0
@@ -234,7 +234,7 @@ class Deliverer:
             return f"the connection failed: {type(error).__name__}", True, 0.0
 
     def _connections(self) -> "tuple[httpx.Client, BoundedBackend]":
-        """Return a client and what bounds it; to make them takes a while."""
+        """Return the client and the backend that limits it, which are created on first use."""
         from snapshots.sources.network import bounded_client
 
         if self._opened is None:
@@ -258,7 +258,7 @@ class Deliverer:
 
 
 def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
-    """Return the body of a delivery; docs/notifications.md describes it."""
+    """Return the body of a delivery, which docs/notifications.md describes."""
     head = {"format": FORMAT, "event": EVENT, "delivery": delivery, "sent_at": sent_at}
     base = announced.base
     revisions = {
@@ -272,7 +272,7 @@ def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes
 
 
 _FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
-"""An import of many revisions needs two of them at a time."""
+"""Sizes of caches for imports of many revisions, which need two frames at a time."""
 
 _GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_recover=True)
 
@@ -290,10 +290,10 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Notifier:
-    """Tells receivers of publications; what became of it is in ``notifications``.
+    """Notifies receivers of publications; the outcomes are in ``notifications``.
 
-    A receiver that could not be reached, however often it was tried, is not tried again: an import
-    of many revisions would wait for it each time.
+    A receiver that stays unreachable after all attempts is not tried again: an import of many
+    revisions would wait for it each time.
     """
 
     def __init__(
@@ -332,7 +332,7 @@ class Notifier:
 
     @property
     def failures(self) -> list[str]:
-        """Which receivers were not notified of what, and why, each in a line."""
+        """One line for each notification that failed, with the reason."""
         return [
             str(notification)
             for notification in self.notifications
@@ -346,7 +346,7 @@ class Notifier:
             return announcement(neighbours, None)
         try:
             explanation = self._library.explain(base.digest, revision.digest)
-        except CatalogError:  # a damaged content must not hide what was published
+        except CatalogError:  # the publication is announced even if a content is damaged
             return announcement(neighbours, None)
         recipes = self._library.recipes_change(base, revision)
         log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
@@ -355,9 +355,9 @@ class Notifier:
 
 @contextmanager
 def open_notifier(catalog: Catalog, urls: Sequence[str], settings: Settings) -> Iterator[Notifier]:
-    """Yield a notifier of the receivers at some URLs, or else at those of the settings.
+    """Yield a notifier of the receivers at some URLs, by default at those of the settings.
 
-    Raises InvalidArgument for a URL that nothing can be posted to.
+    Raises InvalidArgument for a URL that is not valid for posting.
     """
     name = "--notify" if urls else variable_of("notify")
     receivers = receivers_of(urls or settings.notify, name)
